@@ -1,0 +1,85 @@
+# Everything runs in .venv, which is built when it is missing or the pins have changed.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.stamp
+PROFILE ?= full
+ARGS ?=
+JOBS ?= 2
+export OMP_NUM_THREADS ?= 1
+RUN := $(BIN)/python notebooks/execute.py
+NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
+
+.PHONY: help book html check-book test lint types unit nbval notebook notebooks reproduce claims bench \
+	clean clean-all
+
+help:
+	@echo "make book                                     execute the quick notebooks, build the HTML book"
+	@echo "make test                                     lint, types, unit tests, notebooks against their outputs"
+	@echo "make check-book                               links, offline and browser tests of the built book"
+	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters"
+	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
+	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
+	@echo "make claims                                   the verdict of every claim, from the stored runs"
+	@echo "make bench                                    the speed workloads"
+	@echo "make clean                                    remove what was built (clean-all: .venv too)"
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "fedlib needs Python 3.11 or newer; pass PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[book,dev]"
+	@touch $@
+
+book: $(STAMP)
+	$(RUN) all --profile quick --out _build/quick --jobs $(JOBS)
+	@$(MAKE) --no-print-directory html
+
+html: $(STAMP)
+	$(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output . -W -n --keep-going
+	@echo "The book is built: open _build/html/index.html"
+
+check-book: $(STAMP)
+	$(BIN)/python -m pytest tests/built
+
+test: lint types unit nbval
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+# A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
+# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours.
+nbval: $(STAMP)
+	$(BIN)/python -m pytest -o addopts= -W default --nbval-lax --nbval-current-env \
+		--nbval-cell-timeout=300 notebooks/quick
+
+notebook: $(STAMP)
+	$(NAMED)$(RUN) $(NAME) --profile quick --out _build/notebooks $(ARGS)
+
+notebooks: $(STAMP)
+	$(RUN) all --profile full --jobs $(JOBS)
+	$(RUN) all --profile quick --jobs $(JOBS)
+
+reproduce: $(STAMP)
+	$(NAMED)$(BIN)/python -m fedlib reproduce $(NAME) --profile $(PROFILE) $(ARGS)
+
+claims: $(STAMP)
+	$(BIN)/python -m fedlib claims
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+clean-all: clean
+	rm -rf .venv *.egg-info

@@ -1,0 +1,127 @@
+"""The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
+
+Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
+``claims``, ``scoreboard`` and ``themed-figure``. Whatever is missing is a typed warning, so that a
+build with ``-W`` fails rather than prints an old or an empty number.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html import escape
+from importlib import metadata
+from pathlib import Path
+
+import fedbook_claims
+import fedbook_figures
+import fedbook_study
+from docutils import nodes
+from fedbook_data import BookError, number_of, warn
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.docutils import SphinxRole
+
+MATHJAX = "vendor/mathjax"
+# The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
+MATHJAX_PARTS = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
+PSEUDOCODE = re.compile(r"\s{4,}\d+[a-z]?\s{2,}\S")
+
+
+class StoredNumber(nodes.inline):
+    """A number in the text, with its interval and origin as title."""
+
+
+class ResultRole(SphinxRole):
+    """``{result}`study/key:.1f` ``: a number of the full profile, formatted as Python formats."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The number, or a typed warning."""
+        path, _, spec = self.text.partition(":")
+        study, _, key = path.partition("/")
+        try:
+            number, provenance = number_of(self.env, study, key)
+            text = format(number["value"], spec)
+            title = origin(number, provenance, spec)
+        except (BookError, ValueError) as error:
+            warn(error, "result", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
+        return [StoredNumber(text, text, title=title, classes=["result"])], []
+
+
+def origin(number: dict, provenance: dict, spec: str) -> str:
+    """One line for the title: unit, interval, seeds, commit, device."""
+    low, high = format(number["low"], spec), format(number["high"], spec)
+    parts = [f"95 % interval {low} to {high}", f"{len(number['per_seed'])} seeds"]
+    if number.get("unit"):
+        parts.insert(0, str(number["unit"]))
+    parts += [f"{k} {str(provenance[k])[:10]}" for k in ("commit", "device") if provenance.get(k)]
+    return "; ".join(parts)
+
+
+def visit_number(translator: object, node: StoredNumber) -> None:
+    """HTML: a span with a title."""
+    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
+
+
+def depart_number(translator: object, node: StoredNumber) -> None:
+    """HTML: the end of the span."""
+    translator.body.append("</span>")
+
+
+def plain(translator: object, node: StoredNumber) -> None:
+    """Other builders: the number alone."""
+
+
+def theme_options(app: Sphinx, config: Config) -> None:
+    """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
+    config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
+    config.html_theme_options.setdefault("search_as_you_type", True)
+    config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
+
+
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Puts MathJax beside the pages, out of an installed package, so that they work offline."""
+    if error is not None or app.builder.format != "html":
+        return
+    # The package's module name has hyphens and cannot be imported.
+    files = metadata.files("sphinx-mathjax-offline") or []
+    (script,) = (f for f in files if f.match("static/mathjax/tex-mml-chtml.js"))
+    source = Path(str(script.locate())).parent
+    for part in MATHJAX_PARTS:
+        target = Path(app.outdir) / "_static" / MATHJAX / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (source / part).is_dir():
+            shutil.copytree(source / part, target, dirs_exist_ok=True)
+        else:
+            shutil.copy(source / part, target)
+
+
+def literal_pseudocode(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Shows the numbered pseudocode of a docstring as it stands, as a literal block."""
+    for i in range(len(lines) - 1, 0, -1):
+        starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
+        if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
+            lines[i:i] = ["::", ""]
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Registers everything with Sphinx."""
+    app.add_node(
+        StoredNumber,
+        html=(visit_number, depart_number),
+        latex=(plain, plain),
+        text=(plain, plain),
+        man=(plain, plain),
+        texinfo=(plain, plain),
+    )
+    app.add_role("result", ResultRole())
+    for module in (fedbook_study, fedbook_claims, fedbook_figures):
+        module.setup(app)
+    app.connect("config-inited", theme_options)
+    app.connect("build-finished", copy_mathjax)
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", literal_pseudocode, priority=100)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,115 @@
+"""One numbered figure, drawn twice: for light and for dark pages."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from fedbook_data import BookError, folder_of, study_of, warn
+from sphinx.application import Sphinx
+from sphinx.directives.patches import Figure
+from sphinx.util.docutils import SphinxDirective
+
+INK = {"light": "#1f2328", "dark": "#d7dce2"}
+GRID = {"light": "#c9ced6", "dark": "#4a525d"}
+
+
+def style(theme: str) -> dict[str, object]:
+    """Matplotlib settings: ink that reads on the page, nothing behind it, stable bytes."""
+    ink = INK[theme]
+    keys = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color",
+            "ytick.color", "xtick.labelcolor", "ytick.labelcolor", "legend.labelcolor")  # fmt: skip
+    return dict.fromkeys(keys, ink) | {
+        "grid.color": GRID[theme], "legend.framealpha": 0.0, "legend.facecolor": "none",
+        "figure.facecolor": "none", "axes.facecolor": "none", "savefig.transparent": True,
+        "svg.hashsalt": "fedlib", "svg.fonttype": "path",
+    }  # fmt: skip
+
+
+def svg(draw: Callable[[dict], object], traces: dict, theme: str) -> bytes:
+    """The figure as SVG, without date, so that equal data give equal bytes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    with mpl.rc_context(style(theme)):
+        figure, buffer = draw(traces), io.BytesIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        figure.clear()
+    return buffer.getvalue()
+
+
+def write_if_changed(path: Path, content: bytes) -> None:
+    """Writes whole, and leaves an equal file alone."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+class ThemedFigure(SphinxDirective):
+    """``{themed-figure} STUDY/FIGURE`` with ``:alt:``, ``:name:`` and the caption as content."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {  # noqa: RUF012 - docutils reads it from the class
+        "alt": directives.unchanged_required,
+        "name": directives.unchanged_required,
+        "width": directives.length_or_percentage_or_unitless,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Draws both pictures and puts them under one caption."""
+        try:
+            light, dark = self.pictures()
+        except BookError as error:
+            warn(error, "themed-figure", self.get_location())
+            return [nodes.warning("", nodes.paragraph("", str(error)))]
+        options = {**self.options, "class": ["fig-light", "dark-light"], "align": "center"}
+        made = Figure(
+            "figure", [light], options, self.content, self.lineno, self.content_offset,
+            self.block_text, self.state, self.state_machine,
+        ).run()  # fmt: skip
+        (image,) = made[0].findall(nodes.image)
+        twin = image.deepcopy()
+        twin["uri"], twin["classes"] = dark, ["fig-dark", "dark-light"]
+        image.parent.insert(image.parent.index(image) + 1, twin)
+        return made
+
+    def pictures(self) -> tuple[str, str]:
+        """The source-relative addresses of the light and the dark picture."""
+        name, _, figure = self.arguments[0].partition("/")
+        study = study_of(name)
+        if figure not in study.figures:
+            known = ", ".join(study.figures)
+            raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
+        if not self.options.get("alt"):
+            raise BookError(f"{name}/{figure}: a figure needs :alt:, a text that replaces it.")
+        for path in [*folder_of(name).glob("*.json"), inspect.getsourcefile(study.figures[figure])]:
+            self.env.note_dependency(str(path))
+        traces, addresses = self.traces(study), []
+        for theme in INK:
+            path = Path("_build", "figures", f"{name}-{figure}-{theme}.svg")
+            write_if_changed(
+                Path(self.env.srcdir) / path, svg(study.figures[figure], traces, theme)
+            )
+            addresses.append(f"/{path.as_posix()}")
+        return addresses[0], addresses[1]
+
+    def traces(self, study: object) -> dict:
+        """The stored runs of the full profile."""
+        try:
+            return study.load("full")
+        except FileNotFoundError as error:
+            raise BookError(f"{study.name}: a stored run is missing ({error}).") from None
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directive."""
+    app.add_directive("themed-figure", ThemedFigure)

@@ -1,0 +1,154 @@
+"""Directives about one study: provenance, paper against ours, profiles, downloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docutils import nodes
+from fedbook_data import (
+    BookDirective,
+    BookError,
+    badge,
+    download_link,
+    folder_of,
+    freshness,
+    numbers_of,
+    shown,
+    study_of,
+    table,
+)
+from sphinx.application import Sphinx
+
+FIELDS = {
+    "commit": "Commit", "code": "Code digest", "fedlib": "fedlib", "torch": "torch",
+    "numpy": "numpy", "python": "Python", "device": "Device", "cpu": "CPU", "threads": "Threads",
+    "seeds": "Seeds", "wall_s": "Wall time in s", "date": "Date",
+}  # fmt: skip
+
+
+class Provenance(BookDirective):
+    """``{provenance} STUDY``: how the stored numbers of the full profile came about."""
+
+    required_arguments = 1
+    kind = "provenance"
+
+    def build(self) -> list[nodes.Node]:
+        """A field list from numbers.json."""
+        name = self.arguments[0]
+        record = dict(numbers_of(self.env, name)["provenance"])
+        if record.get("dirty"):
+            record["commit"] = f"{record['commit']}, with uncommitted changes"
+        fields = nodes.field_list(classes=["provenance"])
+        for key, label in FIELDS.items():
+            if record.get(key) is not None:
+                fields += field(label, nodes.Text(shown(record[key])))
+        if "code" in record:
+            fresh = record["code"] == study_of(name).code_digest
+            fields += field("State", freshness(fresh=fresh))
+        return [fields]
+
+
+def field(label: str, value: nodes.Node) -> nodes.field:
+    """One line of a field list."""
+    body = nodes.field_body("", nodes.paragraph("", "", value))
+    return nodes.field("", nodes.field_name(label, label), body)
+
+
+class PaperTable(BookDirective):
+    """``{paper-table} STUDY``: every number that the paper prints, beside ours."""
+
+    required_arguments = 1
+    kind = "paper-table"
+
+    def build(self) -> list[nodes.Node]:
+        """The table; agreement is computed, never typed in."""
+        name = self.arguments[0]
+        numbers = numbers_of(self.env, name)["numbers"]
+        head = ("Quantity", "Paper", "Place", "Ours [95 % interval]", "Within", "")
+        rows = [self.line(value, numbers, name) for value in study_of(name).paper_values]
+        return [table(head, rows, (26, 16, 14, 24, 10, 10), "paper-table")]
+
+    def line(self, value: object, numbers: dict, name: str) -> list:
+        """One quantity: label, the paper's number and place, ours, tolerance, agreement."""
+        if value.key not in numbers:
+            raise BookError(f"{name} has no number {value.key!r}, which its paper table asks for.")
+        ours = numbers[value.key]
+        interval = f"{shown(ours['value'])} [{shown(ours['low'])}, {shown(ours['high'])}]"
+        unit = f" {ours['unit']}" if ours.get("unit") else ""
+        verdict = agreement(value, ours)
+        return [
+            self.inline(value.label), self.inline(value.paper_text), self.inline(value.place),
+            interval + unit, f"{100 * value.rtol:.3g} %", badge(verdict, verdict),
+        ]  # fmt: skip
+
+
+def agreement(value: object, ours: dict) -> str:
+    """The rule: the paper's number lies in our interval, or within ``rtol`` of our value."""
+    if value.paper is None:
+        return "no number"
+    inside = ours["low"] <= value.paper <= ours["high"]
+    near = abs(value.paper - ours["value"]) <= value.rtol * abs(ours["value"])
+    return "agrees" if inside or near else "differs"
+
+
+class Params(BookDirective):
+    """``{params} STUDY``: the parameters of all profiles side by side."""
+
+    required_arguments = 1
+    kind = "params"
+
+    def build(self) -> list[nodes.Node]:
+        """One line per parameter, one column per profile."""
+        study = study_of(self.arguments[0])
+        names = list(study.parameters)
+        names += [k for p in study.profiles.values() for k in p if k not in study.parameters]
+        rows = [
+            [nodes.literal(key, key), self.inline(study.parameters.get(key, ""))]
+            + [shown(profile.get(key, "")) for profile in study.profiles.values()]
+            for key in dict.fromkeys(names)
+        ]
+        head = ["Parameter", "Meaning", *study.profiles]
+        return [table(head, rows, [16, 44] + [14] * len(study.profiles), "params")]
+
+
+class NotebookLinks(BookDirective):
+    """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run."""
+
+    required_arguments = 1
+    kind = "notebook-links"
+
+    def build(self) -> list[nodes.Node]:
+        """A short list of downloads and one command."""
+        name, root = self.arguments[0], Path(self.env.srcdir)
+        files = [root / f"notebooks/src/{name}.py", root / f"notebooks/executed/{name}.ipynb"]
+        stored = sorted(folder_of(name).glob("*.json"))
+        entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
+        if stored:
+            entries.append(self.entry("Stored results", stored))
+        command = f'make notebook NAME={name} ARGS="-p profile full"'
+        return [
+            nodes.bullet_list("", *entries, classes=["notebook-links"]),
+            nodes.literal_block(command, command, language="bash"),
+        ]
+
+    def entry(self, label: str, files: list[Path]) -> nodes.list_item:
+        """One line of downloads."""
+        line = nodes.paragraph("", f"{label}: ")
+        for number, path in enumerate(files):
+            line += [nodes.Text(", ")] if number else []
+            line += download_link(self.env, path, path.name)
+        return nodes.list_item("", line)
+
+
+DIRECTIVES: dict[str, type[BookDirective]] = {
+    "provenance": Provenance,
+    "paper-table": PaperTable,
+    "params": Params,
+    "notebook-links": NotebookLinks,
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directives."""
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)

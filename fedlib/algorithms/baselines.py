@@ -1,0 +1,214 @@
+"""What FedSGM is compared with: FedAvg, Penalty-FedAvg and the centralized switching method.
+
+References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
+Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
+appendix G.1 (Penalty-FedAvg) and section 5 (centralized curves). Polyak (1967) for the switching
+subgradient method itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.compress import Identity
+from fedlib.federation import Federation
+from fedlib.sampling import check_one_constraint, check_work, draw_round
+from fedlib.switching import Hard, Switch
+from fedlib.types import Client, Draw, Info, Problem
+
+__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "State"]
+
+
+class State(NamedTuple):
+    """All that these methods carry is the model."""
+
+    w: Tensor  # [d]
+
+
+@dataclass(frozen=True)
+class FedAvg:
+    r"""Federated averaging of the mean of the objectives; constraints are ignored.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S starts from u = w
+        3      E times: u <- u - lr grad f_j(u)
+        4  w <- project(mean_j u_j)
+
+    Parameters
+    ----------
+    lr : step size.
+    local_steps : E.
+    participants : n.
+    batch_size : rows of a minibatch, or None for full local gradients.
+
+    Differs: clients are weighted equally (the papers' f is the plain mean over clients), and a
+    local step is one minibatch, not an epoch.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("FedAvg", "lr", self.lr)
+        checks.count("FedAvg", "local_steps", self.local_steps)
+        checks.count("FedAvg", "participants", self.participants)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem."""
+        check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants and their batches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_update(self, client: Client, w: Tensor) -> Tensor:
+        """At the client: E local steps on the mean of its objectives."""
+        u = w  # 2
+        weights = client.objective_weights(w)
+        for step in range(self.local_steps):
+            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 3
+        return u
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
+        return State(fed.project(u.mean(0))), fed.info()  # 4
+
+
+@dataclass(frozen=True)
+class PenaltyFedAvg:
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`, the hinge fixed for the round.
+
+        1  sample n distinct clients S
+        2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
+        3  on = 1{g > level + tolerance}, sent back
+        4  each j in S starts from u = w
+        5      E times: u <- u - lr (grad f_j(u) + on rho grad g_j(u))
+        6  w <- project(w - mean_j (w - u_j)), sent to all clients
+
+    Parameters
+    ----------
+    lr, local_steps, participants, tolerance, level : as in FedSGM.
+    rho : penalty; the run can only end feasible if it exceeds the problem's multiplier.
+
+    Differs: as in the paper's appendix G.1, without its optional compression.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    tolerance: float
+    rho: float
+    level: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("PenaltyFedAvg", "lr", self.lr)
+        checks.count("PenaltyFedAvg", "local_steps", self.local_steps)
+        checks.count("PenaltyFedAvg", "participants", self.participants)
+        checks.number("PenaltyFedAvg", "tolerance", self.tolerance)
+        checks.nonnegative("PenaltyFedAvg", "rho", self.rho)
+        checks.number("PenaltyFedAvg", "level", self.level)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem."""
+        check_work("PenaltyFedAvg", problem, self.participants)
+        check_one_constraint("PenaltyFedAvg", problem)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The participants."""
+        return draw_round(problem, rng, participants=self.participants)  # 1
+
+    def constraint_value(self, client: Client) -> Tensor:
+        """At the client: g_j(w)."""
+        return client.losses(client.model, client.value_batch())[1]
+
+    def local_update(self, client: Client, on: Tensor) -> Tensor:
+        """At the client: E local steps on the penalized objective; sends the change."""
+        w = u = client.model  # 4
+        weights = torch.stack([torch.ones_like(on), on * self.rho])
+        for step in range(self.local_steps):
+            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 5
+        return w - u
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        clients = fed.clients(draw, model=state.w)  # 1
+        g = fed.ask(self.constraint_value, clients).mean()  # 2
+        on = (g > self.level + self.tolerance).to(g.dtype)  # 3
+        change = fed.ask(self.local_update, clients, on).mean(0)  # 4, 5
+        step = fed.project(state.w - change) - state.w
+        return State(state.w + fed.tell(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
+
+
+@dataclass(frozen=True)
+class SGM:
+    r"""Centralized switching (sub)gradient method: all data in one place.
+
+        1  `steps` times, each with fresh values:
+        2      sigma = switch(g(w) - level - tolerance)
+        3      w <- project(w - lr ((1 - sigma) grad f(w) + sigma grad g(w)))
+
+    Run it on a problem with one client (`neyman_pearson(..., clients=1)`). A round is `steps`
+    steps, so that T rounds are the T x E steps of the papers' centralized curves.
+
+    Parameters
+    ----------
+    lr, tolerance, level, switch : as in FedSGM.
+    steps : steps a round.
+
+    Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
+    """
+
+    lr: float
+    tolerance: float
+    steps: int = 1
+    level: float = 0.0
+    switch: Switch = Hard()
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("SGM", "lr", self.lr)
+        checks.count("SGM", "steps", self.steps)
+        checks.number("SGM", "tolerance", self.tolerance)
+        checks.number("SGM", "level", self.level)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem."""
+        check_one_constraint("SGM", problem)
+        if problem.num_clients != 1:
+            raise ValueError(
+                f"SGM: the problem must have one client that holds all data, {problem.name} has "
+                f"{problem.num_clients}; build it with clients=1."
+            )
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Nothing is random; the one client takes part."""
+        return draw_round(problem, rng, participants=1)
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """`steps` steps on the pooled data."""
+        pool, w = fed.only_client(draw), state.w
+        for _ in range(self.steps):  # 1
+            g = pool.losses(w, pool.batch(0))[1]
+            sigma = self.switch(g - self.level - self.tolerance)  # 2
+            weights = torch.stack([1 - sigma, sigma])
+            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(0), weights))  # 3
+        return State(w), fed.info(g_hat=g, sigma=sigma)

@@ -1,0 +1,171 @@
+"""FedSGM: switching gradients for constrained federated optimization.
+
+Two papers, one algorithm. W: Upadhyay, Moon, Hashemi, *Switching Gradient Methods for Constrained
+Federated Optimization*, OPT 2025, Algorithm 1 (all clients, unbiased uplink, no memory). F: *FedSGM:
+A Unified Framework for Constraint Aware, Bidirectionally Compressed, Multi-step Federated
+Optimization*, Algorithm 1 (participation, contractive compression both ways with error feedback).
+
+F -> here: n clients of whom m take part -> N and n (`participants`); E local steps -> `local_steps`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.compress import Compressor, Identity
+from fedlib.federation import Federation
+from fedlib.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.switching import Hard, Switch
+from fedlib.types import Client, Draw, Info, Problem, Reply
+
+__all__ = ["FedSGM", "State"]
+
+
+class State(NamedTuple):
+    """What FedSGM carries from round to round."""
+
+    w: Tensor  # [d] the model that every client holds
+    x: Tensor  # [d] the server's uncompressed, projected model
+    residual: Tensor  # [N, d] e_j, what client j has not managed to send yet; [N, 0] without memory
+    weighted: Tensor  # [d] sum over rounds of (1 - sigma_t) w_t
+    weight: Tensor  # scalar, sum over rounds of (1 - sigma_t)
+
+
+@dataclass(frozen=True)
+class FedSGM:
+    r"""Federated switching gradient method.
+
+        1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
+        2   each j in S sends g_j(w); the server forms g = mean_j g_j(w) and sends it back
+        3   sigma = switch(g - level - tolerance), kept for the whole round
+        4   each j in S starts from u = w
+        5       E times: u <- u - lr ((1 - sigma) grad f_j(u) + sigma grad g_j(u))
+        6       Delta_j = (w - u) / lr
+        7       v_j = C_j(e_j + Delta_j) is sent;  e_j <- e_j + Delta_j - v_j        (EF14)
+        8   x <- project(x - lr mean_j v_j)
+        9   w <- w + C_0(x - w), sent to all N clients                               (primal EF21)
+        10  output: the average of w_t with weights 1 - sigma_t (the start of each round)
+
+    Parameters
+    ----------
+    lr : step size, eta.
+    local_steps : E.
+    participants : n, clients a round (the papers' m).
+    tolerance : switching threshold epsilon.
+    level : c of the constraint `g <= c`; the papers' experiments have c = 0.
+    switch : `Hard()` or `Soft(beta)`.
+    uplink : C_j. Contractive with error feedback; unbiased (scaled Rand-K) without.
+    downlink : C_0, contractive.
+    error_feedback : whether clients keep what the uplink dropped; False is the workshop paper.
+    batch_size : rows of a minibatch, or None for full local gradients.
+    value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
+
+    Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
+    problem's set, if it has one; local iterates and w are not projected, as in the paper.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction, one sentence, for a parameter out of range; in `init` for one that does
+        not fit the problem.
+
+    Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    tolerance: float
+    level: float = 0.0
+    switch: Switch = Hard()
+    uplink: Compressor = Identity()
+    downlink: Compressor = Identity()
+    error_feedback: bool = True
+    batch_size: int | None = None
+    value_batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("FedSGM", "lr", self.lr)
+        checks.count("FedSGM", "local_steps", self.local_steps)
+        checks.count("FedSGM", "participants", self.participants)
+        if isinstance(self.tolerance, Tensor) or self.tolerance != math.inf:  # inf: never switches
+            checks.number("FedSGM", "tolerance", self.tolerance)
+        checks.number("FedSGM", "level", self.level)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; all memories are zero."""
+        check_work("FedSGM", problem, self.participants, self.batch_size, self.value_batch_size)
+        check_one_constraint("FedSGM", problem)
+        check_feedback("FedSGM", self.uplink, self.error_feedback, problem.dim)
+        if self.downlink.contraction(problem.dim) is None:
+            raise ValueError(
+                f"FedSGM: downlink must be contractive (primal EF21), got {self.downlink!r}; "
+                "take TopK, Rounding or RandK(..., scaled=False)."
+            )
+        w = problem.w0
+        memory = problem.dim if self.remembers else 0
+        return State(
+            w, w, w.new_zeros(problem.num_clients, memory), torch.zeros_like(w), w.new_zeros(())
+        )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether clients need a memory: something is dropped, and it is to be sent later."""
+        return self.error_feedback and not isinstance(self.uplink, Identity)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants, their batches and the compressors' randomness."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+            value_batch_size=self.value_batch_size,
+            uplink=self.uplink,
+            downlink=self.downlink,
+        )
+
+    def constraint_value(self, client: Client) -> Tensor:
+        """At the client: g_j(w)."""
+        return client.losses(client.model, client.value_batch())[1]
+
+    def local_update(self, client: Client, sigma: Tensor) -> Tensor | Reply:
+        """At the client: E local steps, then the compressed sum of their directions."""
+        w = u = client.model  # 4
+        weights = torch.stack([1 - sigma, sigma])
+        for step in range(self.local_steps):
+            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 5
+        delta = (w - u) / self.lr  # 6
+        if not self.remembers:
+            return self.uplink(delta, client.noise)
+        v = self.uplink(client.memory + delta, client.noise)  # 7
+        return Reply(upload=v, memory=client.memory + delta - v)  # 7
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        w = state.w
+        clients = fed.clients(draw, model=w, memory=state.residual)  # 1
+        g = fed.ask(self.constraint_value, clients).mean()  # 2
+        sigma = self.switch(g - self.level - self.tolerance)  # 3
+        v = fed.ask(self.local_update, clients, sigma, wire=self.uplink)  # 4-7
+        residual = state.residual
+        if self.remembers:
+            v, e = v
+            residual = fed.keep(residual, draw, e)
+        x = fed.project(state.x - self.lr * v.mean(0))  # 8
+        w_next = w + fed.tell(self.downlink, x - w, draw.downlink)  # 9
+        weighted = state.weighted + (1 - sigma) * w  # 10
+        weight = state.weight + (1 - sigma)
+        return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)
+
+    def output(self, state: State) -> Tensor:
+        """The averaged iterate `[d]`; NaN if no round worked on the objective."""
+        return state.weighted / state.weight  # 10

@@ -1,0 +1,275 @@
+"""Compressors and their wire formats.
+
+A compressor is a frozen dataclass that is called on a vector `[d]` and returns what the receiver
+will hold, `[d]`. It also says how the message travels: `encode` gives the numbers and positions on
+the wire, `decode` rebuilds the vector, `bits(d)` is the length of the message. Randomness is drawn
+beforehand by `draw`, and is shared by sender and receiver (a common seed), so that positions which
+both can derive are not sent.
+
+Two classes of the literature: contractive, `E |C(x) - x|^2 <= (1 - q) |x|^2` with `q` in (0, 1], and
+unbiased, `E C(x) = x`, `E |C(x) - x|^2 <= q_u |x|^2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import NamedTuple, Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fedlib import checks
+
+__all__ = ["Compressor", "Identity", "Message", "RandK", "Rounding", "TopK"]
+
+FLOAT_BITS = 32
+EXPONENT_BITS = 8  # of a float32
+SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
+
+Noise = Tensor | tuple[()]
+
+
+class Message(NamedTuple):
+    """What is on the wire: numbers, and the positions they belong to if those travel too."""
+
+    values: Tensor
+    positions: Tensor | tuple[()] = ()
+
+
+class Compressor(Protocol):
+    """What `fed.ask` and `fed.tell` need of a wire format."""
+
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+        """The vector that the receiver will hold."""
+        ...
+
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
+        """The randomness of `count` messages of length `dim`, leading axis `count`; `()` if none."""
+        ...
+
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+        """The message for a vector that is already compressed."""
+        ...
+
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
+        """The vector of a message; `like` gives its length, dtype and device."""
+        ...
+
+    def bits(self, dim: int) -> int:
+        """The length of one message for a vector of `dim` numbers, in bits."""
+        ...
+
+    def contraction(self, dim: int) -> float | None:
+        """The largest valid `q`, or None if the compressor is not contractive."""
+        ...
+
+    def variance(self, dim: int) -> float | None:
+        """The smallest valid `q_u`, or None if the compressor is biased."""
+        ...
+
+
+@dataclass(frozen=True)
+class Identity:
+    """No compression: d float32 numbers; `q = 1`, `q_u = 0`."""
+
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:  # noqa: ARG002
+        """The vector itself."""
+        return x
+
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+        """Nothing is random."""
+        return ()
+
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+        """All entries."""
+        return Message(x)
+
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+        """All entries."""
+        return message.values
+
+    def bits(self, dim: int) -> int:
+        """32 bits an entry."""
+        return FLOAT_BITS * dim
+
+    def contraction(self, dim: int) -> float | None:  # noqa: ARG002
+        """Exact: `q = 1`."""
+        return 1.0
+
+    def variance(self, dim: int) -> float | None:  # noqa: ARG002
+        """Exact: `q_u = 0`."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Keep the K entries of largest magnitude, `K = max(1, round(fraction * d))`.
+
+    Contractive and deterministic with `q = K / d`, tight for a vector of equal entries. Of equal
+    magnitudes exactly K survive. On the wire: K float32 numbers and K positions.
+
+    >>> TopK(0.5)(torch.tensor([3.0, -5.0, 1.0, 0.5]))
+    tensor([ 3., -5.,  0.,  0.])
+    """
+
+    fraction: float
+
+    def __post_init__(self) -> None:
+        """Reject a fraction outside (0, 1]."""
+        check_fraction("TopK", self.fraction)
+
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+        """The K largest entries, zeros elsewhere."""
+        return self.decode(self.encode(x, noise), x)
+
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+        """Nothing is random."""
+        return ()
+
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+        """The K largest entries and where they stand."""
+        positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
+        return Message(x.gather(-1, positions), positions)
+
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+        """The entries at their positions."""
+        assert isinstance(message.positions, Tensor)
+        return torch.zeros_like(like).scatter(-1, message.positions, message.values)
+
+    def bits(self, dim: int) -> int:
+        """K times 32 bits for the number and `ceil(log2 d)` for its position."""
+        return kept(self.fraction, dim) * (FLOAT_BITS + ceil(log2(dim)) if dim > 1 else FLOAT_BITS)
+
+    def contraction(self, dim: int) -> float | None:
+        """`K / d`, attained by a vector of equal entries."""
+        return kept(self.fraction, dim) / dim
+
+    def variance(self, dim: int) -> float | None:
+        """Biased, unless everything is kept."""
+        return 0.0 if kept(self.fraction, dim) == dim else None
+
+
+@dataclass(frozen=True)
+class RandK:
+    """Keep K entries chosen uniformly, `K = max(1, round(fraction * d))`.
+
+    With `scaled` the kept entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
+    (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
+    On the wire: K float32 numbers; their positions follow from the common seed.
+    """
+
+    fraction: float
+    scaled: bool = True
+
+    def __post_init__(self) -> None:
+        """Reject a fraction outside (0, 1]."""
+        check_fraction("RandK", self.fraction)
+
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+        """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
+        factor = x.shape[-1] / kept(self.fraction, x.shape[-1]) if self.scaled else 1.0
+        return self.decode(self.encode(x * factor, noise), x, noise)
+
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Int[Tensor, "count K"]:
+        """K distinct positions for each of `count` messages."""
+        return torch.rand(count, dim, generator=rng).topk(kept(self.fraction, dim)).indices
+
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+        """The entries at the drawn positions."""
+        return Message(x.gather(-1, positions_of("RandK", noise)))
+
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+        """The entries at the drawn positions."""
+        return torch.zeros_like(like).scatter(-1, positions_of("RandK", noise), message.values)
+
+    def bits(self, dim: int) -> int:
+        """K times 32 bits."""
+        return FLOAT_BITS * kept(self.fraction, dim)
+
+    def contraction(self, dim: int) -> float | None:
+        """`K / d` in expectation if unscaled; none if scaled with `K < d / 2`."""
+        q = kept(self.fraction, dim) / dim
+        if not self.scaled:
+            return q
+        return 2 - 1 / q if q > 0.5 else None
+
+    def variance(self, dim: int) -> float | None:
+        """`d / K - 1` if scaled."""
+        k = kept(self.fraction, dim)
+        return dim / k - 1 if self.scaled or k == dim else None
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Round every entry to `mantissa_bits` binary digits after the leading one, ties to even.
+
+    The FedSGM paper's quantization, read as rounding without limiting the exponent: 10 digits
+    ("float16"), 3 ("float8", E4M3) or 1 ("float4", E2M1). Contractive and deterministic,
+    `1 - q <= 4^-(p + 1)`. As the exponent stays that of a float32, an entry needs
+    `1 + 8 + mantissa_bits` bits on the wire (19, 12, 10), more than the names of the formats say.
+
+    >>> Rounding(1)(torch.tensor([1.1, 1.3, 5.0, 0.0]))
+    tensor([1.0000, 1.5000, 4.0000, 0.0000])
+    """
+
+    mantissa_bits: int
+
+    def __post_init__(self) -> None:
+        """Reject a number of digits that a float32 does not have."""
+        checks.in_range("Rounding", "mantissa_bits", self.mantissa_bits, 1, 22)
+
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+        """The nearest vector whose entries have `mantissa_bits` digits."""
+        return self.decode(self.encode(x, noise), x)
+
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+        """Nothing is random."""
+        return ()
+
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+        """Sign, exponent and leading digits of every entry, as integers."""
+        integer, digits = SIGNIFICAND[x.dtype]
+        drop = digits - self.mantissa_bits
+        code = x.view(integer)
+        # Adding half a unit less one, plus the last kept digit, rounds ties to the even neighbour;
+        # a carry runs into the exponent, which is what rounding up to a power of two means.
+        rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
+        return Message(rounded >> drop)
+
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+        """The entries that the integers stand for."""
+        _, digits = SIGNIFICAND[like.dtype]
+        return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
+
+    def bits(self, dim: int) -> int:
+        """Sign, eight bits of exponent and the digits, for every entry."""
+        return dim * (1 + EXPONENT_BITS + self.mantissa_bits)
+
+    def contraction(self, dim: int) -> float | None:  # noqa: ARG002
+        """Every entry is off by at most `2^-(p + 1)` of itself."""
+        return 1 - 4.0 ** -(self.mantissa_bits + 1)
+
+    def variance(self, dim: int) -> float | None:  # noqa: ARG002
+        """Biased."""
+        return None
+
+
+def kept(fraction: float, dim: int) -> int:
+    """K, the number of entries that a fraction of `dim` keeps: at least one."""
+    return max(1, round(fraction * dim))
+
+
+def check_fraction(who: str, fraction: float) -> None:
+    """Raise ValueError unless `fraction` lies in (0, 1]."""
+    checks.in_range(who, "fraction", fraction, 0, 1, open_low=True)
+
+
+def positions_of(who: str, noise: Noise) -> Tensor:
+    """The drawn positions, or a ValueError that says where they should have come from."""
+    if not isinstance(noise, Tensor):
+        raise ValueError(f"{who}: needs the positions that its draw() gives, got none; pass noise=.")
+    return noise

@@ -1,0 +1,161 @@
+"""The line between server and clients: `ask`, `tell`, and the bits that cross it.
+
+An algorithm is a program at the server. It reaches its clients through a Federation only, which
+maps a client's method over the round's participants. Two engines share one interface: `Vectorized`
+maps with `torch.func.vmap`, `Loop` is its plain twin, which moreover sends every message through the
+wire format's `encode` and `decode`, so that a declared format which cannot carry the message shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import vmap
+from torch.utils import _pytree as pytree
+
+from fedlib.compress import Compressor, Identity
+from fedlib.types import Batch, Client, ClientState, Draw, Info, Problem, Reply
+
+__all__ = ["FLOAT_BITS", "Federation", "Loop", "Vectorized"]
+
+FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
+
+
+class Federation:
+    """One round's access to the clients of `problem`; engines say how a method is mapped.
+
+    `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
+    together: uploads by the wire format named at `ask`, broadcasts at 32 bits a number to every
+    participant, `tell` by its wire format to every one of the N clients.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.bits_up = 0
+        self.bits_down = 0
+
+    def clients(
+        self, draw: Draw, model: Tensor | tuple[()] = (), memory: Tensor | tuple[()] = ()
+    ) -> ClientState:
+        """The participants of this round; every part has a leading axis n.
+
+        `model [d]` is what every client already holds; `memory [N, ...]` is cut to participants.
+        Rows are gathered only where the draw does not replace them by minibatches.
+        """
+        who = draw.participants
+        full = self.problem.rows_of(who) if draw.batches == () or draw.values == () else ()
+        return ClientState(
+            model=model.expand(len(who), -1) if isinstance(model, Tensor) else (),
+            rows=full,
+            batches=self._minibatch(who, draw.batches),
+            values=self._minibatch(who, draw.values),
+            memory=memory[who] if isinstance(memory, Tensor) else (),
+            noise=draw.uplink,
+        )
+
+    def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Batch | tuple[()]:
+        if not isinstance(positions, Tensor):
+            return ()
+        flat = positions.flatten(1)  # [n, E B]
+        rows = self.problem.rows[who].gather(1, flat).view(positions.shape)
+        weight = torch.ones_like(rows, dtype=self.problem.w0.dtype) / positions.shape[-1]
+        return Batch(tuple(x[rows] for x in self.problem.data), weight)
+
+    def ask(
+        self,
+        method: Callable[..., Any],
+        clients: ClientState,
+        *broadcast: Tensor,
+        wire: Compressor | None = None,
+    ) -> Any:
+        """Send `broadcast` to the participants, run `method` at each, gather what they upload.
+
+        Returns the uploads `[n, ...]`, or `(uploads, memories)` if the method returns a `Reply`.
+        The uploads are counted in the wire format `wire` (32 bits a number if none is named).
+        """
+        wire = Identity() if wire is None else wire
+        answer = self._map(method, clients, broadcast, wire)
+        upload = answer.upload if isinstance(answer, Reply) else answer
+        n = upload.shape[0]
+        self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
+        self.bits_up += n * wire.bits(upload[0].numel())
+        return tuple(answer) if isinstance(answer, Reply) else answer
+
+    def tell(
+        self, wire: Compressor, message: Float[Tensor, "d"], noise: Tensor | tuple[()] = ()
+    ) -> Float[Tensor, "d"]:
+        """Send one message to all N clients through `wire`; returns what they receive."""
+        self.bits_down += self.problem.num_clients * wire.bits(message.numel())
+        return wire(message, noise)
+
+    def keep(self, memory: Tensor, draw: Draw, new: Tensor) -> Tensor:
+        """The memories `[N, ...]` after the participants have replaced theirs by `new [n, ...]`."""
+        index = draw.participants.view(-1, *(1,) * (new.dim() - 1)).expand_as(new)
+        return memory.scatter(0, index, new)
+
+    def project(self, x: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+        """The projection onto the problem's feasible set, or `x` itself if it has none."""
+        return x if self.problem.set is None else self.problem.set.project(x)
+
+    def info(self, **metrics: Tensor) -> Info:
+        """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        like = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
+        bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
+        return {**metrics, **bits}
+
+    def client(self, state: ClientState) -> Client:
+        """One client: its own tensors, and the form of the problem's losses."""
+        p = self.problem
+        return Client(state, p.losses, p.gradient, p.num_objectives, p.num_constraints)
+
+    def only_client(self, draw: Draw) -> Client:
+        """The one client of a centralized problem, at the server: nothing is sent or counted."""
+        return self.client(pytree.tree_map(lambda x: x[0], self.clients(draw)))
+
+    def _map(
+        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
+    ) -> Any:
+        raise TypeError("Federation: this is the interface; use Vectorized or Loop.")
+
+
+class Vectorized(Federation):
+    """All participants at once, by `torch.func.vmap`."""
+
+    def _map(
+        self,
+        method: Callable[..., Any],
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
+    ) -> Any:
+        return vmap(lambda state: method(self.client(state), *broadcast))(clients)
+
+
+class Loop(Federation):
+    """One participant after another, each upload sent through the wire's encode and decode."""
+
+    def _map(
+        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
+    ) -> Any:
+        leaves, tree = pytree.tree_flatten(clients)
+        answers = []
+        for j in range(leaves[0].shape[0]):
+            client = self.client(pytree.tree_unflatten([leaf[j] for leaf in leaves], tree))
+            answer = method(client, *broadcast)
+            upload = answer.upload if isinstance(answer, Reply) else answer
+            if upload.dim() == 1:
+                arrived = wire.decode(wire.encode(upload, client.noise), upload, client.noise)
+                answer = Reply(arrived, answer.memory) if isinstance(answer, Reply) else arrived
+            answers.append(answer)
+        return pytree.tree_map(lambda *xs: torch.stack(xs), *answers)
+
+    def tell(
+        self, wire: Compressor, message: Float[Tensor, "d"], noise: Tensor | tuple[()] = ()
+    ) -> Float[Tensor, "d"]:
+        """As in `Federation`, through encode and decode."""
+        received = super().tell(wire, message, noise)
+        return wire.decode(wire.encode(received, noise), received, noise)

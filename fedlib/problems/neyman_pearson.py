@@ -1,0 +1,156 @@
+"""Neyman-Pearson classification: a low loss on one class, the other class's loss a constraint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from fedlib import checks, split
+from fedlib.sampling import seeded
+from fedlib.types import Batch, Problem
+
+__all__ = ["class_shares", "neyman_pearson"]
+
+Partition = Int[Tensor, "N m"]
+
+
+def neyman_pearson(
+    X: Float[Tensor, "R p"],
+    y: Int[Tensor, "R"],
+    *,
+    clients: int,
+    seed: int = 0,
+    train_fraction: float = 1.0,
+    alpha: float | None = None,
+    standardize: bool = True,
+    bias: bool = False,
+    dtype: torch.dtype = torch.float32,
+    config: dict[str, Any] | None = None,
+) -> Problem:
+    r"""Federated Neyman-Pearson problem with the logistic loss.
+
+    $\phi(w; x, y) = -y\,w^\top x + \log(1 + e^{w^\top x})$; client j's objective is the mean of phi
+    over its rows with y = 0 and its constraint the mean over its rows with y = 1 (both FedSGM
+    papers, section 5). A minibatch estimates both without bias: a row counts
+    m / (rows of its class) times, so a batch without one of the classes is no error.
+
+    Parameters
+    ----------
+    X : features `[R, p]`.
+    y : labels in {0, 1}; class 0 is the objective.
+    clients : N; 1 gives the centralized problem.
+    seed : fixes the test split and the partition.
+    train_fraction : share of the rows used for training, the rest (stratified) is held out.
+    alpha : concentration of a Dirichlet split; None for the IID split with equal class ratio.
+    standardize : z-score with the statistics of the training rows.
+    bias : whether to add a constant feature (the papers have none).
+    dtype : of the data and the model.
+    config : entries to add to the stored configuration, such as the data set's name.
+
+    Raises
+    ------
+    ValueError
+        for NaN or infinite features, labels outside {0, 1}, a split that leaves a client without
+        one of the classes, and parameters out of range.
+    """
+    checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
+    checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
+    checks.count("neyman_pearson", "clients", clients)
+    checks.in_range(
+        "neyman_pearson", "train_fraction", train_fraction, 0, 1, open_low=True
+    )
+    rng = seeded(seed, "split")
+    train = torch.arange(len(y))
+    test = train[:0]
+    if train_fraction < 1:
+        train, test = split.train_test(y, 1 - train_fraction, rng)
+    X = X.to(torch.float64)
+    if standardize:
+        mean, std = X[train].mean(0), X[train].std(0, correction=0)
+        X = (X - mean) / torch.where(std > 0, std, 1.0)
+    if bias:
+        X = torch.cat([X, torch.ones(len(X), 1, dtype=X.dtype)], 1)
+    labels = y[train]
+    if alpha is None:
+        rows = split.stratified_iid(labels, clients, rng)
+    else:
+        rows = split.dirichlet(labels, clients, alpha, rng)
+    data = X[train].to(dtype)
+    target = labels.to(dtype)
+    shares = class_shares("neyman_pearson", labels, rows).to(dtype)
+    settings = {"clients": clients, "train_fraction": train_fraction, "alpha": alpha}
+    choices = {"standardize": standardize, "bias": bias, "split_by": "seed"}
+    return Problem(
+        name="neyman_pearson",
+        data=(data, target, shares),
+        rows=rows,
+        sizes=(rows.shape[1],) * clients,
+        losses=logistic_losses,
+        gradient=logistic_gradient,
+        num_objectives=1,
+        num_constraints=1,
+        w0=torch.zeros(data.shape[1], dtype=dtype),
+        metrics=exact_metrics,
+        heldout=(X[test].to(dtype), y[test].to(dtype)),
+        config={"name": "neyman_pearson", **settings, **choices, **(config or {})},
+    )
+
+
+def class_shares(
+    who: str, labels: Int[Tensor, "R"], rows: Partition
+) -> Float[Tensor, "R 2"]:
+    """Weight of every row in the means over class 0 and class 1 of its client: m / m_class.
+
+    Rows of no client weigh nothing.
+
+    Raises
+    ------
+    ValueError
+        if a client has no row of one of the classes.
+    """
+    shares = torch.zeros(len(labels), 2, dtype=torch.float64)
+    for j, own in enumerate(rows):
+        for c in (0, 1):
+            mine = own[labels[own] == c]
+            if len(mine) == 0:
+                raise ValueError(
+                    f"{who}: every client must have rows of both classes, client {j} has none of "
+                    f"class {c}; use fewer clients, a larger alpha or the IID split."
+                )
+            shares[mine, c] = len(own) / len(mine)
+    return shares
+
+
+def logistic_losses(w: Float[Tensor, "p"], batch: Batch) -> Float[Tensor, "2"]:
+    """Mean phi over class 0 (objective) and class 1 (constraint)."""
+    X, y, shares = batch.data
+    z = X @ w
+    return (batch.weight * (softplus(z) - y * z)) @ shares
+
+
+def logistic_gradient(
+    w: Float[Tensor, "p"], batch: Batch, weights: Float[Tensor, "2"]
+) -> Float[Tensor, "p"]:
+    """Gradient of `weights @ logistic_losses` in closed form."""
+    X, y, shares = batch.data
+    return (batch.weight * (shares @ weights) * (torch.sigmoid(X @ w) - y)) @ X
+
+
+def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Tensor]:
+    """Exact f and g over all clients' training rows, the largest g_j, and held-out error rates.
+
+    `false_alarm` is the share of held-out class-0 rows that are flagged, `miss` that of class-1
+    rows that are not; both are absent without held-out rows.
+    """
+    each = torch.func.vmap(problem.losses, in_dims=(None, 0))(w, problem.all_clients())
+    values = {"f": each[:, 0].mean(), "g": each[:, 1].mean(), "g_max": each[:, 1].max()}
+    X, y = problem.heldout
+    if len(y):
+        flagged = (X @ w > 0).to(y.dtype)
+        values["false_alarm"] = (flagged * (1 - y)).sum() / (1 - y).sum()
+        values["miss"] = ((1 - flagged) * y).sum() / y.sum()
+    return values

@@ -1,0 +1,378 @@
+"""The only loop: rounds x seeds x hyperparameter grid, evaluated, checkpointed, resumable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import vmap
+from torch.utils import _pytree as pytree
+from tqdm import tqdm
+
+from fedlib import checks
+from fedlib.checkpoint import load_checkpoint, save_checkpoint
+from fedlib.federation import Federation, Loop, Vectorized
+from fedlib.grid import fill, stack
+from fedlib.record import record
+from fedlib.sampling import seeded
+from fedlib.trace import Trace
+from fedlib.types import Algorithm, Draw, Problem, describe
+
+__all__ = ["Diverged", "resolve_device", "run"]
+
+CHUNK = 50  # rounds between two looks at the state (finite? checkpoint due?)
+SMALL = 50_000  # below so many parameters a second thread makes a round slower
+
+
+class Diverged(FloatingPointError):
+    """A state is no longer finite; `state`, `round` and `seed` say where it last was."""
+
+    def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
+        super().__init__(text)
+        self.state, self.round, self.seed = state, round_, seed
+
+
+def resolve_device(device: str) -> torch.device:
+    """`"auto"` (a GPU if there is one), `"cpu"`, `"cuda"` or `"cuda:1"` as a device that exists.
+
+    Raises
+    ------
+    ValueError
+        for another word, or a GPU that is not there.
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, index = device.partition(":")
+    checks.one_of("run", "device", kind, ("auto", "cpu", "cuda"))
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if kind == "cuda" and int(index or 0) >= there:
+        raise ValueError(
+            f"run: device must be one that is there, got {device!r} with {there} GPUs; "
+            'use "cpu" or "auto".'
+        )
+    return torch.device(device)
+
+
+@dataclass
+class Progress:
+    """What grows while a run goes on, all of it that a checkpoint must hold."""
+
+    state: Any
+    rngs: list[torch.Generator]
+    round: int = 0
+    metrics: list[dict[str, Tensor]] = field(default_factory=list)
+    info: list[dict[str, Tensor]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run(
+    algorithms: Algorithm | Sequence[Algorithm],
+    problem: Problem | Callable[[int], Problem],
+    *,
+    rounds: int,
+    seeds: Sequence[int] = (0,),
+    evaluate_every: int = 1,
+    device: str = "cpu",
+    checkpoint: Path | str | None = None,
+    checkpoint_seconds: float = 30.0,
+    progress: bool = True,
+    engine: type[Federation] = Vectorized,
+) -> Any:
+    """Run one algorithm, or a grid of them that differ in floats only, for all seeds together.
+
+    Parameters
+    ----------
+    algorithms : one algorithm, or a list (a grid).
+    problem : the problem of all seeds, or `seed -> Problem` where the seed fixes the split; the
+        problems of the seeds must have equal shapes.
+    rounds : T.
+    seeds : one stream of draws each; seed 3 alone gives what it gives among others.
+    evaluate_every : rounds between two evaluations of `problem.metrics`.
+    device : `"cpu"`, `"cuda"`, `"auto"`.
+    checkpoint : file to resume from if it exists, and to write to (whole or not at all).
+    checkpoint_seconds : least time between two checkpoints.
+    progress : a bar for runs that take longer than some seconds.
+    engine : `Vectorized`, or `Loop` for tests and debugging.
+
+    Returns
+    -------
+    A `Trace`, or a list of them for a list of algorithms.
+
+    Raises
+    ------
+    ValueError, TypeError
+        before the first round, for parameters that make no sense.
+    Diverged
+        if the model is no longer finite; names round and seed.
+    """
+    grid = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
+    checks.count("run", "rounds", rounds)
+    checks.count("run", "evaluate_every", evaluate_every)
+    if not grid or not seeds:
+        raise ValueError("run: algorithms and seeds must not be empty; pass at least one of each.")
+    loop = _Loop(grid, problem, tuple(seeds), resolve_device(device), engine)
+    config = {
+        "algorithms": [describe(a) for a in grid],
+        "problem": describe(loop.problems[0].config),
+        "rounds": rounds,
+        "seeds": list(seeds),
+        "evaluate_every": evaluate_every,
+        "dtype": str(loop.problems[0].w0.dtype),
+    }
+    saver = _Saver(checkpoint, config, checkpoint_seconds)
+    with _threads(loop.problems[0].dim, loop.device):
+        now = loop.go(saver.resume(loop.start()), rounds, evaluate_every, progress, saver)
+    traces = loop.traces(now, rounds, evaluate_every, config)
+    return traces if isinstance(algorithms, Sequence) else traces[0]
+
+
+class _Loop:
+    """The batched round and evaluation of one call of `run`, and the walk through the rounds."""
+
+    def __init__(
+        self,
+        grid: list[Algorithm],
+        problem: Problem | Callable[[int], Problem],
+        seeds: tuple[int, ...],
+        device: torch.device,
+        engine: type[Federation],
+    ) -> None:
+        self.grid, self.seeds, self.device, self.engine = grid, seeds, device, engine
+        self.own_problem = not isinstance(problem, Problem)
+        self.problems = (
+            [problem] if isinstance(problem, Problem) else [problem(seed) for seed in seeds]
+        )
+        check_same_shapes(self.problems, seeds)
+        self.template, values = stack(grid, self.problems[0].w0)
+        self.hyper = {k: v.to(device) for k, v in values.items()}
+        moved = [p.to(device) for p in self.problems]
+        self.form = moved[0]
+        tensors = [p.tensors() for p in moved]
+        self.tensors = _stacked(tensors) if self.own_problem else tensors[0]
+        self._step: Callable[..., Any] | None = None
+        self._measure: Callable[..., Any] | None = None
+
+    def start(self) -> Progress:
+        """The states before round 0, `[G, S, ...]`, and a generator a seed."""
+        g, s = len(self.grid), len(self.seeds)
+        for algorithm in self.grid:
+            states = [algorithm.init(p) for p in self.problems]
+        states = states if self.own_problem else states * s
+        state = pytree.tree_map(
+            lambda x: x.to(self.device).expand(g, *x.shape).clone(), _stacked(states)
+        )
+        return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
+
+    def draws(self, rngs: list[torch.Generator]) -> Draw:
+        """One round's draws of all seeds, `[S, ...]`, on the run's device."""
+        problems = self.problems if self.own_problem else self.problems * len(rngs)
+        each = [self.template.draw(p, rng) for p, rng in zip(problems, rngs, strict=True)]
+        return pytree.tree_map(lambda x: x.to(self.device), _stacked(each))
+
+    def step(self, state: Any, draw: Draw) -> tuple[Any, dict[str, Tensor]]:
+        """One round of every run."""
+        if self._step is None:
+            self._step = self._batched(self._round, (state, draw), (0, 0), (0, None))
+        return self._step(self.hyper, self.tensors, state, draw)
+
+    def measure(self, w: Tensor) -> dict[str, Tensor]:
+        """The problem's metrics of every run."""
+        if self._measure is None:
+            self._measure = self._batched(self._metrics, (w,), (0,), (0,))
+        return self._measure(self.hyper, self.tensors, w)
+
+    def _round(self, hyper: Any, tensors: Any, state: Any, draw: Draw) -> Any:
+        fed = self.engine(self.form.with_tensors(tensors))
+        return fill(self.template, hyper).round(fed, state, draw)
+
+    def _metrics(self, hyper: Any, tensors: Any, w: Tensor) -> Any:  # noqa: ARG002
+        problem = self.form.with_tensors(tensors)
+        return problem.metrics(w, problem)
+
+    def _batched(
+        self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
+    ) -> Callable[..., Any]:
+        """`function` over grid and seeds: recorded vmaps, or plain loops for the slow twin."""
+        mapper = _looped if self.engine is Loop else vmap
+        own = 0 if self.own_problem else None
+        over_seeds, over_grid = (None, own, *seed_dims), (0 if self.hyper else None, None, *grid_dims)
+        one = (_only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
+        both = (_only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
+        if self.engine is Loop:
+            return both
+        return record(both, self.hyper, self.tensors, *example)
+
+    def go(
+        self, now: Progress, rounds: int, every: int, show: bool, saver: _Saver
+    ) -> Progress:
+        """All remaining rounds."""
+        name = type(self.template).__name__
+        with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
+            while now.round < rounds:
+                began = time.perf_counter()
+                before, first = now.state, now.round
+                last = min(first + CHUNK, rounds)
+                draws = [self.draws(now.rngs) for _ in range(first, last)]
+                for draw in draws:
+                    if now.round % every == 0:
+                        now.metrics.append(self.measure(now.state.w))
+                    now.state, info = self.step(now.state, draw)
+                    now.info.append(info)
+                    now.round += 1
+                if not torch.isfinite(now.state.w).all():
+                    self._say_where(before, draws, first)
+                now.seconds += time.perf_counter() - began
+                saver.save(now, done=now.round == rounds)
+                bar.update(last - first)
+        now.metrics.append(self.measure(now.state.w))
+        return now
+
+    def _say_where(self, state: Any, draws: list[Draw], first: int) -> None:
+        """Repeat the chunk round by round, and raise at the first state that is not finite."""
+        for t, draw in enumerate(draws, start=first):
+            after, _ = self.step(state, draw)
+            bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
+            if bad.any():
+                g, s = (int(i) for i in bad.nonzero()[0])
+                name = type(self.template).__name__
+                raise Diverged(
+                    f"{name}: the model is not finite after round {t} (seed {self.seeds[s]}, "
+                    f"{self.grid[g]!r}); the last finite state is in error.state; "
+                    "try a smaller lr.",
+                    pytree.tree_map(lambda x: x[g, s], state),  # noqa: B023 - used at once
+                    t,
+                    self.seeds[s],
+                )
+            state = after
+
+    def traces(
+        self, now: Progress, rounds: int, every: int, config: dict[str, Any]
+    ) -> list[Trace]:
+        """One Trace a grid point, on the CPU."""
+        metrics, info = _curves(now.metrics), _curves(now.info)
+        evaluated = np.array([*range(0, rounds, every), rounds])
+        common = {k: v for k, v in config.items() if k != "algorithms"}
+        ran_on = {"device": device_name(self.device), "wall_s": now.seconds / len(self.grid)}
+        return [
+            Trace(
+                metrics={k: v[g] for k, v in metrics.items()},
+                info={k: v[g] for k, v in info.items()},
+                rounds=evaluated,
+                seeds=self.seeds,
+                config={"algorithm": config["algorithms"][g], **common},
+                provenance=ran_on,
+                state=pytree.tree_map(lambda x: x[g].cpu(), now.state),  # noqa: B023 - used at once
+            )
+            for g in range(len(self.grid))
+        ]
+
+
+class _Saver:
+    """Checkpoints of one run: resume from a file that belongs to it, write not too often."""
+
+    def __init__(self, path: Path | str | None, config: dict[str, Any], seconds: float) -> None:
+        self.path = None if path is None else Path(path)
+        self.config, self.seconds, self.last = config, seconds, time.monotonic()
+
+    def resume(self, start: Progress) -> Progress:
+        if self.path is None or not self.path.exists():
+            return start
+        held = load_checkpoint(self.path, self.config)
+        for rng, state in zip(start.rngs, held.pop("rngs"), strict=True):
+            rng.set_state(state)
+        device = start.state.w.device
+        state = type(start.state)(*(x.to(device) for x in held.pop("state")))
+        return Progress(state, start.rngs, **held)
+
+    def save(self, now: Progress, *, done: bool) -> None:
+        due = time.monotonic() - self.last >= self.seconds
+        if self.path is None or not (due or done):
+            return
+        self.last = time.monotonic()
+        content = {k: v for k, v in vars(now).items() if k not in ("state", "rngs")}
+        content["state"] = list(now.state)
+        content["rngs"] = [rng.get_state() for rng in now.rngs]
+        save_checkpoint(self.path, self.config, content)
+
+
+def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
+    """Raise ValueError unless the seeds' problems can be stacked."""
+    first = pytree.tree_map(lambda x: x.shape, problems[0].tensors())
+    for p, seed in zip(problems, seeds, strict=False):
+        if pytree.tree_map(lambda x: x.shape, p.tensors()) != first or p.sizes != problems[0].sizes:
+            raise ValueError(
+                f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
+                "differs; use a split with equal sizes."
+            )
+
+
+def device_name(device: torch.device) -> str:
+    """`cpu`, or the GPU's model."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def _stacked(trees: Sequence[Any]) -> Any:
+    return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
+
+
+def _curves(steps: list[dict[str, Tensor]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Per name `[G, S, T]` in float64."""
+    return {
+        k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]
+    }
+
+
+def _only(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+    """`torch.func.vmap` for an axis of length one: take it off, put it back."""
+
+    def one(*arguments: Any) -> Any:
+        inner = [
+            pytree.tree_map(lambda x: x[0], a) if d == 0 else a
+            for a, d in zip(arguments, in_dims, strict=True)
+        ]
+        return pytree.tree_map(lambda x: x.unsqueeze(0), function(*inner))
+
+    return one
+
+
+def _looped(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+    """`torch.func.vmap` as a plain loop."""
+
+    def loop(*arguments: Any) -> Any:
+        sizes = [
+            pytree.tree_leaves(a)[0].shape[0]
+            for a, d in zip(arguments, in_dims, strict=True)
+            if d == 0 and pytree.tree_leaves(a)
+        ]
+        return _stacked(
+            [
+                function(
+                    *(
+                        pytree.tree_map(lambda x: x[i], a) if d == 0 else a  # noqa: B023 - used at once
+                        for a, d in zip(arguments, in_dims, strict=True)
+                    )
+                )
+                for i in range(sizes[0])
+            ]
+        )
+
+    return loop
+
+
+@contextmanager
+def _threads(dim: int, device: torch.device) -> Iterator[None]:
+    """One thread for small problems on the CPU; the caller's number afterwards."""
+    before = torch.get_num_threads()
+    if device.type == "cpu" and dim < SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,121 @@
+"""Drawing the randomness of a round, and the checks that several algorithms share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.compress import Compressor, Identity
+from fedlib.types import Draw, Problem
+
+__all__ = ["check_feedback", "check_one_constraint", "check_work", "draw_round", "seeded"]
+
+IDENTITY = Identity()
+
+
+def draw_round(
+    problem: Problem,
+    rng: torch.Generator,
+    *,
+    participants: int,
+    local_steps: int = 1,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+    uplink: Compressor = IDENTITY,
+    downlink: Compressor = IDENTITY,
+) -> Draw:
+    """Distinct participants, uniformly; their minibatches with replacement; compressors' noise.
+
+    Parameters
+    ----------
+    problem : whose clients and dimension are meant.
+    rng : the seed's CPU generator; the order of the draws is part of the format of stored runs.
+    participants : n.
+    local_steps : E, the number of minibatches.
+    batch_size : B, or None for full batches.
+    value_batch_size : rows of the separate batch for loss values, or None for all rows.
+    uplink, downlink : asked for the randomness of n messages and of one.
+    """
+    who = torch.randperm(problem.num_clients, generator=rng)[:participants]
+    sizes = torch.tensor(problem.sizes)[who]
+    return Draw(
+        participants=who,
+        batches=_positions(sizes, local_steps, batch_size, rng),
+        values=_flatten(_positions(sizes, 1, value_batch_size, rng)),
+        uplink=uplink.draw(participants, problem.dim, rng),
+        downlink=_first(downlink.draw(1, problem.dim, rng)),
+    )
+
+
+def check_work(
+    who: str,
+    problem: Problem,
+    participants: int,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+) -> None:
+    """Check what a round asks of the clients against the problem.
+
+    Raises
+    ------
+    ValueError
+        if there are fewer clients than participants, or a batch is larger than a client.
+    """
+    n = problem.num_clients
+    checks.in_range(who, "participants", participants, 1, n, note="the problem's clients")
+    smallest = min(problem.sizes)
+    for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
+        if size is not None:
+            checks.in_range(who, name, size, 1, smallest, note="the rows of the smallest client")
+
+
+def check_one_constraint(who: str, problem: Problem) -> None:
+    """Raise ValueError unless the problem has one objective and one constraint."""
+    if (problem.num_objectives, problem.num_constraints) != (1, 1):
+        raise ValueError(
+            f"{who}: the problem must have one objective and one constraint, "
+            f"{problem.name} has {problem.num_objectives} and {problem.num_constraints}."
+        )
+
+
+def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int) -> None:
+    """Raise ValueError for a compressor that does not go with (or without) error feedback."""
+    if error_feedback and uplink.contraction(dim) is None:
+        raise ValueError(
+            f"{who}: uplink must be contractive under error feedback (a scaled Rand-K makes the "
+            f"residual explode), got {uplink!r}; pass error_feedback=False or scaled=False."
+        )
+
+
+def _positions(
+    sizes: Tensor, steps: int, batch: int | None, rng: torch.Generator
+) -> Tensor | tuple[()]:
+    if batch is None:
+        return ()
+    unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
+    return (unit * sizes.view(-1, 1, 1)).long()
+
+
+def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
+    return x[:, 0] if isinstance(x, Tensor) else ()
+
+
+def _first(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
+    return x[0] if isinstance(x, Tensor) else ()
+
+
+STREAMS = ("split", "rounds")
+
+
+def seeded(seed: int, stream: str) -> torch.Generator:
+    """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
+
+    Raises
+    ------
+    ValueError
+        if the seed is negative or the stream unknown.
+    """
+    checks.at_least("seeded", "seed", seed, 0)
+    checks.one_of("seeded", "stream", stream, STREAMS)
+    return torch.Generator().manual_seed(len(STREAMS) * seed + STREAMS.index(stream))

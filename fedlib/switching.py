@@ -1,0 +1,52 @@
+"""Switching weights: how much of a round goes to the constraint.
+
+With `z` the violation of the threshold, `sigma(z) = 0` means the round works on the objective and
+`sigma(z) = 1` that it works on the constraint (both FedSGM papers, Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from fedlib import checks
+
+__all__ = ["Hard", "Soft", "Switch"]
+
+
+class Switch(Protocol):
+    """Maps a violation to a weight in [0, 1]."""
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """The weight of the constraint's gradient."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hard:
+    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective."""
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """One where the threshold is exceeded."""
+        return (z > 0).to(z.dtype)
+
+
+@dataclass(frozen=True)
+class Soft:
+    """`sigma(z) = min(1, max(0, 1 + beta z))`: the pull starts `1 / beta` below the threshold.
+
+    `beta` is the sharpness; the theorems ask for `2 / epsilon` or more. As `beta` grows the rule
+    becomes `Hard`, except at `z = 0`, where it stays one.
+    """
+
+    beta: float
+
+    def __post_init__(self) -> None:
+        """Reject a sharpness that is not positive."""
+        checks.positive("Soft", "beta", self.beta)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """The weight, linear on `[-1 / beta, 0]`."""
+        return (1 + self.beta * z).clamp(0, 1)

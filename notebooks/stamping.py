@@ -1,0 +1,131 @@
+"""The stamp: what makes two executions of one notebook comparable, and its writing to disk.
+
+It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
+paths relative to the repository, and keeps parameters, versions and the source's digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+# A folder of some machine, in the middle of a text; URLs and relative paths do not match.
+ABSOLUTE = re.compile(
+    r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
+)
+LOCAL_METADATA = ("papermill", "execution", "jupytext")
+
+
+class NotebookError(Exception):
+    """A notebook that cannot be executed as asked; the message is one sentence."""
+
+
+def source_digest(notebook: NotebookNode) -> str:
+    """sha256 over the code cells of a source, the first 16 digits."""
+    code = "\0".join(source_code(notebook))
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def source_code(notebook: NotebookNode) -> list[str]:
+    """The code cells that come from the source (all but the one that papermill injects)."""
+    return [
+        c.source
+        for c in notebook.cells
+        if c.cell_type == "code" and "injected-parameters" not in c.metadata.get("tags", ())
+    ]
+
+
+def stamp(
+    notebook: NotebookNode, name: str, profile: str, given: Mapping[str, object]
+) -> NotebookNode:
+    """Removes what differs from run to run and writes one metadata key of ours."""
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number:03d}"
+        stamp_metadata(cell)
+        if cell.cell_type == "code":
+            cell.outputs = stamped_outputs(name, cell, images=profile != "quick")
+    versions = {package: metadata.version(package) for package in ("torch", "numpy")}
+    notebook.metadata = NotebookNode(
+        kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
+        language_info={"name": "python", "file_extension": ".py", "pygments_lexer": "ipython3"},
+        fedlib={
+            "source": f"notebooks/src/{name}.py",
+            "digest": source_digest(notebook),
+            "profile": profile,
+            "parameters": dict(given),
+            "versions": {"python": platform.python_version(), **versions},
+        },
+    )
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def stamp_metadata(cell: NotebookNode) -> None:
+    """Drops the tools' metadata; hides the parameter cells, a generated table replaces them."""
+    for key in LOCAL_METADATA:
+        cell.metadata.pop(key, None)
+    tags = list(cell.metadata.pop("tags", ()))
+    if {"parameters", "injected-parameters"} & set(tags) and "remove-cell" not in tags:
+        tags.append("remove-cell")
+    if tags:
+        cell.metadata["tags"] = tags
+
+
+def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[NotebookNode]:
+    """The outputs with paths relative to the repository; without pictures if not ``images``."""
+    kept = []
+    for output in cell.outputs:
+        data = output.get("data")
+        if data is not None and not images:
+            for kind in [k for k in data if k.startswith("image/") or k == "text/html"]:
+                del data[kind]
+            if not data:
+                continue
+        kept.append(relative(output))
+    found = ABSOLUTE.search("\n".join(texts(kept)))
+    if found:
+        raise NotebookError(
+            f"{name}: an output shows the path {found.group()!r} of this machine; "
+            f"print it relative to the repository."
+        )
+    return kept
+
+
+def relative(value: object) -> object:
+    """``value`` with the repository's own folder cut off from every text in it."""
+    if isinstance(value, str):
+        return value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+    if isinstance(value, dict):
+        for key in value:
+            value[key] = relative(value[key])
+    elif isinstance(value, list):
+        value[:] = [relative(item) for item in value]
+    return value
+
+
+def texts(value: object) -> list[str]:
+    """All texts inside nested lists and dictionaries, encoded pictures left out."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        items = [v for k, v in value.items() if k not in ("image/png", "image/jpeg")]
+        return [text for item in items for text in texts(item)]
+    return [text for item in value for text in texts(item)] if isinstance(value, list) else []
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Writes the notebook whole: a temporary file beside the target, then one rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    nbformat.validate(notebook)
+    temporary.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,107 @@
+"""Skewness: identity to machine precision, bound, tightness, and the printed form that fails."""
+
+import math
+
+import pytest
+import torch
+
+from fedlib.metrics import skew_matrix, skewness
+
+
+def instance(seed, N=6, d=4, scale=1.0):
+    rng = torch.Generator().manual_seed(seed)
+    a, b = torch.randn(2, N, d, generator=rng, dtype=torch.float64)
+    return scale * a, b
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_identity_of_appendix_a(seed):
+    a, b = instance(seed, N=2 + seed % 7, d=1 + seed % 9)
+    left = skew_matrix(a, b) - skew_matrix(a.mean(0, True), b.mean(0, True))
+    right = skew_matrix(a - a.mean(0), b - b.mean(0))
+    assert torch.allclose(left, right, rtol=0, atol=1e-12)
+    assert not torch.allclose(left, -right, rtol=0, atol=1e-6) or a.shape[1] == 1
+
+
+@pytest.mark.parametrize(("N", "d"), [(3, 2), (4, 50), (50, 4), (1, 3)])
+def test_norms_equal_those_of_the_matrices(N, d):
+    a, b = instance(7, N, d)
+    found = skewness(a, b)
+    local = skew_matrix(a, b)
+    glob = skew_matrix(a.mean(0, True), b.mean(0, True))
+    wanted = [torch.linalg.matrix_norm(x) for x in (local, glob, local - glob)]
+    assert torch.allclose(torch.stack(found[:3]), torch.stack(wanted), rtol=0, atol=1e-12)
+
+
+def test_one_pair_by_hand():
+    """N = 1, a = (3, 0), b = (1, 2): K = [[0, 6], [-6, 0]], no drift."""
+    found = skewness(torch.tensor([[3.0, 0.0]]), torch.tensor([[1.0, 2.0]]))
+    assert found.local.item() == pytest.approx(6 * math.sqrt(2), rel=1e-6)
+    assert found.glob.item() == pytest.approx(6 * math.sqrt(2), rel=1e-6)
+    assert found.difference.item() == found.bound.item() == 0
+
+
+def test_bound_holds_on_random_instances():
+    for seed in range(300):
+        found = skewness(*instance(seed, N=2 + seed % 5, d=2 + seed % 6, scale=10.0 ** (seed % 4)))
+        assert found.difference <= found.bound * (1 + 1e-12)
+
+
+def test_bound_is_attained_by_rank_one_orthogonal_drifts():
+    """Drifts s_j x for f and s_j y for g with x and y orthogonal: the constant sqrt(2) is best."""
+    s = torch.tensor([[1.0], [-1.0], [2.0], [-2.0]], dtype=torch.float64)
+    x, y = torch.tensor([[3.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, 5.0]])
+    a, b = s * x + 7.0, s * y - 2.0
+    found = skewness(a, b)
+    assert found.difference.item() == pytest.approx(found.bound.item(), rel=1e-12)
+    assert found.bound.item() == pytest.approx(math.sqrt(2) * 3 * 5 * 2.5, rel=1e-12)
+
+
+def test_form_of_section_3_2_fails_on_a_generic_instance():
+    """Erratum E12: the bound is one on K_loc - K_glob; K_loc itself exceeds it."""
+    failures = 0
+    for seed in range(100):  # means and drifts of the same size, as clients' gradients have
+        (a, b), (mean_a, mean_b) = instance(seed), instance(1000 + seed, N=1)
+        found = skewness(a + 2 * mean_a, b + 2 * mean_b)
+        failures += bool(found.local > found.bound)
+    assert failures > 20
+    a, b = instance(0)
+    shifted = skewness(a + torch.tensor([9.0, 0, 0, 0]), b + torch.tensor([0, 9.0, 0, 0]))
+    assert shifted.local > shifted.bound
+    assert shifted.difference.item() == pytest.approx(skewness(a, b).difference.item(), rel=1e-12)
+
+
+def test_remark_1_aligned_means_with_skewed_clients():
+    """grad f = grad g globally, so K_glob = 0, and yet K_loc is not 0."""
+    a = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
+    b = torch.tensor([[0.0, 2.0], [2.0, 0.0]])
+    found = skewness(a, b)
+    assert found.glob.item() == pytest.approx(0.0, abs=1e-6)
+    assert found.local.item() == 0  # opposite turns cancel in the mean ...
+    found = skewness(a + torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), b)
+    assert found.glob.item() == pytest.approx(0.0, abs=1e-6)
+    assert found.local > 1  # ... but not in general
+
+
+def test_drift_far_below_the_gradients_keeps_its_digits():
+    """A Gram matrix would square 1e-9 away against 1; the triangular factor does not."""
+    a, b = instance(3)
+    found = skewness(1e6 + a, 1e6 + b).difference
+    assert found.item() == pytest.approx(skewness(a, b).difference.item(), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sentence"),
+    [
+        (torch.ones(3), torch.ones(3), r"a must be a tensor of shape \[N, d\]"),
+        (
+            torch.ones(2, 3),
+            torch.ones(3, 2),
+            r"b must have the shape \(2, 3\) of a, got \(3, 2\)\.",
+        ),
+        (torch.ones(2, 3), torch.ones(0, 3), r"b must be a tensor of shape \[N, d\]"),
+    ],
+)
+def test_errors(a, b, sentence):
+    with pytest.raises(ValueError, match=f"skewness: {sentence}"):
+        skewness(a, b)

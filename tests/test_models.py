@@ -1,0 +1,163 @@
+"""Networks as vectors: ravel agrees with the module, its gradients and a batch of parameters."""
+
+import pytest
+import torch
+from fedlib import models
+from torch import nn
+from torch.func import grad, jacrev, vmap
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+MODULES = {
+    "softmax": lambda: models.linear(5, 3, rng=generator()),
+    "no bias": lambda: models.linear(5, 1, bias=False, rng=generator()),
+    "mlp": lambda: models.mlp((5, 4, 3), nn.Tanh, rng=generator()),
+    "norms": lambda: nn.Sequential(models.linear(5, 4, rng=generator()), nn.LayerNorm(4)),
+}
+
+
+@pytest.mark.parametrize("make", MODULES.values(), ids=MODULES)
+class TestRavel:
+    def test_is_the_module_at_w0_and_elsewhere(self, make):
+        module = make().double()
+        w0, apply = models.ravel(module)
+        x = torch.randn(7, 5, generator=generator(1), dtype=torch.float64)
+        assert w0.shape == (sum(p.numel() for p in module.parameters()),)
+        assert not w0.requires_grad
+        assert torch.equal(apply(w0, x), module(x))
+        w = torch.randn(w0.shape, generator=generator(2), dtype=torch.float64)
+        changed = make().double()
+        nn.utils.vector_to_parameters(w, changed.parameters())
+        assert torch.equal(apply(w, x), changed(x))
+        assert torch.equal(models.ravel(module)[0], w0)  # the module itself is left alone
+
+    def test_gradient_is_autograd_of_the_module(self, make):
+        module = make().double()
+        w0, apply = models.ravel(module)
+        x = torch.randn(7, 5, generator=generator(1), dtype=torch.float64)
+        module(x).square().sum().backward()
+        expected = torch.cat([p.grad.flatten() for p in module.parameters()])
+        ours = grad(lambda w: apply(w, x).square().sum())(w0)
+        assert torch.allclose(ours, expected, rtol=1e-12)
+
+    def test_vmap_over_parameters_and_data_is_the_loop(self, make):
+        w0, apply = models.ravel(make().double())
+        w = w0 + torch.randn(4, len(w0), generator=generator(1), dtype=torch.float64)
+        x = torch.randn(4, 7, 5, generator=generator(2), dtype=torch.float64)
+        together = vmap(apply)(w, x)
+        assert torch.allclose(together, torch.stack([apply(*pair) for pair in zip(w, x)]))
+        slopes = vmap(jacrev(lambda v, b: apply(v, b).mean()))(w, x)
+        assert slopes.shape == w.shape
+
+    def test_dtype_follows_w(self, make):
+        w0, apply = models.ravel(make())
+        x = torch.randn(2, 5, generator=generator(1), dtype=torch.float64)
+        assert w0.dtype == torch.float32
+        assert apply(w0.double(), x).dtype == torch.float64
+        assert apply(w0.to("meta"), x.float().to("meta")).device.type == "meta"
+
+    @pytest.mark.parametrize("change", [lambda w: w[:-1], lambda w: torch.stack([w, w])])
+    def test_refuses_another_shape(self, make, change):
+        w0, apply = models.ravel(make())
+        with pytest.raises(ValueError, match=r"apply: w must have shape \[\d+\], got \["):
+            apply(change(w0), torch.zeros(1, 5))
+
+
+def test_tied_parameters_are_one():
+    module = nn.Sequential(nn.Linear(3, 3, bias=False), nn.ReLU(), nn.Linear(3, 3, bias=False))
+    module[2].weight = module[0].weight
+    w0, apply = models.ravel(module)
+    x = torch.ones(2, 3)
+    assert w0.shape == (9,)
+    assert torch.equal(apply(2 * w0, x), torch.relu(x @ (2 * w0.view(3, 3)).T) @ (2 * w0.view(3, 3)).T)
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.register_buffer("calls", torch.zeros(()))
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), r"running_mean' in BatchNorm1d \(1\)"),
+        (Counting(), "parameters only, got the buffer 'calls' in Counting; use nn.GroupNorm"),
+        (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)), r"got dropout in Dropout \(1\); leave"),
+        (nn.MultiheadAttention(4, 2, dropout=0.1), "got dropout in MultiheadAttention"),
+        (nn.LSTM(2, 2, num_layers=2, dropout=0.5), "got dropout in LSTM"),
+        (nn.ReLU(), "must have parameters of one dtype, got no parameter"),
+        (
+            nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()),
+            "one dtype, got torch.float32 and torch.float64",
+        ),
+    ],
+)
+def test_ravel_refuses(module, text):
+    with pytest.raises(ValueError, match=rf"^ravel: module must .*{text}"):
+        models.ravel(module)
+
+
+def test_ravel_refuses_what_is_no_module():
+    with pytest.raises(TypeError, match="module must be a torch.nn.Module, got 3"):
+        models.ravel(3)
+
+
+def test_ravel_takes_dropout_of_zero_and_norms_without_statistics():
+    module = nn.Sequential(
+        nn.Linear(2, 2), nn.Dropout(0.0), nn.BatchNorm1d(2, track_running_stats=False)
+    )
+    w0, apply = models.ravel(module)
+    assert apply(w0, torch.randn(4, 2, generator=generator())).shape == (4, 2)
+
+
+def test_linear_starts_at_zero_or_at_random():
+    assert all((p == 0).all() for p in models.linear(5, 3).parameters())
+    layer = models.linear(100, 50, rng=generator())
+    assert 0.09 < layer.weight.abs().max() <= 0.1
+    assert torch.equal(layer.weight, models.linear(100, 50, rng=generator()).weight)
+    assert models.linear(4, 2, bias=False).bias is None
+
+
+def test_the_networks_of_the_benchmarks():
+    w0, apply = models.ravel(models.mlp((784, 128, 10)))
+    assert w0.shape == (784 * 128 + 128 + 128 * 10 + 10,)
+    assert apply(w0, torch.zeros(2, 784)).shape == (2, 10)
+    assert models.ravel(models.linear(784, 10))[0].shape == (7850,)
+
+
+def test_mlp_layers_and_start():
+    network = models.mlp((5, 4, 3), nn.Tanh)
+    assert [type(layer) for layer in network] == [nn.Linear, nn.Tanh, nn.Linear]
+    again = models.mlp((5, 4, 3), nn.Tanh)
+    assert torch.equal(models.ravel(network)[0], models.ravel(again)[0])
+    other = models.mlp((5, 4, 3), nn.Tanh, rng=generator(1))
+    assert not torch.equal(models.ravel(network)[0], models.ravel(other)[0])
+
+
+def test_the_global_generator_is_not_used():
+    before = torch.get_rng_state()
+    models.mlp((5, 4, 3))
+    models.linear(5, 3)
+    models.linear(5, 3, rng=generator())
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: models.linear(0, 3), ValueError, "linear: in_ must be at least 1, got 0"),
+        (lambda: models.linear(3, 2.0), TypeError, "linear: out must be a whole number"),
+        (lambda: models.mlp((5,)), ValueError, "mlp: sizes must hold the input and the output"),
+        (lambda: models.mlp((5, -1, 2)), ValueError, "mlp: sizes must be at least 1, got -1"),
+        (lambda: models.mlp((5, 2, 2), nn.ReLU()), TypeError, "mlp: activation must be a class"),
+        (lambda: models.mlp((5, 2, 2), "relu"), TypeError, "mlp: activation must be a class"),
+    ],
+)
+def test_constructor_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
