@@ -12,7 +12,7 @@ unbiased, `E C(x) = x`, `E |C(x) - x|^2 <= q_u |x|^2`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import NamedTuple, Protocol
 
@@ -116,7 +116,7 @@ class TopK:
     tensor([ 3., -5.,  0.,  0.])
     """
 
-    fraction: float
+    fraction: float = field(metadata={"shape": True})
 
     def __post_init__(self) -> None:
         """Reject a fraction outside (0, 1]."""
@@ -162,7 +162,7 @@ class RandK:
     On the wire: K float32 numbers; their positions follow from the common seed.
     """
 
-    fraction: float
+    fraction: float = field(metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
@@ -271,5 +271,7 @@ def check_fraction(who: str, fraction: float) -> None:
 def positions_of(who: str, noise: Noise) -> Tensor:
     """The drawn positions, or a ValueError that says where they should have come from."""
     if not isinstance(noise, Tensor):
-        raise ValueError(f"{who}: needs the positions that its draw() gives, got none; pass noise=.")
+        raise ValueError(
+            f"{who}: needs the positions that its draw() gives, got none; pass noise=."
+        )
     return noise

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pooch
+import requests
 import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
@@ -555,11 +556,19 @@ def _download(file: File, path: Path) -> Path:
     """Fetch one file with pooch, which writes beside the target and renames what has its hash."""
     made = [folder for folder in path.parents if not folder.exists()]
     try:
-        return Path(registry().fetch(file.path))
+        return Path(registry().fetch(file.path, downloader=_stream))
     finally:
         for folder in made:  # deepest first; one that is not empty stays
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _stream(url: str, output: str, _pooch: pooch.Pooch) -> None:
+    """Downloader for pooch; its own one leaves the connection open when a download fails."""
+    with requests.get(url, stream=True, timeout=30) as response, open(output, "wb") as file:
+        response.raise_for_status()
+        for chunk in response.iter_content(1 << 16):
+            file.write(chunk)
 
 
 def _error(name: str, path: Path, problem: str) -> DataError:
@@ -572,6 +581,8 @@ def _reason(error: Exception) -> str:
     """A few words on what went wrong; the whole story is in the chained exception."""
     if isinstance(error, ValueError) and "hash" in str(error):
         return "what arrived has a wrong checksum"
+    if isinstance(error, PermissionError):
+        return "permission denied"  # pooch words its own, without strerror
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     response = getattr(error, "response", None)

@@ -11,14 +11,12 @@ from torch import Tensor
 
 from fedlib.types import Algorithm
 
-__all__ = ["fill", "stack"]
+__all__ = ["fill", "floats", "stack"]
 
 Path = tuple[str, ...]
 
 
-def stack(
-    algorithms: Sequence[Algorithm], like: Tensor
-) -> tuple[Algorithm, dict[str, Tensor]]:
+def stack(algorithms: Sequence[Algorithm], like: Tensor) -> tuple[Algorithm, dict[str, Tensor]]:
     """The common form of some algorithms and the numbers in which they differ.
 
     Returns the first algorithm as template and, per differing float field (`"lr"`,
@@ -29,7 +27,7 @@ def stack(
     ValueError
         if two of them differ in more than floats.
     """
-    leaves = [dict(_floats(a, ())) for a in algorithms]
+    leaves = [floats(a) for a in algorithms]
     template = algorithms[0]
     for a, numbers in zip(algorithms, leaves, strict=True):
         if fill(a, leaves[0]) != template or numbers.keys() != leaves[0].keys():
@@ -59,12 +57,16 @@ def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
     return replace(algorithm, **changes) if changes else algorithm
 
 
-def _floats(value: Any, path: Path) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
+def floats(value: Any, path: Path = ()) -> dict[str, float]:
+    """All float fields of a dataclass by dotted name, those of its ingredients included.
+
+    Fields marked `metadata={"shape": True}` decide shapes and stay what they are.
+    """
+    found: dict[str, float] = {}
     for f in fields(value):
         x = getattr(value, f.name)
-        if isinstance(x, float):
-            found.append((".".join((*path, f.name)), x))
+        if isinstance(x, float) and not f.metadata.get("shape"):
+            found[".".join((*path, f.name))] = x
         elif is_dataclass(x) and not isinstance(x, type):
-            found += _floats(x, (*path, f.name))
+            found |= floats(x, (*path, f.name))
     return found

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.types import Batch, Problem, pullback
 
 
 class Skewness(NamedTuple):
@@ -82,3 +83,31 @@ def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
     if a.shape != b.shape:
         rule = f"have the shape {tuple(a.shape)} of a"
         raise ValueError(checks.sentence(who, "b", rule, tuple(b.shape)))
+
+
+def client_gradients(
+    problem: Problem, w: Float[Tensor, "d"]
+) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N d"]]:
+    """Every client's full gradients of its objective and its constraint at `w`.
+
+    The problem has one objective and one constraint.
+    """
+    clients = problem.all_clients()
+
+    def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
+        first, second = torch.eye(2, dtype=w.dtype, device=w.device)
+        arguments = (problem.losses, problem.gradient, w, batch)
+        return pullback(*arguments, first), pullback(*arguments, second)
+
+    a, b = torch.func.vmap(gradients)(clients)
+    return a, b
+
+
+def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
+    r"""The ratio of the norms of the gradients of f and g at `w`.
+
+    At a stationary point of $(1-\sigma)\nabla f + \sigma\nabla g$ it is the multiplier
+    $\lambda = \sigma/(1-\sigma)$ of the constraint.
+    """
+    a, b = client_gradients(problem, w)
+    return float(a.mean(0).norm() / b.mean(0).norm())

@@ -202,16 +202,17 @@ class _Loop:
         """`function` over grid and seeds: recorded vmaps, or plain loops for the slow twin."""
         mapper = _looped if self.engine is Loop else vmap
         own = 0 if self.own_problem else None
-        over_seeds, over_grid = (None, own, *seed_dims), (0 if self.hyper else None, None, *grid_dims)
+        over_seeds, over_grid = (
+            (None, own, *seed_dims),
+            (0 if self.hyper else None, None, *grid_dims),
+        )
         one = (_only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
         both = (_only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
         if self.engine is Loop:
             return both
         return record(both, self.hyper, self.tensors, *example)
 
-    def go(
-        self, now: Progress, rounds: int, every: int, show: bool, saver: _Saver
-    ) -> Progress:
+    def go(self, now: Progress, rounds: int, every: int, show: bool, saver: _Saver) -> Progress:
         """All remaining rounds."""
         name = type(self.template).__name__
         with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
@@ -252,9 +253,7 @@ class _Loop:
                 )
             state = after
 
-    def traces(
-        self, now: Progress, rounds: int, every: int, config: dict[str, Any]
-    ) -> list[Trace]:
+    def traces(self, now: Progress, rounds: int, every: int, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _curves(now.metrics), _curves(now.info)
         evaluated = np.array([*range(0, rounds, every), rounds])
@@ -324,9 +323,7 @@ def _stacked(trees: Sequence[Any]) -> Any:
 
 def _curves(steps: list[dict[str, Tensor]]) -> dict[str, np.ndarray[Any, Any]]:
     """Per name `[G, S, T]` in float64."""
-    return {
-        k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]
-    }
+    return {k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]}
 
 
 def _only(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:

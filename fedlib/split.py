@@ -39,8 +39,8 @@ def dirichlet(
     Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, p their frequencies in
     `labels` (with equal classes, all C parameters are alpha), and takes m rows by it without
     replacement. Where a class runs out, the clients that still want it (chosen at random) draw
-    again from their mixture over the classes that are left; so large parts of the data follow the
-    mixtures exactly, the last rows do not. Small alpha: nearly one class each; large: all alike.
+    again from their mixture over the classes that are left: equal sizes and exact mixtures cannot
+    both be had. Small alpha: nearly one class each; large: all alike.
 
     Raises:
         ValueError: alpha not positive, more clients than rows, or a bad argument.
@@ -122,7 +122,7 @@ def _shuffled_classes(
     checks.count(who, "clients", clients)
     if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
         got = str(labels.dtype) if isinstance(labels, Tensor) else type(labels).__name__
-        raise TypeError(checks.sentence(who, "labels", "be a tensor of integers", got))
+        raise TypeError(f"{who}: labels must be a tensor of integers, got {got}.")
     if labels.ndim != 1 or len(labels) == 0 or labels.device.type != "cpu":
         got = f"shape {list(labels.shape)} on {labels.device}"
         raise ValueError(f"{who}: labels must have shape [R], R >= 1, on the CPU, got {got}.")

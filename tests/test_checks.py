@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+
 from fedlib import checks
 
 NUMBER_CHECKS = {
@@ -86,8 +87,14 @@ def test_sentence(call, text):
     ("call", "text"),
     [
         (lambda: checks.count("A", "n", 3.0), "A: n must be a whole number, at least 1, got 3.0."),
-        (lambda: checks.count("A", "n", 2.0, high=4), "A: n must be a whole number, 1..4, got 2.0."),
-        (lambda: checks.positive("A", "lr", "1"), "A: lr must be a number and be positive, got '1'."),
+        (
+            lambda: checks.count("A", "n", 2.0, high=4),
+            "A: n must be a whole number, 1..4, got 2.0.",
+        ),
+        (
+            lambda: checks.positive("A", "lr", "1"),
+            "A: lr must be a number and be positive, got '1'.",
+        ),
         (lambda: checks.finite("A", "X", [1.0]), "A: X must be a torch.Tensor, got [1.0]."),
         (lambda: checks.labels01("A", "y", [1]), "A: y must be a torch.Tensor, got [1]."),
     ],

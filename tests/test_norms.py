@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.problems.norms import norms, random_norms, reference_solution, varied_norms
+from fedlib.problems.norms import drift_sum, norms, random_norms, reference_solution, varied_norms
 from fedlib.run import run
 from fedlib.theory import Setting, theorem_3
 from fedlib.types import Batch
@@ -76,6 +76,15 @@ def test_random_instance_starts_at_the_given_distance_and_is_repeatable():
     assert (one.w0 - one.heldout[0]).norm().item() == pytest.approx(2.5)
     assert torch.equal(one.data[0], two.data[0])
     assert not torch.equal(one.data[0], other.data[0])
+
+
+def test_drift_of_a_gradient_that_does_not_turn():
+    """One client, far away: unit steps 0, 1, 2, 3, so 0 + 1 + 4 + 9 = 14; nearer, less."""
+    a, b = torch.tensor([[1e6, 0.0]]).double(), torch.zeros(1, 2).double()
+    far = norms(a, b, 1.0, torch.zeros(2).double())
+    assert drift_sum(far, 4, 0.1) == pytest.approx(14.0, rel=1e-9)
+    near = norms(a * 1e-6, b, 1.0, torch.zeros(2).double())
+    assert drift_sum(near, 4, 0.9) == pytest.approx(0 + 1 + 4 + 1)  # 0, 0.9, 1.8, 0.9
 
 
 def test_theorem_3_holds_on_instances():

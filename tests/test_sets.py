@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
-from fedlib.sets import Ball, Box
 from torch.func import vmap
+
+from fedlib.sets import Ball, Box
 
 DIM = 6
 SETS = {

@@ -12,15 +12,19 @@ import shutil
 from html import escape
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fedbook_claims
 import fedbook_figures
 import fedbook_study
 from docutils import nodes
-from fedbook_data import BookError, number_of, warn
+from fedbook_data import BookError, number_of, provenance_of, warn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
+
+if TYPE_CHECKING:
+    from fedlib.numbers import Number
 
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
@@ -40,22 +44,22 @@ class ResultRole(SphinxRole):
         path, _, spec = self.text.partition(":")
         study, _, key = path.partition("/")
         try:
-            number, provenance = number_of(self.env, study, key)
-            text = format(number["value"], spec)
-            title = origin(number, provenance, spec)
+            number = number_of(self.env, study, key)
+            text = format(number.value, spec)
+            title = origin(number, provenance_of(self.env, study), spec)
         except (BookError, ValueError) as error:
             warn(error, "result", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         return [StoredNumber(text, text, title=title, classes=["result"])], []
 
 
-def origin(number: dict, provenance: dict, spec: str) -> str:
+def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     """One line for the title: unit, interval, seeds, commit, device."""
-    low, high = format(number["low"], spec), format(number["high"], spec)
-    parts = [f"95 % interval {low} to {high}", f"{len(number['per_seed'])} seeds"]
-    if number.get("unit"):
-        parts.insert(0, str(number["unit"]))
-    parts += [f"{k} {str(provenance[k])[:10]}" for k in ("commit", "device") if provenance.get(k)]
+    parts = [f"95 % interval {number.low:{spec}} to {number.high:{spec}}"]
+    parts.append(f"{len(number.per_seed)} seeds")
+    if number.unit:
+        parts.insert(0, number.unit)
+    parts += [f"{key} {provenance[key]}" for key in ("commit", "device") if provenance.get(key)]
     return "; ".join(parts)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from html import escape
+from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
+    BookError,
+    Cell,
     badge,
     download_link,
     folder_of,
     freshness,
-    numbers_of,
     page_link,
+    read_stored,
     slug,
     table,
 )
@@ -22,8 +25,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
-# Failing claims first: they are what a reader looks for.
-VERDICTS = ("not reproduced", "partly", "reproduced", "not testable here")
+if TYPE_CHECKING:
+    from fedlib.claims import Claim, Outcome
+    from fedlib.studies.base import Study
+
 SCRIPT = """
 <script>
 (() => {
@@ -42,15 +47,38 @@ SCRIPT = """
 """
 
 
-def evaluated(env: BuildEnvironment, paper: str | None = None) -> list:
-    """All claims of a paper (or of all) with their outcome, failing ones first."""
-    from fedlib import claims
+class Row(NamedTuple):
+    """One claim, its study's name, its outcome, and whether the code is still the same."""
 
-    chosen = [(s, c) for s, c in claims.all_claims() if paper in (None, c.paper)]
-    for name in {study.name for study, _ in chosen}:
-        numbers_of(env, name)  # a missing file is a warning, a changed one rebuilds the page
-    done = [claims.evaluate(study, claim, profile="full") for study, claim in chosen]
-    return sorted(done, key=lambda e: VERDICTS.index(e.outcome.verdict))
+    claim: Claim
+    study: str
+    outcome: Outcome
+    fresh: bool
+
+
+def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
+    """All claims of a paper (or of all) with their outcome, failing ones first."""
+    from fedlib.claims import VERDICTS
+    from fedlib.studies import STUDIES
+
+    rows = [
+        evaluate(env, study, claim)
+        for study in STUDIES.values()
+        for claim in study.claims
+        if paper is None or paper in claim.paper
+    ]
+    return sorted(rows, key=lambda row: VERDICTS.index(row.outcome.verdict))
+
+
+def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
+    """The verdict on one claim, by its rule, from the stored runs."""
+    for name in ("numbers", *claim.runs):
+        read_stored(env, folder_of(study.name) / f"{name}.json")
+    try:
+        result = study.evaluate(claim)
+    except KeyError as error:
+        raise BookError(f"{claim.id}: the rule asks for the number {error}, not stored.") from None
+    return Row(claim, study.name, result.outcome, result.fresh)
 
 
 class Claims(BookDirective):
@@ -69,16 +97,17 @@ class Claims(BookDirective):
                 self.anchor(row, e)
         return [nodes.raw("", filter_bar(done), format="html"), result]
 
-    def anchor(self, row: nodes.row, e: object) -> None:
+    def anchor(self, row: nodes.row, e: Row) -> None:
         """Makes the line a target, for links from outside and for the ``claim`` role."""
-        name = f"claim-{e.claim.id.replace('/', '-')}"
+        name = e.claim.anchor
         row["ids"].append(name)
         row["classes"].append(f"claim-{slug(e.outcome.verdict)}")
-        domain = self.env.get_domain("std")
-        domain.labels[name.lower()] = (self.env.docname, name, e.claim.id)
-        domain.anonlabels[name.lower()] = (self.env.docname, name)
+        domain, key = self.env.get_domain("std"), name.lower()
+        if key not in domain.labels or not self.arguments:  # links go to the page of all claims
+            domain.labels[key] = (self.env.docname, name, e.claim.id)
+            domain.anonlabels[key] = (self.env.docname, name)
 
-    def line(self, e: object) -> list:
+    def line(self, e: Row) -> list[Cell]:
         """The four cells of one claim."""
         claim, outcome = e.claim, e.outcome
         measured = [nodes.paragraph("", "", *self.inline(outcome.measured or "-"))]
@@ -87,23 +116,22 @@ class Claims(BookDirective):
         return [
             [paragraph(nodes.strong(claim.id, claim.id)),
              paragraph(nodes.Text(f"{claim.paper}, "), *self.inline(claim.place)),
-             paragraph(page_link(self.env, e.study if isinstance(e.study, str) else e.study.name))],
+             paragraph(page_link(self.env, e.study))],
             [paragraph(*self.inline(claim.wording)), *self.details(e)],
             measured,
             [paragraph(badge(outcome.verdict, outcome.verdict)), *self.state_of(e)],
         ]  # fmt: skip
 
-    def state_of(self, e: object) -> list[nodes.Node]:
+    def state_of(self, e: Row) -> list[nodes.Node]:
         """Fresh or stale, where runs are behind the verdict."""
         return [paragraph(freshness(fresh=e.fresh))] if e.claim.runs else []
 
-    def details(self, e: object) -> list[nodes.Node]:
+    def details(self, e: Row) -> list[nodes.Node]:
         """How it is measured, the rule and the runs, folded away."""
-        study = e.study if isinstance(e.study, str) else e.study.name
         runs = [nodes.strong("", "Stored runs: ")]
         for number, name in enumerate(e.claim.runs):
             runs += [nodes.Text(", ")] if number else []
-            path = folder_of(study) / f"{name}.json"
+            path = folder_of(e.study) / f"{name}.json"
             link = path.is_file()
             runs.append(download_link(self.env, path, name) if link else nodes.literal(name, name))
         return [
@@ -125,8 +153,10 @@ def raw(text: str) -> nodes.raw:
     return nodes.raw("", text, format="html")
 
 
-def filter_bar(done: list) -> str:
+def filter_bar(done: list[Row]) -> str:
     """Buttons that show the claims of one verdict; without JavaScript they stay hidden."""
+    from fedlib.claims import VERDICTS
+
     counts = Counter(e.outcome.verdict for e in done)
     choices = [("all", "all", len(done))]
     choices += [(slug(v), v, counts[v]) for v in VERDICTS if counts[v]]
@@ -147,6 +177,8 @@ class Scoreboard(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """One line per paper."""
+        from fedlib.claims import VERDICTS
+
         counts = Counter((e.claim.paper, e.outcome.verdict) for e in evaluated(self.env))
         papers = sorted({paper for paper, _ in counts})
         rows = [[paper] + [str(counts[paper, v]) for v in VERDICTS] for paper in papers]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -16,11 +15,11 @@ from sphinx.util.docutils import SphinxDirective
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
-    from fedlib.studies import Study
+    from fedlib.numbers import Number
+    from fedlib.studies.base import Study
 
 logger = logging.getLogger(__name__)
 Cell = str | nodes.Node | list[nodes.Node]
-DEVICE_FIELDS = ("device", "cpu", "threads", "torch", "numpy", "python")
 
 
 class BookError(Exception):
@@ -39,30 +38,42 @@ def folder_of(study: str, profile: str = "full") -> Path:
     return Path(store.results_dir()) / study / profile
 
 
-def read_json(env: BuildEnvironment, path: Path) -> dict[str, object]:
-    """A stored file; the page that asks for it is built again when it changes."""
+def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
+    """A stored file, checked against its digest; the page is built again when it changes."""
+    from fedlib import store
+
     env.note_dependency(str(path))
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        place = "/".join(path.parts[-3:])
-        raise BookError(
-            f"results/{place} is missing; make reproduce NAME={path.parts[-3]} writes it."
-        ) from None
+        return store.read(path)
+    except ValueError as error:  # its one sentence says which file and what to do
+        raise BookError(str(error)) from None
 
 
-def numbers_of(env: BuildEnvironment, study: str) -> dict[str, object]:
-    """numbers.json of a study's full profile."""
-    return read_json(env, folder_of(study) / "numbers.json")
+def numbers_of(env: BuildEnvironment, study: str) -> dict[str, Number]:
+    """The derived numbers of a study's full profile."""
+    from fedlib.numbers import Number
+
+    stored = read_stored(env, folder_of(study) / "numbers.json")
+    return {key: Number.from_json(value) for key, value in stored["numbers"].items()}
 
 
-def number_of(env: BuildEnvironment, study: str, key: str) -> tuple[dict, dict]:
-    """One stored number and its provenance."""
-    stored = numbers_of(env, study)
-    if key not in stored["numbers"]:
-        known = ", ".join(sorted(stored["numbers"]))
-        raise BookError(f"{study} has no number {key!r}; known keys: {known}.")
-    return stored["numbers"][key], stored["provenance"]
+def number_of(env: BuildEnvironment, study: str, key: str) -> Number:
+    """One stored number."""
+    numbers = numbers_of(env, study)
+    if key not in numbers:
+        raise BookError(f"{study} has no number {key!r}; known keys: {', '.join(sorted(numbers))}.")
+    return numbers[key]
+
+
+def provenance_of(env: BuildEnvironment, study: str) -> dict[str, Any]:
+    """Where a study's derived numbers come from."""
+    return read_stored(env, folder_of(study) / "numbers.json")["provenance"]
+
+
+def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
+    """All stored runs of a study's full profile."""
+    paths = sorted(p for p in folder_of(study).glob("*.json") if p.name != "numbers.json")
+    return [read_stored(env, path) for path in paths]
 
 
 def study_of(name: str) -> Study:

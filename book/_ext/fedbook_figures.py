@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import io
 import os
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -15,32 +14,11 @@ from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.util.docutils import SphinxDirective
 
-INK = {"light": "#1f2328", "dark": "#d7dce2"}
-GRID = {"light": "#c9ced6", "dark": "#4a525d"}
+if TYPE_CHECKING:
+    from fedlib.studies.base import Study
+    from fedlib.trace import Trace
 
-
-def style(theme: str) -> dict[str, object]:
-    """Matplotlib settings: ink that reads on the page, nothing behind it, stable bytes."""
-    ink = INK[theme]
-    keys = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color",
-            "ytick.color", "xtick.labelcolor", "ytick.labelcolor", "legend.labelcolor")  # fmt: skip
-    return dict.fromkeys(keys, ink) | {
-        "grid.color": GRID[theme], "legend.framealpha": 0.0, "legend.facecolor": "none",
-        "figure.facecolor": "none", "axes.facecolor": "none", "savefig.transparent": True,
-        "svg.hashsalt": "fedlib", "svg.fonttype": "path",
-    }  # fmt: skip
-
-
-def svg(draw: Callable[[dict], object], traces: dict, theme: str) -> bytes:
-    """The figure as SVG, without date, so that equal data give equal bytes."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    with mpl.rc_context(style(theme)):
-        figure, buffer = draw(traces), io.BytesIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-        figure.clear()
-    return buffer.getvalue()
+THEMES = ("light", "dark")
 
 
 def write_if_changed(path: Path, content: bytes) -> None:
@@ -84,6 +62,8 @@ class ThemedFigure(SphinxDirective):
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""
+        from fedlib import plot
+
         name, _, figure = self.arguments[0].partition("/")
         study = study_of(name)
         if figure not in study.figures:
@@ -91,23 +71,22 @@ class ThemedFigure(SphinxDirective):
             raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
         if not self.options.get("alt"):
             raise BookError(f"{name}/{figure}: a figure needs :alt:, a text that replaces it.")
-        for path in [*folder_of(name).glob("*.json"), inspect.getsourcefile(study.figures[figure])]:
+        code = [inspect.getsourcefile(item) for item in (study.figures[figure], plot)]
+        for path in [*folder_of(name).glob("*.json"), *code]:
             self.env.note_dependency(str(path))
-        traces, addresses = self.traces(study), []
-        for theme in INK:
+        draw, addresses = study.figures[figure](self.traces(study)), []
+        for theme in THEMES:
             path = Path("_build", "figures", f"{name}-{figure}-{theme}.svg")
-            write_if_changed(
-                Path(self.env.srcdir) / path, svg(study.figures[figure], traces, theme)
-            )
+            write_if_changed(Path(self.env.srcdir) / path, plot.render(draw, theme, "svg"))
             addresses.append(f"/{path.as_posix()}")
         return addresses[0], addresses[1]
 
-    def traces(self, study: object) -> dict:
+    def traces(self, study: Study) -> dict[str, Trace]:
         """The stored runs of the full profile."""
         try:
             return study.load("full")
-        except FileNotFoundError as error:
-            raise BookError(f"{study.name}: a stored run is missing ({error}).") from None
+        except ValueError as error:
+            raise BookError(str(error)) from None
 
 
 def setup(app: Sphinx) -> None:

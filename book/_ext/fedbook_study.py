@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
     BookError,
+    Cell,
     badge,
     download_link,
     folder_of,
     freshness,
     numbers_of,
+    provenance_of,
+    runs_of,
     shown,
     study_of,
     table,
 )
 from sphinx.application import Sphinx
 
+if TYPE_CHECKING:
+    from fedlib.claims import PaperValue
+    from fedlib.numbers import Number
+
 FIELDS = {
     "commit": "Commit", "code": "Code digest", "fedlib": "fedlib", "torch": "torch",
     "numpy": "numpy", "python": "Python", "device": "Device", "cpu": "CPU", "threads": "Threads",
-    "seeds": "Seeds", "wall_s": "Wall time in s", "date": "Date",
+    "runs": "Runs", "seeds": "Seeds a run", "wall_s": "Wall time in s", "date": "Date",
 }  # fmt: skip
 
 
@@ -34,16 +42,21 @@ class Provenance(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json."""
+        from fedlib import store
+
         name = self.arguments[0]
-        record = dict(numbers_of(self.env, name)["provenance"])
+        record = provenance_of(self.env, name)
+        runs = runs_of(self.env, name)
         if record.get("dirty"):
             record["commit"] = f"{record['commit']}, with uncommitted changes"
+        record["seeds"] = ", ".join(sorted({str(len(run["seeds"])) for run in runs}, key=int))
+        record["code"] = ", ".join(sorted({run["provenance"]["code"] for run in runs}))
         fields = nodes.field_list(classes=["provenance"])
         for key, label in FIELDS.items():
-            if record.get(key) is not None:
+            if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(shown(record[key])))
-        if "code" in record:
-            fresh = record["code"] == study_of(name).code_digest
+        if runs:
+            fresh = all(store.is_fresh(run) for run in runs)
             fields += field("State", freshness(fresh=fresh))
         return [fields]
 
@@ -63,32 +76,21 @@ class PaperTable(BookDirective):
     def build(self) -> list[nodes.Node]:
         """The table; agreement is computed, never typed in."""
         name = self.arguments[0]
-        numbers = numbers_of(self.env, name)["numbers"]
+        numbers = numbers_of(self.env, name)
         head = ("Quantity", "Paper", "Place", "Ours [95 % interval]", "Within", "")
         rows = [self.line(value, numbers, name) for value in study_of(name).paper_values]
         return [table(head, rows, (26, 16, 14, 24, 10, 10), "paper-table")]
 
-    def line(self, value: object, numbers: dict, name: str) -> list:
+    def line(self, value: PaperValue, numbers: dict[str, Number], name: str) -> list[Cell]:
         """One quantity: label, the paper's number and place, ours, tolerance, agreement."""
         if value.key not in numbers:
             raise BookError(f"{name} has no number {value.key!r}, which its paper table asks for.")
         ours = numbers[value.key]
-        interval = f"{shown(ours['value'])} [{shown(ours['low'])}, {shown(ours['high'])}]"
-        unit = f" {ours['unit']}" if ours.get("unit") else ""
-        verdict = agreement(value, ours)
+        status = value.status(ours)
         return [
             self.inline(value.label), self.inline(value.paper_text), self.inline(value.place),
-            interval + unit, f"{100 * value.rtol:.3g} %", badge(verdict, verdict),
+            ours.text(".4g"), f"{100 * value.rtol:.3g} %", badge(status, status),
         ]  # fmt: skip
-
-
-def agreement(value: object, ours: dict) -> str:
-    """The rule: the paper's number lies in our interval, or within ``rtol`` of our value."""
-    if value.paper is None:
-        return "no number"
-    inside = ours["low"] <= value.paper <= ours["high"]
-    near = abs(value.paper - ours["value"]) <= value.rtol * abs(ours["value"])
-    return "agrees" if inside or near else "differs"
 
 
 class Params(BookDirective):

@@ -60,9 +60,7 @@ def neyman_pearson(
     checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
     checks.count("neyman_pearson", "clients", clients)
-    checks.in_range(
-        "neyman_pearson", "train_fraction", train_fraction, 0, 1, open_low=True
-    )
+    checks.in_range("neyman_pearson", "train_fraction", train_fraction, 0, 1, open_low=True)
     rng = seeded(seed, "split")
     train = torch.arange(len(y))
     test = train[:0]
@@ -100,9 +98,7 @@ def neyman_pearson(
     )
 
 
-def class_shares(
-    who: str, labels: Int[Tensor, "R"], rows: Partition
-) -> Float[Tensor, "R 2"]:
+def class_shares(who: str, labels: Int[Tensor, "R"], rows: Partition) -> Float[Tensor, "R 2"]:
     """Weight of every row in the means over class 0 and class 1 of its client: m / m_class.
 
     Rows of no client weigh nothing.

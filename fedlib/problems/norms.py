@@ -17,7 +17,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.types import Batch, Problem
 
-__all__ = ["norms", "random_norms", "reference_solution", "varied_norms"]
+__all__ = ["drift_sum", "norms", "random_norms", "reference_solution", "varied_norms"]
 
 
 def norms(
@@ -135,6 +135,26 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
             "take another seed, the minimizer may be one of the centres."
         )
     return torch.from_numpy(w).to(problem.w0)
+
+
+def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
+    """The largest sum over local steps of (|w0 - w_{j,tau}| / lr)^2 over the clients j.
+
+    Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
+    Lemma 2 bounds it by G^2 E^3 / 3.
+
+    Raises:
+        ValueError, TypeError: `local_steps` or `lr` out of range.
+    """
+    checks.count("drift_sum", "local_steps", local_steps)
+    checks.positive("drift_sum", "lr", lr)
+    clients, objective = problem.all_clients(), problem.w0.new_tensor([1.0, 0.0])
+    gradient = torch.func.vmap(_gradient, in_dims=(0, 0, None))
+    u, total = problem.w0.expand(problem.num_clients, -1), torch.zeros(())
+    for _ in range(local_steps):
+        total = total + (u - problem.w0).square().sum(-1)
+        u = u - lr * gradient(u, clients, objective)
+    return float((total / lr**2).max())
 
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

@@ -1,0 +1,56 @@
+"""`python -m fedlib reproduce STUDY` and `python -m fedlib claims`, without Jupyter."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fedlib.claims import VERDICTS
+from fedlib.studies import STUDIES, all_claims
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
+    parser = argparse.ArgumentParser(prog="fedlib", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("reproduce", help="compute a study's runs and store them")
+    one.add_argument("study", choices=[*STUDIES, "all"])
+    one.add_argument("--profile", default="full")
+    one.add_argument("--device", default="auto")
+    one.add_argument("--recompute", action="store_true", help="even what is stored already")
+    commands.add_parser("claims", help="one line a claim, from stored runs")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "claims":
+            list_claims()
+        else:
+            reproduce(given.study, given.profile, given.device, given.recompute)
+    except (ValueError, OSError, FloatingPointError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def reproduce(study: str, profile: str, device: str, recompute: bool) -> None:
+    """Compute and store the runs and the numbers of one study, or of all."""
+    for name in STUDIES if study == "all" else (study,):
+        numbers = STUDIES[name].reproduce(profile, device=device, recompute=recompute)
+        print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+
+
+def list_claims() -> None:
+    """Print id, verdict, measured value, stored runs and freshness of every claim."""
+    count = dict.fromkeys(VERDICTS, 0)
+    for study, claim in all_claims():
+        done = study.evaluate(claim)
+        count[done.outcome.verdict] += 1
+        runs = f"{study.name}/{claim.runs[0]}" + (f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1))
+        fresh = "fresh" if done.fresh else "stale"
+        print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
+    print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Numbers with an interval over seeds: what tables, sentences and verdicts are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+__all__ = ["Number", "mean", "ratio"]
+
+RESAMPLES = 4999
+
+
+@dataclass(frozen=True)
+class Number:
+    """A measured value with its 95 % bootstrap interval over seeds.
+
+    `per_seed` are the single values (for a ratio: the ratio of each seed), `unit` what is counted.
+    """
+
+    value: float
+    low: float
+    high: float
+    per_seed: tuple[float, ...]
+    unit: str = ""
+
+    def text(self, spec: str = ".3g") -> str:
+        """`value [low, high] unit`, as tables show it."""
+        interval = f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+        return f"{interval} {self.unit}".rstrip()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, rounded to six significant digits."""
+        return {
+            "value": significant(self.value),
+            "low": significant(self.low),
+            "high": significant(self.high),
+            "per_seed": [significant(x) for x in self.per_seed],
+            "unit": self.unit,
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Number:
+        """The inverse of `to_json`; `null` is NaN."""
+        back = {k: number(data[k]) for k in ("value", "low", "high")}
+        return Number(**back, per_seed=tuple(map(number, data["per_seed"])), unit=data["unit"])
+
+
+def mean(per_seed: ArrayLike, unit: str = "") -> Number:
+    """The mean over seeds with its bootstrap interval (scipy, percentile, fixed resampling)."""
+    x = np.asarray(per_seed, float)
+    return _bootstrap((x,), lambda a, axis=-1: np.mean(a, axis=axis), x, unit)
+
+
+def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
+    """Ratio of the means of two quantities measured on the same seeds, resampled in pairs."""
+    x, y = np.asarray(a, float), np.asarray(b, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _bootstrap(
+            (x, y), lambda p, q, axis=-1: p.mean(axis=axis) / q.mean(axis=axis), x / y, unit
+        )
+
+
+def _bootstrap(
+    samples: Sequence[Any], statistic: Callable[..., Any], each: Any, unit: str
+) -> Number:
+    value = float(statistic(*samples))
+    still = all(np.ptp(s) == 0 for s in samples)
+    if still or len(samples[0]) < 2 or not np.isfinite(value):
+        return Number(value, value, value, tuple(map(float, each)), unit)
+    interval = stats.bootstrap(
+        samples,
+        statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Number(value, float(interval.low), float(interval.high), tuple(map(float, each)), unit)
+
+
+def significant(x: float, digits: int = 6) -> float | None:
+    """Rounded to some significant digits; None (JSON's null) if it is not finite."""
+    return float(f"{x:.{digits}g}") if np.isfinite(x) else None
+
+
+def number(x: float | None) -> float:
+    """The inverse of `significant`."""
+    return float("nan") if x is None else float(x)

@@ -1,0 +1,323 @@
+"""Stored runs: compute or load by configuration, with provenance; the only source of numbers.
+
+One run is one JSON file, `results/<study>/<profile>/<name>.json`: configuration, provenance and
+curves (six significant digits) of all seeds, sealed by a digest. A file is written whole or not at
+all. Loading it gives the same Trace, digit for digit, as computing it does.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedlib.checkpoint import write_whole
+from fedlib.fingerprint import code_digest, modules_of
+from fedlib.grid import fill, floats
+from fedlib.numbers import Number, number, significant
+from fedlib.run import run
+from fedlib.trace import Trace
+from fedlib.types import Algorithm, Problem, describe
+
+__all__ = [
+    "SCHEMA",
+    "Spec",
+    "compute_or_load",
+    "is_fresh",
+    "read",
+    "read_numbers",
+    "results_dir",
+    "write_numbers",
+]
+
+SCHEMA = 1
+LARGEST_MODEL = 1000  # final models up to this size are stored
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run to have: what `fedlib.run` needs, and which curves to keep.
+
+    `problem` maps a seed to its Problem; `keep` names metrics and infos that are stored.
+    """
+
+    algorithm: Algorithm
+    problem: Callable[[int], Problem]
+    rounds: int
+    seeds: tuple[int, ...]
+    evaluate_every: int = 1
+    keep: tuple[str, ...] = ("f", "g")
+
+    def config(self) -> dict[str, Any]:
+        """The configuration that a stored run is keyed by; the device is not part of it."""
+        return {
+            "algorithm": describe(self.algorithm),
+            "problem": describe(self.problem(self.seeds[0]).config),
+            "rounds": self.rounds,
+            "seeds": list(self.seeds),
+            "evaluate_every": self.evaluate_every,
+        }
+
+    def key(self) -> str:
+        """A short digest of the configuration."""
+        return digest(self.config())[:16]
+
+
+def results_dir() -> Path:
+    """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
+    return Path(os.environ.get("FEDLIB_RESULTS", ROOT / "results"))
+
+
+def compute_or_load(
+    study: str,
+    profile: str,
+    specs: Mapping[str, Spec],
+    *,
+    recompute: bool = False,
+    store: bool = False,
+    device: str = "cpu",
+    progress: bool = True,
+) -> dict[str, Trace]:
+    """A Trace for every named spec: loaded if stored with the same configuration, else computed.
+
+    Specs that differ in floats only are computed together. With `store` what was computed is
+    written to the results folder as soon as each group is done, so that an interrupted call goes
+    on where it stopped.
+
+    Raises
+    ------
+    ValueError
+        for a damaged file or one of another schema.
+    OSError
+        if the results folder cannot be written to.
+    """
+    traces: dict[str, Trace] = {}
+    for name, spec in specs.items():
+        path = run_path(study, profile, name)
+        if path.exists() and not recompute:
+            held = read(path)
+            if held["key"] == spec.key():
+                traces[name] = to_trace(held)
+    missing = {name: spec for name, spec in specs.items() if name not in traces}
+    for group in groups(missing):
+        for name, payload in _compute(study, profile, group, device, progress).items():
+            if store:
+                write_json(run_path(study, profile, name), payload)
+            traces[name] = to_trace(payload)
+    return {name: traces[name] for name in specs}
+
+
+def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
+    """Specs that can advance as one grid: equal but for floats of the algorithm."""
+    found: dict[str, dict[str, Spec]] = {}
+    for name, spec in specs.items():
+        blank = fill(spec.algorithm, dict.fromkeys(floats(spec.algorithm), 1.0))
+        where = repr((blank, replace(spec, algorithm=blank).config(), spec.keep))
+        found.setdefault(where, {})[name] = spec
+    return list(found.values())
+
+
+def _compute(
+    study: str, profile: str, group: Mapping[str, Spec], device: str, progress: bool
+) -> dict[str, dict[str, Any]]:
+    first = next(iter(group.values()))
+    made = {seed: first.problem(seed) for seed in first.seeds}
+    traces = run(
+        [spec.algorithm for spec in group.values()],
+        made.__getitem__,
+        rounds=first.rounds,
+        seeds=first.seeds,
+        evaluate_every=first.evaluate_every,
+        device=device,
+        progress=progress,
+    )
+    return {
+        name: to_payload(study, profile, name, spec, trace)
+        for (name, spec), trace in zip(group.items(), traces, strict=True)
+    }
+
+
+def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
+    """What is written for one run."""
+    modules = modules_of(spec.algorithm, spec.problem(spec.seeds[0]))
+    content = {
+        "schema": SCHEMA,
+        "kind": "run",
+        "study": study,
+        "profile": profile,
+        "name": name,
+        "key": spec.key(),
+        "config": spec.config(),
+        "rounds": trace.rounds.tolist(),
+        "seeds": list(trace.seeds),
+        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
+        "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
+        "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
+        "final_w": final_model(trace),
+        "provenance": provenance(trace, modules),
+    }
+    return {**content, "digest": digest(content)}
+
+
+def to_trace(payload: Mapping[str, Any]) -> Trace:
+    """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`."""
+    arrays = {
+        part: {
+            k: np.array([[number(x) for x in row] for row in v]) for k, v in payload[part].items()
+        }
+        for part in ("metrics", "info")
+    }
+    final = payload["final_w"]
+    return Trace(
+        metrics=arrays["metrics"],
+        info=arrays["info"],
+        rounds=np.array(payload["rounds"]),
+        seeds=tuple(payload["seeds"]),
+        config={**payload["config"], "bits": payload["bits"]},
+        provenance=payload["provenance"],
+        state=None if final is None else np.array(final),
+    )
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A stored file, checked.
+
+    Raises
+    ------
+    ValueError
+        one sentence, for a file that is missing, damaged, changed by hand, or of another schema.
+    """
+    what = "/".join(path.parts[-3:])
+    try:
+        data: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ValueError(
+            f"store: {what} must exist, it is not there; make it with `make reproduce`."
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"store: {what} must be whole JSON, it is damaged ({error}); delete it and reproduce."
+        ) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        given = data.get("schema") if isinstance(data, dict) else None
+        raise ValueError(
+            f"store: {what} must have schema {SCHEMA}, got {given}; reproduce it with this version."
+        )
+    sealed = data.pop("digest", None)
+    if digest(data) != sealed:
+        raise ValueError(
+            f"store: {what} must agree with its digest, it was changed after it was written; "
+            "restore it or reproduce it."
+        )
+    return {**data, "digest": sealed}
+
+
+def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
+    """The derived numbers of a study, by name."""
+    data = read(results_dir() / study / profile / "numbers.json")
+    return {k: Number.from_json(v) for k, v in data["numbers"].items()}
+
+
+def write_numbers(
+    study: str, profile: str, numbers: Mapping[str, Number], traces: Mapping[str, Trace]
+) -> None:
+    """Store the derived numbers of a study, with the provenance of the runs they come from."""
+    first = next(iter(traces.values())).provenance
+    content = {
+        "schema": SCHEMA,
+        "kind": "numbers",
+        "study": study,
+        "profile": profile,
+        "numbers": {k: v.to_json() for k, v in numbers.items()},
+        "provenance": {
+            **{k: v for k, v in first.items() if k not in ("wall_s", "modules", "code")},
+            "runs": len(traces),
+            "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
+        },
+    }
+    write_json(
+        results_dir() / study / profile / "numbers.json", {**content, "digest": digest(content)}
+    )
+
+
+def is_fresh(payload: Mapping[str, Any]) -> bool:
+    """Whether the code that a stored run was made with is the code of today."""
+    held = payload["provenance"]
+    return bool(code_digest(held["modules"]) == held["code"])
+
+
+def provenance(trace: Trace, modules: Sequence[str]) -> dict[str, Any]:
+    """Where a run comes from; no name of a host or a person."""
+    from fedlib import __version__
+
+    return {
+        "fedlib": __version__,
+        **_commit(),
+        "modules": list(modules),
+        "code": code_digest(modules),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "device": trace.provenance["device"],
+        "cpu": platform.machine(),
+        "threads": 1,
+        "wall_s": significant(trace.provenance["wall_s"], 3),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+def run_path(study: str, profile: str, name: str) -> Path:
+    """Where a run is stored."""
+    return results_dir() / study / profile / f"{name}.json"
+
+
+def write_json(path: Path, payload: Mapping[str, Any]) -> None:
+    """Write a file whole: one line a seed, so that a change shows as one line."""
+    text = json.dumps(payload, indent=1)
+    lines = compact(text)
+    write_whole(path, lambda file: file.write(lines.encode()) and None)
+
+
+def compact(text: str) -> str:
+    """Indented JSON with every innermost list on one line."""
+    return re.sub(r"\[[^\[\]{}]*\]", lambda m: re.sub(r"\s*\n\s*", " ", m[0]), text) + "\n"
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of canonical JSON."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_lists(x: Any) -> list[list[float | None]]:
+    """Rows of numbers with six significant digits."""
+    return [[significant(float(v)) for v in row] for row in x]
+
+
+def final_model(trace: Trace) -> list[list[float | None]] | None:
+    """The final models `[S, d]`, if they are small."""
+    w = trace.state.w
+    return to_lists(w.double()) if w.shape[-1] <= LARGEST_MODEL else None
+
+
+@lru_cache(maxsize=1)
+def _commit() -> dict[str, Any]:
+    def git(*words: str) -> str:
+        out = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
+        return out.stdout.strip()
+
+    head = git("rev-parse", "--short=12", "HEAD")
+    return {"commit": head or None, "dirty": bool(git("status", "--porcelain", "fedlib"))}

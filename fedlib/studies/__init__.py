@@ -1,0 +1,15 @@
+"""The studies: each reproduces a figure, a table or a group of them."""
+
+from fedlib.claims import Claim
+from fedlib.studies.base import Evaluated, Study
+from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
+
+__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
+
+#: All studies by name.
+STUDIES = {study.name: study for study in (NP_WORKSHOP,)}
+
+
+def all_claims() -> list[tuple[Study, Claim]]:
+    """Every claim with the study that measures it, in the order of the papers."""
+    return [(study, claim) for study in STUDIES.values() for claim in study.claims]

@@ -1,0 +1,123 @@
+"""What a study is: runs by profile, numbers, claims, the paper's values, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedlib import checks, store
+from fedlib.claims import Claim, Outcome, PaperValue
+from fedlib.numbers import Number
+from fedlib.plot import Draw
+from fedlib.run import resolve_device
+from fedlib.store import Spec
+from fedlib.trace import Trace
+
+__all__ = ["Evaluated", "Study"]
+
+Params = dict[str, Any]
+Traces = Mapping[str, Trace]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A claim with its verdict, and whether the runs behind it were made by the code of today."""
+
+    claim: Claim
+    outcome: Outcome
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure or a group of figures of a paper, as runs and what is made of them.
+
+    Attributes
+    ----------
+    name, title, paper : what it is called, and what it reproduces.
+    profiles : `"quick"` and `"full"`, each a table of the study's parameters.
+    parameters : what each parameter means.
+    specs : parameters -> the named runs.
+    derive : (traces, parameters) -> the named numbers.
+    claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
+    """
+
+    name: str
+    title: str
+    paper: str
+    profiles: Mapping[str, Params]
+    parameters: Mapping[str, str]
+    specs: Callable[[Params], dict[str, Spec]]
+    derive: Callable[[Traces, Params], dict[str, Number]]
+    claims: tuple[Claim, ...] = ()
+    paper_values: tuple[PaperValue, ...] = ()
+    figures: Mapping[str, Callable[[Traces], Draw]] = ()  # type: ignore[assignment]
+
+    def resolve(self, profile: str, **changes: Any) -> Params:
+        """The profile's parameters with the changes that are not None.
+
+        Raises
+        ------
+        ValueError
+            for an unknown profile or parameter.
+        """
+        checks.one_of(self.name, "profile", profile, tuple(self.profiles))
+        for name in changes:
+            checks.one_of(self.name, "parameter", name, tuple(self.parameters))
+        given = {k: v for k, v in changes.items() if v is not None}
+        return {**self.profiles[profile], **given}
+
+    def compute(
+        self,
+        profile: str = "full",
+        *,
+        device: str = "cpu",
+        recompute: bool = False,
+        keep: bool = False,
+        progress: bool = True,
+        **changes: Any,
+    ) -> dict[str, Trace]:
+        """All runs: loaded where stored with the same configuration, else computed (and kept)."""
+        resolve_device(device)
+        return store.compute_or_load(
+            self.name,
+            profile,
+            self.specs(self.resolve(profile, **changes)),
+            recompute=recompute,
+            store=keep,
+            device=device,
+            progress=progress,
+        )
+
+    def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
+        """The derived numbers of some traces."""
+        return self.derive(traces, self.resolve(profile, **changes))
+
+    def reproduce(self, profile: str, *, device: str, recompute: bool) -> dict[str, Number]:
+        """Compute what is not stored, store it, and store the derived numbers."""
+        traces = self.compute(profile, device=device, recompute=recompute, keep=True)
+        numbers = self.numbers(traces, profile)
+        store.write_numbers(self.name, profile, numbers, traces)
+        return numbers
+
+    def load(self, profile: str = "full") -> dict[str, Trace]:
+        """All runs of a profile from the results folder alone.
+
+        Raises
+        ------
+        ValueError
+            if one is missing or damaged.
+        """
+        names = self.specs(self.resolve(profile))
+        return {n: store.to_trace(self.payload(n, profile)) for n in names}
+
+    def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
+        """One stored run as it is on disk."""
+        return store.read(store.run_path(self.name, profile, run_name))
+
+    def evaluate(self, claim: Claim, profile: str = "full") -> Evaluated:
+        """The verdict on one claim, from the stored numbers."""
+        outcome = claim.judge(store.read_numbers(self.name, profile))
+        fresh = all(store.is_fresh(self.payload(name, profile)) for name in claim.runs)
+        return Evaluated(claim, outcome, fresh)

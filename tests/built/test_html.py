@@ -1,0 +1,131 @@
+"""The built book, read as files: nothing from outside, no broken link, nothing unfinished."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+pytestmark = pytest.mark.skipif(
+    not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
+)
+PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
+VERDICTS = {"reproduced", "partly", "not reproduced", "not testable here"}
+LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src",
+           "video": "src", "audio": "src", "embed": "src", "object": "data"}  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, the ids, and the text outside of code and scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.text, self.inside = [], set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        self.ids |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
+        if tag in ("script", "style", "pre", "code"):
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.inside and self.inside[-1] == tag:
+            self.inside.pop()
+
+    def handle_data(self, data):
+        if not self.inside:
+            self.text.append(data)
+
+
+@cache
+def page(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def short(path):
+    return path.relative_to(HTML).as_posix()
+
+
+def is_outside(address):
+    return bool(urlsplit(address).netloc) or address.startswith("//")
+
+
+def test_there_are_pages():
+    names = {short(p) for p in PAGES}
+    assert {"book/index.html", "book/claims.html", "book/api.html"} <= names
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_page_loads_nothing_from_outside(path):
+    loaded = [
+        attributes[LOADING[tag]]
+        for tag, attributes in page(path).tags
+        if attributes.get(LOADING.get(tag, ""))
+        and not (tag == "link" and attributes.get("rel") in ("canonical", "author", "license"))
+    ]
+    assert loaded or "http-equiv" in path.read_text()  # the redirect at the top loads nothing
+    assert not [address for address in loaded if is_outside(address)]
+
+
+def test_styles_load_nothing_from_outside():
+    sheets = sorted(HTML.rglob("*.css"))
+    assert sheets
+    for sheet in sheets:
+        text = sheet.read_text(encoding="utf-8", errors="replace")
+        addresses = re.findall(r"url\(\s*['\"]?([^'\")\s]+)", text)
+        addresses += re.findall(r"@import\s+['\"]([^'\"]+)", text)
+        assert not [a for a in addresses if is_outside(a)], sheet
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_internal_links_and_files_exist(path):
+    broken = []
+    for tag, attributes in page(path).tags:
+        for key in ("href", "src"):
+            address = attributes.get(key)
+            if not address or urlsplit(address).scheme or is_outside(address):
+                continue
+            if not reaches(path, address):
+                broken.append((tag, address))
+    assert not broken
+
+
+def reaches(path, address):
+    parts = urlsplit(address)
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if target.is_dir():
+        target /= "index.html"
+    if not target.is_file():
+        return False
+    if parts.fragment and target.suffix == ".html":
+        return unquote(parts.fragment) in page(target).ids
+    return True
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_every_picture_has_a_text(path):
+    images = [attributes for tag, attributes in page(path).tags if tag == "img"]
+    assert not [i.get("src", "")[:80] for i in images if not (i.get("alt") or "").strip()]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_nothing_is_left_unprocessed(path):
+    text = "".join(page(path).text)
+    assert "$$" not in text
+    classes = " ".join(a.get("class") or "" for _, a in page(path).tags).split()
+    assert not {"problematic", "system-message"} & set(classes)
+    assert not re.findall(r"\{(?:result|claim|cite|numref|eq|ref|prf:ref)[:a-z]*\}`", text)
+
+
+def test_every_claim_has_a_verdict():
+    text = (HTML / "book" / "claims.html").read_text()
+    rows = re.findall(r'<tr[^>]*id="(claim-[^"]+)"[^>]*>(.*?)</tr>', text, flags=re.S)
+    assert rows
+    for name, row in rows:
+        verdicts = set(re.findall(r'class="badge-fed[^"]*">([^<]*)<', row)) & VERDICTS
+        assert len(verdicts) == 1, name

@@ -1,0 +1,223 @@
+"""The book's Sphinx extension, in small builds with made-up results."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedlib import store
+from fedlib.fingerprint import code_digest
+
+ROOT = Path(__file__).resolve().parents[1]
+CONF = """
+import sys
+
+sys.path.insert(0, {extension!r})
+extensions = ["myst_parser", "fedbook"]
+html_theme = "sphinx_book_theme"
+myst_enable_extensions = ["dollarmath"]
+numfig = True
+
+import fedlib.studies
+from fedlib.claims import Claim, Outcome, PaperValue
+from fedlib.studies.base import Study
+
+
+def claim(number, verdict, runs):
+    return Claim(
+        id=f"toy/C{{number}}", paper="W", place="Section 4", wording="$f$ goes down",
+        measure="the gap", rule="gap < 1", runs=runs,
+        judge=lambda numbers: Outcome(verdict, numbers["gap"].text()),
+    )
+
+
+def curve(traces):
+    return lambda fig: fig.subplots().plot(traces["old"].metrics["f"][0])
+
+
+study = Study(
+    name="toy", title="Toy", paper="W",
+    profiles={{"quick": {{"rounds": 2}}, "full": {{"rounds": 30}}}},
+    parameters={{"rounds": "rounds $T$"}},
+    specs=lambda parameters: {{"old": None, "new": None}},
+    derive=lambda traces, parameters: {{}},
+    figures={{"curve": curve}},
+    claims=(claim(1, "reproduced", ("old",)), claim(2, "not testable here", ()),
+            claim(3, "not reproduced", ("new",))),
+    paper_values=(
+        PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
+        PaperValue("near", "gap", 0.62, "0.62", "Table 1", rtol=0.3),
+        PaperValue("far", "gap", 0.9, "0.9", "Table 1", rtol=0.1),
+        PaperValue("none", "gap", None, "small", "Table 1"),
+    ),
+)
+fedlib.studies.STUDIES = {{"toy": study}}
+"""
+PROVENANCE = {"commit": "0123456789ab", "device": "cpu", "dirty": True, "modules": ["types"]}
+NUMBERS = {
+    "kind": "numbers",
+    "numbers": {
+        "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
+    },
+    "provenance": PROVENANCE,
+}
+
+
+def stored_run(code):
+    return {
+        "kind": "run", "config": {}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
+        "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None,
+        "provenance": {**PROVENANCE, "code": code},
+    }  # fmt: skip
+
+
+def seal(path, content):
+    content = {"schema": store.SCHEMA, **content}
+    path.write_text(json.dumps({**content, "digest": store.digest(content)}))
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """Builds one page; returns the exit status, the messages and the page."""
+    stored = tmp_path / "results" / "toy" / "full"
+    stored.mkdir(parents=True)
+    seal(stored / "numbers.json", NUMBERS)
+    seal(stored / "old.json", stored_run("old"))
+    seal(stored / "new.json", stored_run(code_digest(PROVENANCE["modules"])))
+    (tmp_path / "conf.py").write_text(CONF.format(extension=str(ROOT / "book" / "_ext")))
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
+
+    def make(text):
+        (tmp_path / "index.md").write_text(f"# Page\n\n{text}\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-b", "html", ".", "out"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        page = tmp_path / "out" / "index.html"
+        return done.returncode, done.stderr, page.read_text() if page.exists() else ""
+
+    return make
+
+
+def test_result_role_shows_the_number_and_where_it_comes_from(build):
+    status, messages, page = build("The gap is {result}`toy/gap:.2f`.")
+    assert status == 0, messages
+    (title, text) = re.search(r'<span class="result" title="([^"]*)">([^<]*)</span>', page).groups()
+    assert text == "0.51"
+    assert title == ("nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{result}`toy/gep:.2f`", "toy has no number 'gep'; known keys: gap."),
+        ("{result}`tay/gap:.2f`", "tay/full/numbers.json must exist"),
+        ("{result}`toy/gap:.2q`", "format"),
+        ("```{params} tay\n```", "there is no study 'tay'; known studies: toy."),
+        ("```{themed-figure} toy/kurve\n:alt: x\n\nCaption\n```", "no figure 'kurve'"),
+        ("```{themed-figure} toy/curve\n\nCaption\n```", "needs :alt:"),
+        ("{claim}`toy/C9`", "claim-toy-c9"),
+    ],
+)
+def test_what_is_missing_stops_the_build(build, text, sentence):
+    status, messages, _ = build(text)
+    assert status != 0
+    assert sentence in messages
+
+
+def test_claims_stand_failing_first_with_anchors(build):
+    status, messages, page = build(
+        "```{claims}\n```\n\nSee {claim}`toy/C1`.\n\n```{scoreboard}\n```"
+    )
+    assert status == 0, messages
+    assert re.findall(r'id="(claim-[^"]*)"', page) == [
+        "claim-toy-C3",
+        "claim-toy-C1",
+        "claim-toy-C2",
+    ]
+    assert 'href="#claim-toy-C1"' in page
+    assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
+    assert page.count(">stale: the code has changed<") == 1
+    assert 'data-show="not-reproduced"' in page
+    assert "Rule: " in page
+    assert re.search(r'href="_downloads/[0-9a-f]+/old.json"', page)
+
+
+def test_paper_table_computes_agreement(build):
+    status, messages, page = build("```{paper-table} toy\n```")
+    assert status == 0, messages
+    found = re.findall(r'class="badge-fed[^"]*">([^<]*)<', page)
+    assert found == ["agrees", "agrees", "differs", "not printed"]
+    assert "0.512 [0.4, 0.6] nats" in page
+
+
+def test_provenance_and_profiles(build):
+    status, messages, page = build("```{provenance} toy\n```\n\n```{params} toy\n```")
+    assert status == 0, messages
+    assert "0123456789ab, with uncommitted changes" in page
+    assert ">stale: the code has changed<" in page
+    cells = re.findall(r"<td><p>(.*?)</p></td>", page)
+    assert cells[-2:] == ["2", "30"]
+
+
+def test_a_number_changed_by_hand_stops_the_build(build, tmp_path):
+    path = tmp_path / "results" / "toy" / "full" / "numbers.json"
+    path.write_text(path.read_text().replace("0.512", "0.312"))
+    status, messages, _ = build("{result}`toy/gap:.2f`")
+    assert status != 0
+    assert "must agree with its digest" in messages
+
+
+def test_themed_figure_is_one_figure_with_two_stable_pictures(build, tmp_path):
+    figure = "```{themed-figure} toy/curve\n:alt: A curve\n:name: fig-curve\n\nDown.\n```"
+    text = f"{figure}\n\n{{numref}}`fig-curve`"
+    bytes_of = []
+    for _ in range(2):
+        for old in tmp_path.glob("_build/figures/*"):
+            old.unlink()
+        status, messages, page = build(text)
+        assert status == 0, messages
+        bytes_of.append([p.read_bytes() for p in sorted(tmp_path.glob("_build/figures/*.svg"))])
+    assert bytes_of[0] == bytes_of[1]
+    assert len(bytes_of[0]) == 2
+    assert bytes_of[0][0] != bytes_of[0][1]
+    images = re.findall(r"<img [^>]*>", page)
+    assert ["fig-light" in i for i in images] == [True, False]
+    assert ["fig-dark" in i for i in images] == [False, True]
+    assert all('alt="A curve"' in image for image in images)
+    assert page.count("<figcaption>") == 1
+    assert "Fig. 1" in page
+
+
+def test_notebook_links_show_the_command(build, tmp_path):
+    (tmp_path / "notebooks" / "src").mkdir(parents=True)
+    (tmp_path / "notebooks" / "src" / "toy.py").write_text("x = 1\n")
+    status, messages, page = build("```{notebook-links} toy\n```")
+    assert status == 0, messages
+    assert re.search(r'href="_downloads/[0-9a-f]+/toy.py"', page)
+    assert re.search(r'href="_downloads/[0-9a-f]+/numbers.json"', page)
+    text = re.sub(r"<[^>]*>", "", page)
+    assert "make notebook NAME=toy ARGS=" in text
+
+
+def test_mathematics_comes_from_the_build_itself(build, tmp_path):
+    status, messages, page = build("$x^2$")
+    assert status == 0, messages
+    (address,) = re.findall(r'src="([^"]*mathjax[^"]*)"', page)
+    assert (tmp_path / "out" / address.partition("?")[0]).stat().st_size > 100_000
+    assert list((tmp_path / "out/_static/vendor/mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
+
+
+def test_pseudocode_of_docstrings_is_literal(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    import fedbook
+
+    lines = ["A method.", "", "    1  sample", "    2      E times: u", "", "After."]
+    fedbook.literal_pseudocode(None, "class", "x", None, None, lines)
+    assert lines[2:5] == ["::", "", "    1  sample"]
+    before = list(lines)
+    fedbook.literal_pseudocode(None, "class", "x", None, None, lines)
+    assert lines == before
