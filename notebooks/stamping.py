@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ABSOLUTE = re.compile(
     r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
 )
+PROGRESS = re.compile(r"\d+%\|.*\|")  # a line of a progress bar
 LOCAL_METADATA = ("papermill", "execution", "jupytext")
 
 
@@ -84,6 +85,8 @@ def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[Note
     """The outputs with paths relative to the repository; without pictures if not ``images``."""
     kept = []
     for output in cell.outputs:
+        if is_progress(output):
+            continue
         data = output.get("data")
         if data is not None and not images:
             for kind in [k for k in data if k.startswith("image/") or k == "text/html"]:
@@ -98,6 +101,12 @@ def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[Note
             f"print it relative to the repository."
         )
     return kept
+
+
+def is_progress(output: NotebookNode) -> bool:
+    """Whether an output is a progress bar and nothing else: for those who wait, not for readers."""
+    lines = re.split(r"[\r\n]+", output.get("text", "")) if output.get("name") == "stderr" else []
+    return any(lines) and all(PROGRESS.search(line) for line in lines if line.strip())
 
 
 def relative(value: object) -> object:

@@ -211,13 +211,18 @@ def test_mathematics_comes_from_the_build_itself(build, tmp_path):
     assert list((tmp_path / "out/_static/vendor/mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
 
 
-def test_pseudocode_of_docstrings_is_literal(monkeypatch):
+def test_docstrings_are_made_safe(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    import fedbook
+    import fedbook_docstrings
 
-    lines = ["A method.", "", "    1  sample", "    2      E times: u", "", "After."]
-    fedbook.literal_pseudocode(None, "class", "x", None, None, lines)
-    assert lines[2:5] == ["::", "", "    1  sample"]
-    before = list(lines)
-    fedbook.literal_pseudocode(None, "class", "x", None, None, lines)
-    assert lines == before
+    lines = [
+        "The norm |w0 - w*| of `w*`, of w_ and of w_t.", "",
+        "    1  sample *", "    2      E times: u", "",
+        "After: *args.", ">>> 2 * 3", "6",
+    ]  # fmt: skip
+    fedbook_docstrings.prepare(None, "class", "x", None, None, lines)
+    assert lines == [
+        r"The norm \|w0 - w\*\| of `w*`, of w\_ and of w_t.", "",
+        "  ::", "", "    1  sample *", "    2      E times: u", "",
+        r"After: \*args.", ">>> 2 * 3", "6",
+    ]  # fmt: skip

@@ -177,6 +177,18 @@ def test_execution_injects_stamps_and_repeats(driver, small):
     assert "<b>x</b>" not in all_text(outputs(notebook))
 
 
+def test_progress_bars_are_not_kept_but_warnings_are(driver, small):
+    folder = small(
+        "import sys\n"
+        "from tqdm import tqdm\n"
+        "for _ in tqdm(range(2)):\n    pass\n"
+        "sys.stderr.flush()\n\n# %%\nprint('careful', file=sys.stderr)"
+    )
+    assert driver.main(["small", "--out", str(folder)]) == 0
+    (output,) = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
+    assert output.text == "careful\n"
+
+
 def test_failing_cell_leaves_nothing(driver, small, capsys):
     folder = small("raise ValueError('broken')")
     assert driver.main(["small"]) == 1

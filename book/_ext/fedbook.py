@@ -7,7 +7,6 @@ build with ``-W`` fails rather than prints an old or an empty number.
 
 from __future__ import annotations
 
-import re
 import shutil
 from html import escape
 from importlib import metadata
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fedbook_claims
+import fedbook_docstrings
 import fedbook_figures
 import fedbook_study
 from docutils import nodes
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
 MATHJAX_PARTS = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
-PSEUDOCODE = re.compile(r"\s{4,}\d+[a-z]?\s{2,}\S")
 
 
 class StoredNumber(nodes.inline):
@@ -101,16 +100,6 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
             shutil.copy(source / part, target)
 
 
-def literal_pseudocode(
-    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Shows the numbered pseudocode of a docstring as it stands, as a literal block."""
-    for i in range(len(lines) - 1, 0, -1):
-        starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
-        if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
-            lines[i:i] = ["::", ""]
-
-
 def setup(app: Sphinx) -> dict[str, object]:
     """Registers everything with Sphinx."""
     app.add_node(
@@ -127,5 +116,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", literal_pseudocode, priority=100)
+    app.connect("autodoc-process-docstring", fedbook_docstrings.prepare, priority=100)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -110,9 +110,9 @@ class Claims(BookDirective):
     def line(self, e: Row) -> list[Cell]:
         """The four cells of one claim."""
         claim, outcome = e.claim, e.outcome
-        measured = [nodes.paragraph("", "", *self.inline(outcome.measured or "-"))]
-        if outcome.reason:
-            measured.append(nodes.paragraph("", "", *self.inline(outcome.reason)))
+        measured = [
+            nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text
+        ]
         return [
             [paragraph(nodes.strong(claim.id, claim.id)),
              paragraph(nodes.Text(f"{claim.paper}, "), *self.inline(claim.place)),

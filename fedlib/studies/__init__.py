@@ -2,12 +2,13 @@
 
 from fedlib.claims import Claim
 from fedlib.studies.base import Evaluated, Study
+from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 
 __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
-STUDIES = {study.name: study for study in (NP_WORKSHOP,)}
+STUDIES = {study.name: study for study in (NP_WORKSHOP, NP_UNIFIED)}
 
 
 def all_claims() -> list[tuple[Study, Claim]]:

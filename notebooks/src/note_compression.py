@@ -229,10 +229,11 @@
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 6 in the quick one
-rounds = None  # T; None: 200 in the full profile, 60 in the quick one
+rounds = None  # T of the theorem; None: 1000 in the full profile, 200 in the quick one
 
 # %%
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from math import sqrt
 
 import numpy as np
@@ -250,7 +251,7 @@ from fedlib.sampling import seeded
 from fedlib.theory import Setting, theorem_6
 
 instances = instances or {"quick": 6, "full": 40}[profile]
-rounds = rounds or {"quick": 60, "full": 200}[profile]
+rounds = rounds or {"quick": 200, "full": 1000}[profile]
 seeds = range(seed, seed + instances)
 E, N, d = 3, 8, 20
 
@@ -259,17 +260,16 @@ def instance(number):
     return random_norms(number, clients=N, dim=d, spread=(1.0, 0.1)[number % 2])
 
 
-def method(q, participants=N, local_steps=E):
-    rate = theorem_6(Setting(D=1.0, G=1.0, E=local_steps, T=rounds, N=N, q=q, q0=q))
-    more = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q)}
+def method(q, q0, participants=N, local_steps=E):
+    rate = theorem_6(Setting(D=1.0, G=1.0, E=local_steps, T=rounds, N=N, q=q, q0=q0))
+    more = {"participants": participants, "uplink": TopK(q), "downlink": TopK(q0)}
     return FedSGM(lr=rate.lr, local_steps=local_steps, tolerance=rate.tolerance, **more)
 
 
-def walk(algorithm, problem):
-    draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(rounds)]
-    states = [algorithm.init(problem)]
-    states += [algorithm.round(Vectorized(problem), states[-1], draw)[0] for draw in draws]
-    return states, draws
+def walk(algorithm, problem, steps=40):
+    draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(steps)]
+    play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]  # noqa: E731
+    return list(accumulate(draws, play, initial=algorithm.init(problem))), draws
 
 
 def plain_step(algorithm, problem, w, draw):
@@ -289,7 +289,7 @@ def plain_step(algorithm, problem, w, draw):
 problem = instance(seed)
 errors, turned = {}, {}
 for n in (8, 3):
-    algorithm = method(0.1, participants=n)
+    algorithm = replace(method(0.1, 0.1, participants=n), lr=0.05, tolerance=0.1)
     states, draws = walk(algorithm, problem)
     steps = [w - plain_step(algorithm, problem, w, draw) for (w, *_), draw in zip(states, draws, strict=False)]
     owed = [algorithm.lr * state.residual.sum(0) / n for state in states]
@@ -303,17 +303,16 @@ for n, error in errors.items():
 check("with the residual's sign turned it does not", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap** against their bounds, the largest value over all clients and rounds of a run.
+# **Residual, message and gap** against their bounds, the largest value over all clients and 40 rounds of a run. These lemmas hold for every step size and threshold, so a step is taken that moves the model visibly.
 
 # %%
 measured, curves, limits = {}, {}, {}
 for q in (0.05, 0.1, 0.25, 0.5):
-    algorithm = method(q)
+    algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
     states, _ = walk(algorithm, problem)
-    scale = E * 1.0  # E G
-    residual = torch.stack([state.residual.norm(dim=-1).max() for state in states]) / scale
-    message = max((s.x - u.x).norm() for s, u in zip(states, states[1:], strict=False)) / (algorithm.lr * scale)
-    gap = max((state.x - state.w).norm() for state in states) / (algorithm.lr * scale)
+    residual = torch.stack([state.residual.norm(dim=-1).max() for state in states]) / E  # G = 1
+    message = max((s.x - u.x).norm() for s, u in pairwise(states)) / (algorithm.lr * E)
+    gap = max((state.x - state.w).norm() for state in states) / (algorithm.lr * E)
     curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
@@ -330,8 +329,8 @@ axes = {"yscale": "log", "xlabel": "round", "ylabel": "largest residual / (E G)"
 def draw_residuals(fig):
     ax = fig.subplots(subplot_kw=axes)
     ax.plot(np.transpose(list(curves.values()))[1:], label=list(curves))
-    ax.hlines(list(limits.values()), 0, rounds, plot.COLORS[: len(limits)], linestyles="dotted")
-    ax.legend()
+    ax.hlines(list(limits.values()), 0, 40, plot.COLORS[: len(limits)], linestyles="dotted")
+    fig.legend(loc="outside upper center", ncols=4)
 
 
 plot.show(
@@ -346,7 +345,7 @@ plot.show(
 
 # %%
 def message_norms(q):
-    compress, e, delta, norms = TopK(q), torch.zeros(100).double(), torch.full((100,), 0.1).double(), []
+    compress, e, delta, norms = TopK(q), torch.zeros(100).double(), torch.full((100,), 0.1, dtype=torch.float64), []
     for _ in range(300):
         e, v = e + delta - compress(e + delta), compress(e + delta)
         norms.append(v.norm().item())
@@ -362,7 +361,8 @@ for label, norms in messages.items():
 check("2 EG is exceeded for q = 0.1 and q = 0.01", min(messages["q = 0.1"][-1], messages["q = 0.01"][-1]) > 2)
 
 # %% [markdown]
-# **The theorem.** Every instance is run with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$, Top-K both ways.
+# **The theorem.** Every instance is run with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. As $D=G=1$, a bound near 1 or above is true of everything, so mild compression, or none on the downlink, is taken: at $q=q_0=0.1$ and $E=5$ the bound
+# falls below 1 only after 2500 rounds.
 
 # %%
 def regret(trace):
@@ -377,14 +377,15 @@ def is_solution(algorithm, trace):
     return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance)
 
 # %% tags=["nbval-check-output"]
-for q in (0.1, 0.5):
-    for E_ in (1, 5):
-        algorithm = method(q, local_steps=E_)
-        trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
-        held = int((regret(trace) <= algorithm.tolerance).sum())
-        check(f"q=q0={q}, E={E_}: regret <= B(Gamma) on {held} of {instances} instances", held == instances)
-        solved = int(is_solution(algorithm, trace).sum())
-        check(f"q=q0={q}, E={E_}: eps-solution on {solved} of {instances} instances", solved == instances)
+for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
+    algorithm = method(q, q0, local_steps=steps)
+    trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
+    held = int((regret(trace) <= algorithm.tolerance).sum())
+    check(f"q={q}, q0={q0}, E={steps}: regret <= B(Gamma) on {held} of {instances} instances", held == instances)
+    solved = int(is_solution(algorithm, trace).sum())
+    check(f"q={q}, q0={q0}, E={steps}: eps-solution on {solved} of {instances} instances", solved == instances)
+    check("    and the bound says something: it is below the largest gap at the start",
+          algorithm.tolerance < trace.metrics["f_gap"][:, 0].max())
 
 # %% [markdown]
 # **The constants** of F's classification setting, $E=5$, $N/n=2$, $q=q_0=0.1$, and the reductions that hold and fail.

@@ -1,0 +1,47 @@
+"""Docstrings as the library writes them, made safe for reStructuredText.
+
+In the library a docstring is plain text with code in backticks, numbered pseudocode in an indented
+block, and formulas such as ``|w0 - w*|``, whose marks mean other things to reStructuredText.
+"""
+
+from __future__ import annotations
+
+import re
+
+PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
+CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
+MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
+
+
+def prepare(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Makes pseudocode literal, then escapes marks outside of code; changes ``lines`` in place."""
+    if lines and lines[0].startswith(
+        "Alias for field number"
+    ):  # Python's own words, they say nothing
+        lines.clear()
+    for i in range(len(lines) - 1, 0, -1):
+        starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
+        if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
+            lines[i:i] = [" " * (indent(lines[i]) - 2) + "::", ""]
+    literal: int | None = None  # the indent of the line that opened a literal block
+    for i, line in enumerate(lines):
+        if literal is not None and line.strip() and indent(line) <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
+            lines[i] = escape(line)
+            if line.rstrip().endswith("::"):
+                literal = indent(line)
+
+
+def indent(line: str) -> int:
+    """How many blanks a line begins with."""
+    return len(line) - len(line.lstrip())
+
+
+def escape(line: str) -> str:
+    """``line`` with a backslash before each mark that stands outside of code."""
+    parts = CODE.split(line)
+    parts[::2] = [MARKS.sub(r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)

@@ -1,0 +1,60 @@
+"""Tables of a study for its notebook: parameters, the paper against ours, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from fedlib.numbers import Number
+from fedlib.studies.base import Params, Study
+
+__all__ = ["claims_table", "paper_table", "parameter_table", "runs_table"]
+
+Numbers = Mapping[str, Number]
+
+
+def parameter_table(study: Study, params: Params) -> pd.DataFrame:
+    """What the runs of this page were made with."""
+    rows = [(k, plain(params[k]), text) for k, text in study.parameters.items()]
+    return pd.DataFrame(rows, columns=["parameter", "value", "meaning"]).set_index("parameter")
+
+
+def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
+    """The paper's printed values beside ours, with the interval over seeds."""
+    rows = []
+    for v in study.paper_values:
+        if v.key in numbers:
+            ours = numbers[v.key]
+            rows.append((v.label, v.place, v.paper_text, ours.text(), v.status(ours)))
+    columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
+    return pd.DataFrame(rows, columns=columns).set_index("quantity")
+
+
+def claims_table(study: Study, numbers: Numbers) -> pd.DataFrame:
+    """The verdict on every claim that these runs can measure."""
+    rows = []
+    for claim in study.claims:
+        try:
+            outcome = claim.judge(numbers)
+        except KeyError:  # a sweep was shortened by the parameters of this page
+            rows.append((claim.id, claim.wording, "not measured at these parameters", ""))
+        else:
+            rows.append((claim.id, claim.wording, outcome.verdict, outcome.reason))
+    columns = ["claim", "the paper says", "verdict", "what fails"]
+    return pd.DataFrame(rows, columns=columns).set_index("claim")
+
+
+def runs_table(numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:
+    """Chosen measures of chosen runs: labels down, measures across, each with its interval."""
+    rows = {
+        label: {text: numbers[f"{run}.{m}"].text() for m, text in measures.items()}
+        for label, run in runs.items()
+        if all(f"{run}.{m}" in numbers for m in measures)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def plain(value: object) -> str:
+    """A parameter as a reader writes it."""
+    return ", ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

@@ -1,0 +1,225 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Neyman-Pearson classification, full paper
+#
+# The full paper {cite}`fedsgm` puts the method of the [workshop paper](np_workshop) under harder
+# conditions: 20 clients of whom only 10 take part in a round, and Top-K compression to one
+# coordinate in ten *both ways*, with error feedback on the uplink {cite}`ef14` and primal EF21 on
+# the downlink {cite}`ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
+# in place of three, with every sweep that the figures show.
+#
+# What to expect, in one paragraph. Compression with feedback is nearly free, exactly as promised.
+# Soft switching settles below the level and calms the constraint. But with half of the clients a
+# round the constraint is *not* met on most splits under hard switching: a few malignant outliers
+# sit with two or three clients, and whenever those are not sampled the round goes to the
+# objective. Which split one gets decides more than any setting of the method, so that three seeds
+# can show almost anything; every figure below therefore rests on ten, and one shows them singly.
+
+# %% tags=["parameters"]
+profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
+seeds = None  # list of seeds, None: the profile's
+rounds = None  # communication rounds T, None: the profile's
+lr = None  # step size, None: the profile's
+tolerance = None  # threshold and level epsilon, None: the profile's
+beta = None  # sharpness of soft switching, None: the profile's
+participants = None  # clients a round, None: the profile's
+local_steps = None  # local steps E, None: the profile's
+fraction = None  # K/d of Top-K, None: the profile's
+device = "auto"  # "auto", "cpu" or "cuda"
+recompute = False  # compute even what is stored
+
+# %%
+from fedlib import plot
+from fedlib.claims import check
+from fedlib.studies import STUDIES, report
+
+study = STUDIES["np_unified"]
+changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
+changes |= {"participants": participants, "local_steps": local_steps, "fraction": fraction}
+params = study.resolve(profile, **changes)
+traces = study.compute(profile, device=device, recompute=recompute, **changes)
+numbers = study.numbers(traces, profile, **changes)
+
+# %%
+report.parameter_table(study, params)
+
+# %% [markdown]
+# ## Figure 1: both modes, and what participation does
+#
+# The centralized curve takes as many steps as the federated one (E a round) on all training data
+# in one place, with the switching value refreshed at every step.
+
+# %%
+plot.show(
+    study.figures["figure_1"](traces),
+    alt="Objective and constraint over 500 rounds for hard and soft switching with 10 of 20 "
+    "clients, all clients, and centralized. All objectives fall; the constraint reaches the level "
+    "with all clients and stays above it for hard switching with 10 of 20.",
+    caption="Mean over the seeds and one standard deviation.",
+    size=(9.5, 3.6),
+)
+
+# %%
+labels = {"hard": "hard, 10 of 20", "soft": "soft, 10 of 20", "hard_all": "hard, all"}
+labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
+labels |= {"soft_central": "soft, centralized"}
+measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
+measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
+report.runs_table(numbers, {text: run for run, text in labels.items()}, measures)
+
+# %% [markdown]
+# *Late* is the mean over the last fifth of the rounds. A seed is called *infeasible* if its late
+# $g$ exceeds $1.05\,\epsilon$; the table gives the share of such seeds.
+#
+# ### Every split by itself
+
+# %%
+plot.show(
+    study.figures["splits"](traces),
+    alt="Late constraint of each of the splits, sorted. With all clients nearly every split lies at "
+    "the level (hard) or below it (soft); with 10 of 20 clients they range from 0.04 to 0.07.",
+    caption="The split dominates at partial participation; all clients remove the scatter.",
+    size=(9.5, 3.2),
+)
+
+# %% [markdown]
+# This is the term $2\sigma\sqrt{\tfrac2m\log\tfrac{6T}{\delta}}$ of the theorems for partial
+# participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
+# $g$, its noise is as large as the level, and averaging over rounds does not remove it.
+#
+# ### The step size
+
+# %%
+plot.show(
+    study.figures["learning_rates"](traces),
+    alt="Late objective and constraint against the step size on logarithmic axes; both fall up to "
+    "a step of about 0.3 and the constraint then stays near the level.",
+    caption="Late values against the step size; bars are 95 % intervals over the seeds.",
+    size=(9.0, 3.4),
+)
+
+# %% [markdown]
+# ## Figure 2: local steps, participation, compression
+#
+# Rows of the paper's figure, hard left, soft right, at the paper's 10 of 20 clients.
+
+# %%
+plot.show(
+    study.figures["local_steps"](traces),
+    alt="Objective and constraint for 1, 2, 5, 10 and 20 local steps; more steps fall faster with "
+    "diminishing gain.",
+    caption="Local steps.",
+    size=(9.5, 5.0),
+)
+
+# %%
+plot.show(
+    study.figures["participation"](traces),
+    alt="Objective and constraint for 2, 5, 10, 15 and 20 participants; fewer participants give a "
+    "lower objective early, and a noisier constraint.",
+    caption="Participants a round.",
+    size=(9.5, 5.0),
+)
+
+# %%
+plot.show(
+    study.figures["compression"](traces),
+    alt="Objective and constraint for Top-K with K/d between 0.04 and 1, which lie on top of each "
+    "other, and without error feedback, which is clearly worse.",
+    caption="Compression; the curve without error feedback is at K/d = 0.1.",
+    size=(9.5, 5.0),
+)
+
+# %% [markdown]
+# ## Figure 5: the sharpness of soft switching
+
+# %%
+plot.show(
+    study.figures["figure_5"](traces),
+    alt="Objective and constraint under soft switching for several sharpnesses, and hard: larger "
+    "beta gives a lower objective and a constraint nearer to the level.",
+    caption="Sharpness beta at 10 of 20 clients.",
+    size=(9.5, 3.6),
+)
+
+# %% [markdown]
+# ## Figure 6: against a fixed penalty
+#
+# Penalty-FedAvg minimises $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can only end
+# feasible if $\rho$ exceeds the multiplier $\lambda$ of the split (prediction **P3**), and
+# $\lambda$ differs from split to split. Step sizes are tuned on the training curves: the smallest
+# mean late $f$ among those with mean late $g\le1.05\,\epsilon$, and if there is none the smallest
+# late $g$.
+
+# %%
+plot.show(
+    study.figures["figure_6"](traces),
+    alt="Scatter of late constraint against late objective, a point a split. Small penalties lie "
+    "far above the level, large ones below it at a larger objective; FedSGM and the penalties 2 "
+    "and 20 lie around the level.",
+    caption="One point a split, each method at its tuned step size.",
+    size=(8.5, 4.0),
+)
+
+# %%
+tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
+tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
+report.runs_table(
+    numbers, tuned, {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
+)
+
+# %% tags=["nbval-check-output"]
+check("soft settles lower than hard (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
+check("soft has fewer violations (all clients)", numbers["ratio_all.violations"].low > 1)
+check("error feedback matters", numbers["hard_nofeedback.f"].value > 1.1 * numbers["hard.f"].value)
+check("more local steps, lower f", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
+check("soft at beta = 1e9 is hard", max(numbers["limit.gap"].per_seed) <= 1e-3)
+check("bound of the skewness holds", min(numbers["skewness.bound_to_difference"].per_seed) >= 1)
+check("penalty 0.5 ends above penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high);
+
+# %% [markdown]
+# ## The paper against ours
+
+# %%
+report.paper_table(study, numbers)
+
+# %% [markdown]
+# ## Verdicts
+#
+# The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
+
+# %%
+report.claims_table(study, numbers)
+
+# %% [markdown]
+# ## What the paper leaves open
+#
+# | open in the paper | chosen here |
+# | --- | --- |
+# | which class is the majority | class 0 = benign is the objective, malignant the constraint |
+# | split | 80/20 stratified, then 14 benign and 8 malignant rows a client; redrawn for every seed |
+# | learning rate | grid from 1 to 1e-4 shown above; 0.3 for all other figures |
+# | legends of Figure 2 | E = 1, 2, 5, 10, 20; m = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
+# | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard |
+# | which side compression acts on | both, as in Algorithm 1; uplink alone gives late f {result}`np_unified/hard_uplink.f:.3f`, downlink alone {result}`np_unified/hard_downlink.f:.3f`, both {result}`np_unified/hard.f:.3f` (hard) |
+#
+# On the held-out fifth hard FedSGM flags {result}`np_unified/hard.false_alarm:.1%` of the benign
+# and misses {result}`np_unified/hard.miss:.1%` of the malignant samples, soft
+# {result}`np_unified/soft.false_alarm:.1%` and {result}`np_unified/soft.miss:.1%`.
+#
+# ```{provenance} np_unified
+# ```
+#
+# ```{notebook-links} np_unified
+# ```
