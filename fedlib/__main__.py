@@ -46,7 +46,9 @@ def list_claims() -> None:
     for study, claim in all_claims():
         done = study.evaluate(claim)
         count[done.outcome.verdict] += 1
-        runs = f"{study.name}/{claim.runs[0]}" + (f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1))
+        runs = f"{study.name}/{claim.runs[0]}" + (
+            f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
+        )
         fresh = "fresh" if done.fresh else "stale"
         print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))

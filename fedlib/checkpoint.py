@@ -14,7 +14,7 @@ import torch
 __all__ = ["load_checkpoint", "save_checkpoint", "write_whole"]
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` on a temporary file beside `path`, then move it there.
 
     Raises

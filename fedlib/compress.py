@@ -6,7 +6,7 @@ the wire, `decode` rebuilds the vector, `bits(d)` is the length of the message. 
 beforehand by `draw`, and is shared by sender and receiver (a common seed), so that positions which
 both can derive are not sent.
 
-Two classes of the literature: contractive, `E |C(x) - x|^2 <= (1 - q) |x|^2` with `q` in (0, 1], and
+Two classes of the literature: contractive, `E |C(x) - x|^2 <= (1 - q) |x|^2`, `q` in (0, 1], and
 unbiased, `E C(x) = x`, `E |C(x) - x|^2 <= q_u |x|^2`.
 """
 
@@ -46,7 +46,7 @@ class Compressor(Protocol):
         ...
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """The randomness of `count` messages of length `dim`, leading axis `count`; `()` if none."""
+        """The randomness of `count` messages of length `dim`, on a leading axis; `()` if none."""
         ...
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
@@ -76,19 +76,19 @@ class Compressor(Protocol):
 class Identity:
     """No compression: d float32 numbers; `q = 1`, `q_u = 0`."""
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:  # noqa: ARG002
+    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The vector itself."""
         return x
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """All entries."""
         return Message(x)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
         """All entries."""
         return message.values
 
@@ -96,11 +96,11 @@ class Identity:
         """32 bits an entry."""
         return FLOAT_BITS * dim
 
-    def contraction(self, dim: int) -> float | None:  # noqa: ARG002
+    def contraction(self, dim: int) -> float | None:
         """Exact: `q = 1`."""
         return 1.0
 
-    def variance(self, dim: int) -> float | None:  # noqa: ARG002
+    def variance(self, dim: int) -> float | None:
         """Exact: `q_u = 0`."""
         return 0.0
 
@@ -126,16 +126,16 @@ class TopK:
         """The K largest entries, zeros elsewhere."""
         return self.decode(self.encode(x, noise), x)
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
         positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
@@ -226,11 +226,11 @@ class Rounding:
         """The nearest vector whose entries have `mantissa_bits` digits."""
         return self.decode(self.encode(x, noise), x)
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:  # noqa: ARG002
+    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:  # noqa: ARG002
+    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""
         integer, digits = SIGNIFICAND[x.dtype]
         drop = digits - self.mantissa_bits
@@ -240,7 +240,7 @@ class Rounding:
         rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
         return Message(rounded >> drop)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:  # noqa: ARG002
+    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
         """The entries that the integers stand for."""
         _, digits = SIGNIFICAND[like.dtype]
         return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
@@ -249,11 +249,11 @@ class Rounding:
         """Sign, eight bits of exponent and the digits, for every entry."""
         return dim * (1 + EXPONENT_BITS + self.mantissa_bits)
 
-    def contraction(self, dim: int) -> float | None:  # noqa: ARG002
+    def contraction(self, dim: int) -> float | None:
         """Every entry is off by at most `2^-(p + 1)` of itself."""
         return 1 - 4.0 ** -(self.mantissa_bits + 1)
 
-    def variance(self, dim: int) -> float | None:  # noqa: ARG002
+    def variance(self, dim: int) -> float | None:
         """Biased."""
         return None
 

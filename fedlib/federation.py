@@ -2,8 +2,8 @@
 
 An algorithm is a program at the server. It reaches its clients through a Federation only, which
 maps a client's method over the round's participants. Two engines share one interface: `Vectorized`
-maps with `torch.func.vmap`, `Loop` is its plain twin, which moreover sends every message through the
-wire format's `encode` and `decode`, so that a declared format which cannot carry the message shows.
+maps with `torch.func.vmap`, `Loop` is its plain twin, which moreover sends every message through
+the wire format's `encode` and `decode`, so that a format which cannot carry its message shows.
 """
 
 from __future__ import annotations
@@ -119,6 +119,7 @@ class Federation:
     def _map(
         self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
     ) -> Any:
+        del method, clients, broadcast, wire
         raise TypeError("Federation: this is the interface; use Vectorized or Loop.")
 
 

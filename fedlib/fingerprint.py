@@ -1,4 +1,4 @@
-"""Digests of source code: has the code that made a stored run changed since?"""
+"""Digests of source code, which tell whether a stored run was made by the code of today."""
 
 from __future__ import annotations
 

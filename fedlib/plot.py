@@ -48,16 +48,17 @@ def render(
     The bytes of an SVG do not depend on the date or on random identifiers.
     """
     import matplotlib as mpl
+    from cycler import cycler
 
     mpl.use("Agg")
     from matplotlib.figure import Figure
 
     style = STYLES[theme]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
-    settings: dict[str, Any] = dict.fromkeys(names, style["text"])
+    settings: Any = dict.fromkeys(names, style["text"])
     settings |= {
         "axes.grid": True,
-        "axes.prop_cycle": mpl.cycler(color=COLORS),
+        "axes.prop_cycle": cycler(color=COLORS),
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlesize": 10,
@@ -107,7 +108,8 @@ def show(
             f'src="data:image/png;base64,{data}"/>'
         )
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    display(HTML(f'{CSS}<figure class="fed-figure">{"".join(images)}{text}</figure>'))
+    block = f'{CSS}<figure class="fed-figure">{"".join(images)}{text}</figure>'
+    display(HTML(block))  # type: ignore[no-untyped-call]
 
 
 def bands(

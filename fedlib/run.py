@@ -247,7 +247,7 @@ class _Loop:
                     f"{name}: the model is not finite after round {t} (seed {self.seeds[s]}, "
                     f"{self.grid[g]!r}); the last finite state is in error.state; "
                     "try a smaller lr.",
-                    pytree.tree_map(lambda x: x[g, s], state),  # noqa: B023 - used at once
+                    take(state, (g, s)),
                     t,
                     self.seeds[s],
                 )
@@ -267,7 +267,7 @@ class _Loop:
                 seeds=self.seeds,
                 config={"algorithm": config["algorithms"][g], **common},
                 provenance=ran_on,
-                state=pytree.tree_map(lambda x: x[g].cpu(), now.state),  # noqa: B023 - used at once
+                state=pytree.tree_map(Tensor.cpu, take(now.state, g)),
             )
             for g in range(len(self.grid))
         ]
@@ -317,6 +317,11 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
+def take(tree: Any, index: Any) -> Any:
+    """The tree with every tensor replaced by its part at `index`."""
+    return pytree.tree_map(lambda x: x[index], tree)
+
+
 def _stacked(trees: Sequence[Any]) -> Any:
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
 
@@ -351,10 +356,7 @@ def _looped(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[
         return _stacked(
             [
                 function(
-                    *(
-                        pytree.tree_map(lambda x: x[i], a) if d == 0 else a  # noqa: B023 - used at once
-                        for a, d in zip(arguments, in_dims, strict=True)
-                    )
+                    *(take(a, i) if d == 0 else a for a, d in zip(arguments, in_dims, strict=True))
                 )
                 for i in range(sizes[0])
             ]

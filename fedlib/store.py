@@ -288,7 +288,7 @@ def write_json(path: Path, payload: Mapping[str, Any]) -> None:
     """Write a file whole: one line a seed, so that a change shows as one line."""
     text = json.dumps(payload, indent=1)
     lines = compact(text)
-    write_whole(path, lambda file: file.write(lines.encode()) and None)
+    write_whole(path, lambda file: file.write(lines.encode()))
 
 
 def compact(text: str) -> str:

@@ -42,7 +42,7 @@ class Trace:
     state: Any = None
 
     def of_rounds(self, name: str) -> Array:
-        """A metric at the starts of rounds 0 .. T-1 only, without the final model: `[S, T_eval-1]`."""
+        """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:

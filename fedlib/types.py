@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Info = dict[str, Tensor]
+Part = TypeVar("Part")
 
 
 class Batch(NamedTuple):
@@ -77,12 +78,12 @@ class Client:
     @property
     def model(self) -> Float[Tensor, "d"]:
         """The common model that every client holds."""
-        return _present(self.state.model, "model")
+        return present(self.state.model, "model")
 
     @property
     def memory(self) -> Tensor:
         """What the client kept from its last round."""
-        return _present(self.state.memory, "memory")
+        return present(self.state.memory, "memory")
 
     @property
     def noise(self) -> Tensor | tuple[()]:
@@ -99,13 +100,13 @@ class Client:
         if isinstance(self.state.batches, Batch):
             data, weight = self.state.batches
             return Batch(tuple(x[step] for x in data), weight[step])
-        return _present(self.state.rows, "rows")
+        return present(self.state.rows, "rows")
 
     def value_batch(self) -> Batch:
         """The rows on which the client estimates its loss values: a drawn batch, or all."""
         if isinstance(self.state.values, Batch):
             return self.state.values
-        return _present(self.state.rows, "rows")
+        return present(self.state.rows, "rows")
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`."""
@@ -132,7 +133,7 @@ class Draw(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a client's method returns when it also keeps something: the upload and the new memory."""
+    """What a client's method returns if it also keeps something: the upload, the new memory."""
 
     upload: Tensor
     memory: Tensor
@@ -217,7 +218,8 @@ class Problem:
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""
-        return torch.func.vmap(self.losses, in_dims=(None, 0))(w, self.all_clients()).mean(0)
+        each: Tensor = torch.func.vmap(self.losses, in_dims=(None, 0))(w, self.all_clients())
+        return each.mean(0)
 
     def tensors(self) -> dict[str, Any]:
         """What differs from seed to seed: the tensors, without the functions."""
@@ -246,13 +248,15 @@ def pullback(
     """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
     if gradient is not None:
         return gradient(w, batch, weights)
-    return grad(lambda u: (weights * losses(u, batch)).sum())(w)
+    derivative: Tensor = grad(lambda u: (weights * losses(u, batch)).sum())(w)
+    return derivative
 
 
-def _present(part: Any, name: str) -> Any:
-    if isinstance(part, tuple) and len(part) == 0:
+def present(part: Part | tuple[()], name: str) -> Part:
+    """The part itself, or a ValueError if it did not come with this round."""
+    if part == ():
         raise ValueError(f"Client: its {name} did not come with this round; see fed.clients().")
-    return part
+    return part  # type: ignore[return-value]
 
 
 class Algorithm(Protocol):
@@ -272,7 +276,7 @@ class Algorithm(Protocol):
 
 
 def describe(value: Any) -> Any:
-    """A JSON value that names a dataclass and all its fields, recursively: a run's configuration."""
+    """A JSON value that names a dataclass and all its fields, recursively."""
     if is_dataclass(value) and not isinstance(value, type):
         inner = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
         return {"type": type(value).__name__, **inner}

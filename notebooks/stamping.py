@@ -105,8 +105,9 @@ def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[Note
 
 def is_progress(output: NotebookNode) -> bool:
     """Whether an output is a progress bar and nothing else: for those who wait, not for readers."""
-    lines = re.split(r"[\r\n]+", output.get("text", "")) if output.get("name") == "stderr" else []
-    return any(lines) and all(PROGRESS.search(line) for line in lines if line.strip())
+    lines = re.split(r"[\r\n]+", output.get("text", ""))
+    bars = (PROGRESS.search(line) for line in lines if line.strip())
+    return output.get("name") == "stderr" and all(bars)
 
 
 def relative(value: object) -> object:

@@ -84,6 +84,10 @@ def test_source_has_a_kernel_and_one_parameters_cell(path, driver):
     assert notebook.metadata["kernelspec"]["name"] == "python3"
     (cell,) = [c for c in notebook.cells if "parameters" in tags(c)]
     assert all("#" in line for line in cell.source.splitlines() if " = " in line), cell.source
+    checked = [c.source for c in notebook.cells if "nbval-check-output" in tags(c)]
+    assert not [c for c in checked if c.rstrip().endswith(";")], (
+        "nbval shows the value all the same"
+    )
     assert "profile" in driver.declared_parameters(path.stem, notebook)
 
 

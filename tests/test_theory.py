@@ -192,7 +192,7 @@ def test_theorem_10_adds_the_curvature():
         (lambda: Setting(D=0.0, G=1.0, E=1, T=1), "Setting: D must be positive, got 0.0."),
         (
             lambda: Setting(D=1.0, G=1.0, E=0, T=1),
-            "Setting: E must be a whole number of at least 1",
+            "Setting: E must be at least 1, got 0",
         ),
         (lambda: Setting(D=1.0, G=1.0, E=1, T=1, N=3, n=4), "Setting: n must lie in 1..3"),
         (lambda: Setting(D=1.0, G=1.0, E=1, T=1, q=0.0), r"Setting: q must lie in \(0, 1\]"),

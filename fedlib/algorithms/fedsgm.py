@@ -1,11 +1,12 @@
 """FedSGM: switching gradients for constrained federated optimization.
 
 Two papers, one algorithm. W: Upadhyay, Moon, Hashemi, *Switching Gradient Methods for Constrained
-Federated Optimization*, OPT 2025, Algorithm 1 (all clients, unbiased uplink, no memory). F: *FedSGM:
-A Unified Framework for Constraint Aware, Bidirectionally Compressed, Multi-step Federated
-Optimization*, Algorithm 1 (participation, contractive compression both ways with error feedback).
+Federated Optimization*, OPT 2025, Algorithm 1 (all clients, unbiased uplink, no memory).
+F: *FedSGM: A Unified Framework for Constraint Aware, Bidirectionally Compressed, Multi-step
+Federated Optimization*, Algorithm 1 (participation, contractive compression both ways with error
+feedback).
 
-F -> here: n clients of whom m take part -> N and n (`participants`); E local steps -> `local_steps`.
+F -> here: n clients of whom m take part -> N and n (`participants`); E -> `local_steps`.
 """
 
 from __future__ import annotations

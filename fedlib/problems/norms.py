@@ -217,7 +217,8 @@ def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
 
 def _unit(x: Tensor) -> Tensor:
     """Rows x / |x| along the last axis, zero at zero: a subgradient of the norm everywhere."""
-    return x / x.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+    length: Tensor = x.norm(dim=-1, keepdim=True)
+    return x / length.clamp_min(torch.finfo(x.dtype).tiny)
 
 
 def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:

@@ -17,12 +17,12 @@ def quadratics(
     b: Float[Tensor, "N d"],
     *,
     level: float,
-    set: ConvexSet | None = None,  # noqa: A002 - the library's word for it
+    set: ConvexSet | None = None,
 ) -> Problem:
     r"""Clients with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
 
-    The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$, hence the optimum
-    is known: the projection of $\bar a$ onto the ball around $\bar b$ of radius
+    The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$, hence the
+    optimum is known: the projection of $\bar a$ onto the ball around $\bar b$ of radius
     $\sqrt{2\,\text{level}}$. `metrics` gives `f` (excess over the optimum), `g`, `distance`.
 
     Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from fedlib import data
 from fedlib.algorithms import SGM, FedSGM, PenaltyFedAvg
@@ -14,7 +15,7 @@ from fedlib.studies import np_unified_claims as claims
 from fedlib.studies import np_unified_figures as figures
 from fedlib.studies.base import Params, Study
 from fedlib.studies.np_unified_numbers import derive
-from fedlib.switching import Hard, Soft
+from fedlib.switching import Hard, Soft, Switch
 from fedlib.types import Problem
 
 __all__ = ["STUDY", "problem"]
@@ -89,7 +90,7 @@ def pooled(seed: int) -> Problem:
 def specs(p: Params) -> dict[str, Spec]:
     """All runs: `hard`, `soft` at the paper's setting, `_all` for full participation, sweeps."""
     found: dict[str, Spec] = {}
-    modes = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
+    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
     for mode, switch in modes.items():
         topk = TopK(float(p["fraction"]))
         main = FedSGM(
@@ -110,16 +111,14 @@ def specs(p: Params) -> dict[str, Spec]:
             found |= _sweeps(f"{mode}{group}", start, base, p)
         for m in p["participations"]:
             found[f"{mode}_m{m}"] = replace(base, algorithm=replace(main, participants=m))
-        variants = {
+        variants: dict[str, dict[str, Any]] = {
             "nofeedback": {"error_feedback": False},
             "uplink": {"downlink": Identity()},
             "downlink": {"uplink": Identity()},
         }
         for name, change in variants.items():
             found[f"{mode}_{name}"] = replace(base, algorithm=replace(main, **change))
-        central = SGM(
-            lr=main.lr, tolerance=main.tolerance, steps=main.local_steps, switch=switch
-        )
+        central = SGM(lr=main.lr, tolerance=main.tolerance, steps=main.local_steps, switch=switch)
         found[f"{mode}_central"] = replace(base, algorithm=central, problem=pooled)
     return found | _penalties(found["hard"], p)
 
@@ -137,9 +136,7 @@ def _sweeps(name: str, start: FedSGM, base: Spec, p: Params) -> dict[str, Spec]:
         c = TopK(float(x))
         found[f"{name}_K{x:g}"] = replace(base, algorithm=replace(start, uplink=c, downlink=c))
     for b in (*p["betas"], LIMIT) if name.startswith("soft") else ():
-        found[f"{name}_beta{b:g}"] = replace(
-            base, algorithm=replace(start, switch=Soft(float(b)))
-        )
+        found[f"{name}_beta{b:g}"] = replace(base, algorithm=replace(start, switch=Soft(float(b))))
     return found
 
 

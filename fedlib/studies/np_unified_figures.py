@@ -30,7 +30,11 @@ def figure_1(traces: Traces) -> plot.Draw:
     """Objective and constraint of both modes, with 10 clients, all clients, and centralized."""
     shown = {
         f"{mode}, {label}": traces[f"{mode}{suffix}"]
-        for suffix, label in (("", "10 of 20"), ("_all", "all clients"), ("_central", "centralized"))
+        for suffix, label in (
+            ("", "10 of 20"),
+            ("_all", "all clients"),
+            ("_central", "centralized"),
+        )
         for mode in MODES
     }
 
@@ -56,7 +60,9 @@ def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
         def draw(fig: Figure) -> None:
             axes = fig.subplots(2, 2, sharex=True, sharey="row")
             for column, mode in enumerate(MODES):
-                shown = {k: traces[f"{mode}{v}"] for k, v in names.items() if f"{mode}{v}" in traces}
+                shown = {
+                    k: traces[f"{mode}{v}"] for k, v in names.items() if f"{mode}{v}" in traces
+                }
                 for row, metric in enumerate(("f", "g")):
                     plot.bands(axes[row, column], shown, metric, log=True)
                     axes[row, column].set_xlabel("round" if row else "")
@@ -74,7 +80,9 @@ def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
 
 def figure_5(traces: Traces) -> plot.Draw:
     """The constraint under soft switching for several sharpnesses, and hard."""
-    shown = {f"beta = {b:g}": traces[n] for b, n in sharpness_runs(traces)} | {"hard": traces["hard"]}
+    shown = {f"beta = {b:g}": traces[n] for b, n in sharpness_runs(traces)} | {
+        "hard": traces["hard"]
+    }
 
     def draw(fig: Figure) -> None:
         left, right = fig.subplots(1, 2)
@@ -98,7 +106,9 @@ def sharpness_runs(traces: Traces) -> list[tuple[float, str]]:
 def figure_6(traces: Traces) -> plot.Draw:
     """Late objective against late constraint, a point a seed, every method at its tuned rate."""
     tolerance = tolerance_of(traces)
-    groups = {f"FedSGM {m}": [n for n in traces if n == m or n.startswith(f"{m}_lr")] for m in MODES}
+    groups = {
+        f"FedSGM {m}": [n for n in traces if n == m or n.startswith(f"{m}_lr")] for m in MODES
+    }
     rhos: dict[str, list[str]] = {}
     for name in traces:
         if name.startswith("penalty_rho"):
@@ -156,7 +166,9 @@ def learning_rates(traces: Traces) -> plot.Draw:
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, 2)
-        for ax, metric, title in zip(axes, "fg", ("late objective f", "late constraint g"), strict=True):
+        for ax, metric, title in zip(
+            axes, "fg", ("late objective f", "late constraint g"), strict=True
+        ):
             rows = {label: rates(traces, name, metric) for name, label in groups.items()}
             x = rate_values(traces, "hard")
             plot.dots(ax, x, rows)
@@ -185,10 +197,19 @@ def rate_values(traces: Traces, name: str) -> list[float]:
 
 FIGURES = {
     "figure_1": figure_1,
-    "local_steps": sweep({"E = 1": "_E1", "E = 2": "_E2", "E = 5": "", "E = 10": "_E10", "E = 20": "_E20"}),
+    "local_steps": sweep(
+        {"E = 1": "_E1", "E = 2": "_E2", "E = 5": "", "E = 10": "_E10", "E = 20": "_E20"}
+    ),
     "participation": sweep({"2": "_m2", "5": "_m5", "10": "", "15": "_m15", "all 20": "_all"}),
     "compression": sweep(
-        {"K/d = 0.04": "_K0.04", "0.1": "", "0.25": "_K0.25", "0.5": "_K0.5", "1": "_K1", "0.1, no feedback": "_nofeedback"}
+        {
+            "K/d = 0.04": "_K0.04",
+            "0.1": "",
+            "0.25": "_K0.25",
+            "0.5": "_K0.5",
+            "1": "_K1",
+            "0.1, no feedback": "_nofeedback",
+        }
     ),
     "figure_5": figure_5,
     "figure_6": figure_6,

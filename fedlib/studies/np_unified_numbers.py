@@ -28,7 +28,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= {f"{name}.{k}": v for k, v in measures(trace, p).items()}
     for group in ("", "_all"):
         counts = [violations(traces[f"{m}{group}"], p["tolerance"]) for m in ("hard", "soft")]
-        numbers[f"ratio{group}.violations"] = ratio(*counts)
+        numbers[f"ratio{group}.violations"] = ratio(counts[0], counts[1])
         for b in (f"beta{b:g}" for b in p["betas"]):
             numbers |= _against(traces, f"soft{group}_{b}", f"soft{group}")
         limit = traces[f"soft{group}_beta1e+09"]
@@ -119,7 +119,7 @@ def _skewness(trace: Trace) -> dict[str, Number]:
 
 
 def _penalty_prediction(traces: Mapping[str, Trace], p: Params) -> dict[str, Number]:
-    """P3: is a fixed penalty feasible exactly when it exceeds the multiplier of its split?
+    """P3: how often a fixed penalty is feasible just if it exceeds the multiplier of its split.
 
     The multiplier comes from the soft run with all clients, feasibility from the penalty run.
     """

@@ -20,7 +20,7 @@ from fedlib.studies import np_workshop_claims as claims
 from fedlib.studies import np_workshop_figures as figures
 from fedlib.studies.base import Params, Study, Traces
 from fedlib.studies.curves import after_feasible, jitter, violations
-from fedlib.switching import Hard, Soft
+from fedlib.switching import Hard, Soft, Switch
 from fedlib.trace import Trace
 from fedlib.types import Problem
 
@@ -77,7 +77,7 @@ def problem(seed: int, positive: str = "malignant", clients: int = CLIENTS) -> P
 def specs(p: Params) -> dict[str, Spec]:
     """Hard and soft at the main setting, along each sweep, with classes swapped, and settled."""
     tolerance, lr = float(p["tolerance"]), float(p["lr"])
-    modes = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
+    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
     found: dict[str, Spec] = {}
     for mode, switch in modes.items():
         main = FedSGM(
@@ -95,13 +95,9 @@ def specs(p: Params) -> dict[str, Spec]:
         for x in p["lrs"]:
             found[f"{mode}_lr{x:g}"] = replace(thin, algorithm=replace(main, lr=float(x)))
         for x in p["betas"] if mode == "soft" else ():
-            found[f"soft_beta{x:g}"] = replace(
-                thin, algorithm=replace(main, switch=Soft(float(x)))
-            )
+            found[f"soft_beta{x:g}"] = replace(thin, algorithm=replace(main, switch=Soft(float(x))))
         for x in p["fractions"]:
-            found[f"{mode}_K{x:g}"] = replace(
-                thin, algorithm=replace(main, uplink=RandK(float(x)))
-            )
+            found[f"{mode}_K{x:g}"] = replace(thin, algorithm=replace(main, uplink=RandK(float(x))))
         swapped = partial(problem, positive="benign")
         found[f"{mode}_swapped"] = replace(thin, problem=swapped)
         found[f"{mode}_settled"] = replace(
@@ -172,9 +168,7 @@ def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
 
 def _multipliers(trace: Trace) -> Any:
     final = torch.as_tensor(trace.state, dtype=torch.float32)
-    return np.array(
-        [multiplier(problem(s), w) for s, w in zip(trace.seeds, final, strict=True)]
-    )
+    return np.array([multiplier(problem(s), w) for s, w in zip(trace.seeds, final, strict=True)])
 
 
 STUDY = Study(

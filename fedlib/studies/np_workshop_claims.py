@@ -155,9 +155,13 @@ PAPER_VALUES = (
     PaperValue(
         "violations, hard / soft", "ratio.main", 4.0, "about 4 times fewer", "W, section 4", 0.25
     ),
-    PaperValue("the same at step size 0.1", "ratio.lr0.1", 4.0, "about 4 times", "W, section 4", 0.25),
+    PaperValue(
+        "the same at step size 0.1", "ratio.lr0.1", 4.0, "about 4 times", "W, section 4", 0.25
+    ),
     PaperValue("the same at step size 1", "ratio.lr1", 4.0, "about 4 times", "W, section 4", 0.25),
     PaperValue("late constraint, soft", "soft.g", None, "at or below 0.1 (curve)", "W, Figure 1"),
     PaperValue("late constraint, hard", "hard.g", None, "around 0.1 (curve)", "W, Figure 1"),
-    PaperValue("late objective, soft / hard", "loss_ratio.main", 1.0, "no loss", "W, section 4", 0.05),
+    PaperValue(
+        "late objective, soft / hard", "loss_ratio.main", 1.0, "no loss", "W, section 4", 0.05
+    ),
 )

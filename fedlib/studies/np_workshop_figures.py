@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "figure_1", "learning_rates", "sharpness"]
 
 
-
 def figure_1(traces: Mapping[str, Trace]) -> plot.Draw:
     """Objective, constraint and running count of violations, hard against soft."""
     shown = {"hard": traces["hard"], "soft": traces["soft"]}

@@ -45,7 +45,9 @@ def claims_table(study: Study, numbers: Numbers) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("claim")
 
 
-def runs_table(numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:
+def runs_table(
+    numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]
+) -> pd.DataFrame:
     """Chosen measures of chosen runs: labels down, measures across, each with its interval."""
     rows = {
         label: {text: numbers[f"{run}.{m}"].text() for m, text in measures.items()}

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Neyman-Pearson classification, full paper
 #
-# The full paper {cite}`fedsgm` puts the method of the [workshop paper](np_workshop) under harder
+# The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder
 # conditions: 20 clients of whom only 10 take part in a round, and Top-K compression to one
-# coordinate in ten *both ways*, with error feedback on the uplink {cite}`ef14` and primal EF21 on
-# the downlink {cite}`ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
+# coordinate in ten *both ways*, with error feedback on the uplink {cite}`seide2014onebit` and primal EF21 on
+# the downlink {cite}`richtarik2021ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
 # in place of three, with every sweep that the figures show.
 #
 # What to expect, in one paragraph. Compression with feedback is nearly free, exactly as promised.

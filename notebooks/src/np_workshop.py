@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Neyman-Pearson classification, workshop paper
 #
-# The workshop paper {cite}`fedsgm_workshop` asks for a classifier that is good on the majority
+# The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority
 # class *while* its loss on the minority class stays below a level. Ten clients hold equal parts of
-# the Breast Cancer Wisconsin data {cite}`breast_cancer`; every round each of them takes five local
+# the Breast Cancer Wisconsin data {cite}`wolberg1995breast`; every round each of them takes five local
 # steps and sends one in ten coordinates of the result. Two rules decide whether a round works on
 # the objective or on the constraint: **hard** switching (all or nothing) and **soft** switching (a
 # ramp that ends at the level).

@@ -1,0 +1,153 @@
+"""Stored runs: compute or load, provenance, staleness, and what damaged files get."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import np_problem
+
+import fedlib as fl
+from fedlib import store
+from fedlib.fingerprint import code_digest, modules_of
+from fedlib.numbers import Number, mean
+from fedlib.store import Spec, compute_or_load, read, run_path
+
+SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
+SPECS = {
+    "a": Spec(SGM, np_problem, 6, (0, 1)),
+    "b": Spec(replace(SGM, lr=0.1), np_problem, 6, (0, 1), keep=("f", "sigma")),
+    "c": Spec(replace(SGM, local_steps=1), np_problem, 6, (0, 1)),
+}
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+def have(specs=SPECS, **options):
+    return compute_or_load("toy", "full", specs, progress=False, **options)
+
+
+def test_loading_gives_what_computing_gave_digit_for_digit():
+    computed = have(store=True)
+    loaded = have()
+    for name, trace in computed.items():
+        for k, v in trace.metrics.items():
+            np.testing.assert_array_equal(v, loaded[name].metrics[k])
+        np.testing.assert_array_equal(trace.state, loaded[name].state)
+    assert set(loaded["b"].metrics) == {"f"}
+    assert set(loaded["b"].info) == {"sigma"}
+    assert loaded["a"].config["bits"]["bits_up"] == 10 * 32 * 31
+
+
+def test_what_is_stored_is_not_computed_again_unless_asked(monkeypatch):
+    have(store=True)
+    ran = []
+    monkeypatch.setattr(store, "run", lambda *_, **__: ran.append(1))
+    have()
+    assert not ran
+    with pytest.raises(TypeError):
+        have(recompute=True)
+    assert ran
+
+
+def test_another_configuration_is_computed_and_leaves_the_stored_run_alone():
+    have(store=True)
+    before = run_path("toy", "full", "a").read_text()
+    longer = have({"a": replace(SPECS["a"], rounds=9)})
+    assert longer["a"].rounds[-1] == 9
+    assert run_path("toy", "full", "a").read_text() == before
+
+
+def test_nothing_is_stored_unless_asked(results):
+    have()
+    assert not results.exists()
+
+
+def test_runs_that_differ_in_floats_are_computed_together():
+    names = sorted(sorted(group) for group in store.groups(SPECS))
+    assert names == [["a"], ["b"], ["c"]]  # b keeps other curves
+    same = {"a": SPECS["a"], "d": replace(SPECS["a"], algorithm=replace(SGM, lr=1.0))}
+    assert [sorted(g) for g in store.groups(same)] == [["a", "d"]]
+
+
+def test_provenance_is_complete_and_names_no_machine():
+    have(store=True)
+    held = read(run_path("toy", "full", "a"))
+    assert {"fedlib", "commit", "code", "torch", "device", "wall_s", "date"} <= set(
+        held["provenance"]
+    )
+    assert held["seeds"] == [0, 1]
+    text = json.dumps(held)
+    assert os.uname().nodename not in text
+    assert "/" not in json.dumps(held["provenance"])
+
+
+def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
+    have(store=True)
+    held = read(run_path("toy", "full", "a"))
+    assert store.is_fresh(held)
+    monkeypatch.setattr(store, "code_digest", lambda _: "other")
+    assert not store.is_fresh(held)
+
+
+def test_the_fingerprint_covers_algorithm_problem_and_core_but_not_comments(tmp_path, monkeypatch):
+    from fedlib import fingerprint
+
+    names = modules_of(SGM, np_problem())
+    assert {"algorithms.fedsgm", "problems.neyman_pearson", "run", "compress"} <= set(names)
+    same = ("x = 1\n", "# why\nx = 1\n", '"""Doc."""\nx = 1\n')
+    for i, text in enumerate(same):
+        (tmp_path / f"m{i}.py").write_text(text)
+    (tmp_path / "other.py").write_text("x = 2\n")
+    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
+    assert len({code_digest([f"m{i}"]) for i in range(3)}) == 1
+    assert code_digest(["other"]) != code_digest(["m0"])
+
+
+def test_one_changed_digit_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text().replace("0.69314", "0.69315", 1))
+    with pytest.raises(ValueError, match=r"toy/full/a\.json must agree with its digest"):
+        have()
+
+
+def test_a_truncated_file_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text()[:500])
+    with pytest.raises(ValueError, match="must be whole JSON, it is damaged"):
+        have()
+
+
+def test_another_schema_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 7', 1))
+    with pytest.raises(ValueError, match="must have schema 1, got 7"):
+        have()
+
+
+def test_a_missing_file_says_how_to_make_it():
+    with pytest.raises(ValueError, match="it is not there; make it with `make reproduce`"):
+        store.read_numbers("toy")
+
+
+def test_a_results_folder_that_cannot_be_written_to(results):
+    results.write_text("a file where the folder should be")
+    with pytest.raises(OSError, match=r"must be writable.*nothing was written"):
+        have(store=True)
+
+
+def test_numbers_round_trip_with_missing_values():
+    traces = have(store=True)
+    numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(float("nan"), 0, 1, (2.0,), "")}
+    store.write_numbers("toy", "full", numbers, traces)
+    back = store.read_numbers("toy")
+    assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())
+    assert np.isnan(back["y"].value)
