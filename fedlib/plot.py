@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLORS", "Draw", "bands", "dots", "level", "render", "show"]
+__all__ = ["COLORS", "Draw", "bands", "dots", "level", "plain_log", "render", "show"]
 
 Draw = Callable[["Figure"], None]
 
@@ -76,7 +76,19 @@ def render(
         buffer = io.BytesIO()
         metadata = {"Date": None} if format == "svg" else {"Software": None}
         fig.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
-    return buffer.getvalue()
+    return buffer.getvalue() if format == "svg" else palette(buffer)
+
+
+def palette(picture: io.BytesIO) -> bytes:
+    """The same PNG with 256 colours: a third of the size, no difference to the eye."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(picture) as image:
+        image.convert("RGBA").quantize(256, Image.Quantize.FASTOCTREE).save(
+            small, "PNG", optimize=True
+        )
+    return small.getvalue()
 
 
 def show(
@@ -146,7 +158,14 @@ def bands(
             ax.fill_between(t, mean - std, mean + std, color=color, alpha=0.18, linewidth=0)
     ax.set_xlabel("round")
     if log:
-        ax.set_yscale("log")
+        plain_log(ax)
+
+
+def plain_log(ax: Axes) -> None:
+    """A logarithmic vertical axis with ticks at 1, 2, 5 of each decade, written as plain numbers."""
+    ax.set_yscale("log", subs=[2, 5])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter("{x:g}")
 
 
 def level(ax: Axes, value: float, label: str) -> None:

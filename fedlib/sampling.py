@@ -38,7 +38,7 @@ def draw_round(
     uplink, downlink : asked for the randomness of n messages and of one.
     """
     who = torch.randperm(problem.num_clients, generator=rng)[:participants]
-    sizes = torch.tensor(problem.sizes)[who]
+    sizes = [problem.sizes[j] for j in who.tolist()]
     return Draw(
         participants=who,
         batches=_positions(sizes, local_steps, batch_size, rng),
@@ -89,12 +89,12 @@ def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int)
 
 
 def _positions(
-    sizes: Tensor, steps: int, batch: int | None, rng: torch.Generator
+    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
-    return (unit * sizes.view(-1, 1, 1)).long()
+    return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
 
 
 def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:

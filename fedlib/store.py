@@ -166,7 +166,8 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
         "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
-        "final_w": final_model(trace),
+        "final_w": models(trace.state.w.double()),
+        "output_w": None if trace.output is None else models(trace.output),
         "provenance": provenance(trace, modules),
     }
     return {**content, "digest": digest(content)}
@@ -180,7 +181,6 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
         }
         for part in ("metrics", "info")
     }
-    final = payload["final_w"]
     return Trace(
         metrics=arrays["metrics"],
         info=arrays["info"],
@@ -188,7 +188,8 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
         seeds=tuple(payload["seeds"]),
         config={**payload["config"], "bits": payload["bits"]},
         provenance=payload["provenance"],
-        state=None if final is None else np.array(final),
+        state=to_models(payload["final_w"]),
+        output=to_models(payload["output_w"]),
     )
 
 
@@ -307,10 +308,14 @@ def to_lists(x: Any) -> list[list[float | None]]:
     return [[significant(float(v)) for v in row] for row in x]
 
 
-def final_model(trace: Trace) -> list[list[float | None]] | None:
-    """The final models `[S, d]`, if they are small."""
-    w = trace.state.w
-    return to_lists(w.double()) if w.shape[-1] <= LARGEST_MODEL else None
+def to_models(rows: list[list[float | None]] | None) -> Any:
+    """The inverse of `models`."""
+    return None if rows is None else np.array([[number(x) for x in row] for row in rows])
+
+
+def models(w: Any) -> list[list[float | None]] | None:
+    """Models `[S, d]`, if they are small."""
+    return to_lists(w) if w.shape[-1] <= LARGEST_MODEL else None
 
 
 @lru_cache(maxsize=1)

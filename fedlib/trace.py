@@ -30,7 +30,10 @@ class Trace:
     seeds : S numbers.
     config : algorithm, problem, rounds: what the stored run is keyed by.
     provenance : versions, device, time.
-    state : the final state, every tensor with leading axis S; None for a loaded trace.
+    state : the final state, every tensor with leading axis S; of a stored run the final models
+        `[S, d]` alone, or None if they are large.
+    output : what the algorithm returns as its solution `[S, d]` where that is not the final model
+        (FedSGM's averaged iterate; NaN where it is undefined), else None.
     """
 
     metrics: Mapping[str, Array]
@@ -40,6 +43,7 @@ class Trace:
     config: Mapping[str, Any]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
+    output: Array | None = None
 
     def of_rounds(self, name: str) -> Array:
         """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""

@@ -113,6 +113,8 @@ def execute(name: str, given: Parameters) -> NotebookNode:
     check_parameters(name, notebook, given)
     profile = str(given.get("profile", declared_parameters(name, notebook)["profile"]))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
+    # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
     for cell in notebook.cells:
         cell.metadata.setdefault("tags", [])
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

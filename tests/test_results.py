@@ -39,7 +39,8 @@ def test_every_run_is_stored_whole_and_with_the_configuration_of_today(study):
 @studies
 def test_every_run_is_fresh(study):
     stale = [n for n in study.specs(study.resolve("full")) if not store.is_fresh(study.payload(n))]
-    assert not stale, f"made by other code than today's: {stale}; run `make reproduce`"
+    what = f"{len(stale)} runs of {study.name}, such as {stale[:3]}"
+    assert not stale, f"{what}, were made by other code than today's; run `make reproduce`"
 
 
 @studies

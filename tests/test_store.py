@@ -39,6 +39,7 @@ def test_loading_gives_what_computing_gave_digit_for_digit():
         for k, v in trace.metrics.items():
             np.testing.assert_array_equal(v, loaded[name].metrics[k])
         np.testing.assert_array_equal(trace.state, loaded[name].state)
+        np.testing.assert_array_equal(trace.output, loaded[name].output)
     assert set(loaded["b"].metrics) == {"f"}
     assert set(loaded["b"].info) == {"sigma"}
     assert loaded["a"].config["bits"]["bits_up"] == 10 * 32 * 31
@@ -99,7 +100,7 @@ def test_the_fingerprint_covers_algorithm_problem_and_core_but_not_comments(tmp_
     from fedlib import fingerprint
 
     names = modules_of(SGM, np_problem())
-    assert {"algorithms.fedsgm", "problems.neyman_pearson", "run", "compress"} <= set(names)
+    assert {"algorithms.fedsgm", "problems.neyman_pearson", "sampling", "compress"} <= set(names)
     same = ("x = 1\n", "# why\nx = 1\n", '"""Doc."""\nx = 1\n')
     for i, text in enumerate(same):
         (tmp_path / f"m{i}.py").write_text(text)

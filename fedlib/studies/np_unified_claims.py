@@ -51,8 +51,8 @@ CLAIMS = (
         "Figure 2, row 1",
         "More local steps converge faster, with diminishing gain.",
         "Late f at E = 1, 2, 5, 10, 20, all clients take part.",
-        "For each mode: f falls from E = 1 to 10; the gain per doubling of E falls from each step of "
-        "the sweep to the next.",
+        "For each mode: f falls from E = 1 to 10; the gain per doubling of E falls from step to "
+        "step of the sweep.",
         sweep(ALL, STEPS),
         rules.c6,
     ),

@@ -174,7 +174,7 @@ def learning_rates(traces: Traces) -> plot.Draw:
             plot.dots(ax, x, rows)
             ax.set_title(title)
             ax.set_xscale("log")
-            ax.set_yscale("log")
+            plot.plain_log(ax)
             ax.set_xlabel("step size")
         plot.level(axes[1], tolerance_of(traces), "level")
         axes[0].legend()

@@ -48,6 +48,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         for k, v in measures(traces[best], p).items():
             numbers[f"{mode}_tuned.{k}"] = v
         numbers[f"{mode}_tuned.lr"] = mean([traces[best].config["algorithm"]["lr"]])
+    for name in ("hard", "soft", "hard_all", "soft_all"):
+        numbers |= _averaged(name, traces[name])
     return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
 
 
@@ -102,6 +104,20 @@ def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
     """Each seed's problem and final model."""
     models = torch.as_tensor(trace.state, dtype=torch.float32)
     return [(_problem(s), w) for s, w in zip(trace.seeds, models, strict=True)]
+
+
+def _averaged(name: str, trace: Trace) -> dict[str, Number]:
+    """f and g at the averaged iterate, over the seeds where it is defined."""
+    values = []
+    for seed, w in zip(trace.seeds, np.asarray(trace.output), strict=True):
+        if np.isfinite(w).all():
+            values.append(_problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)))
+    f, g = np.array([v.tolist() for v in values]).T
+    return {
+        f"{name}.average_f": mean(f),
+        f"{name}.average_g": mean(g),
+        f"{name}.average_defined": mean([len(values) / len(trace.seeds)], "of seeds"),
+    }
 
 
 def _skewness(trace: Trace) -> dict[str, Number]:

@@ -13,6 +13,8 @@ __all__ = ["claims_table", "paper_table", "parameter_table", "runs_table"]
 
 Numbers = Mapping[str, Number]
 
+pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
+
 
 def parameter_table(study: Study, params: Params) -> pd.DataFrame:
     """What the runs of this page were made with."""

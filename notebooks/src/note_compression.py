@@ -78,7 +78,10 @@
 # With $\Gamma_0=\frac E2+1+\frac{E^2}3$,
 #
 # $$
-# \lVert\tilde w_{t+1}-w^*\rVert^2\le\lVert\tilde w_t-w^*\rVert^2-2\eta E\big(h(w_t)-h(w^*)\big)+2\eta^2EG^2\,\Gamma_0+2\eta^2\langle e_t,\nu_t\rangle-2\eta\langle\hat e_t,\nu_t\rangle .
+# \begin{aligned}
+# \lVert\tilde w_{t+1}-w^*\rVert^2\le{}&\lVert\tilde w_t-w^*\rVert^2-2\eta E\big(h(w_t)-h(w^*)\big)+2\eta^2EG^2\,\Gamma_0\\
+# &+2\eta^2\langle e_t,\nu_t\rangle-2\eta\langle\hat e_t,\nu_t\rangle .
+# \end{aligned}
 # $$ (eq-comp-round)
 # ```
 #

@@ -103,7 +103,11 @@
 # For every $\alpha>0$,
 #
 # $$
-# -2\eta\Big\langle w_t-w^*,\frac1N\sum_{j,\tau}\nu_{j,\tau}\Big\rangle\le\frac1N\sum_{j,\tau}\Big[\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2+2\eta\big(h_j(w^*)-h_j(w_{j,\tau})\big)\Big] .
+# \begin{aligned}
+# -2\eta\Big\langle w_t-w^*,\frac1N\sum_{j,\tau}\nu_{j,\tau}\Big\rangle
+# \le\frac1N\sum_{j,\tau}\Big[&\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2\\
+# &+2\eta\big(h_j(w^*)-h_j(w_{j,\tau})\big)\Big] .
+# \end{aligned}
 # $$ (eq-hard-lemma1)
 # ```
 #
@@ -149,6 +153,8 @@
 # ```
 #
 # ```{prf:proof}
+# Step by step:
+#
 # 1. *Expand* {eq}`eq-hard-update`: $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
 # 2. *Square term.* The last norm is that of a mean over clients of sums of $E$ vectors of norm at most $G$, so the term is at most $\eta^2E^2G^2$.
 # 3. *Cross term.* {prf:ref}`hard-lemma-1` bounds it, but with the values $h_j(w_{j,\tau})$ at the local iterates.

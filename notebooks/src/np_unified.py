@@ -51,7 +51,7 @@ params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
 
-# %%
+# %% tags=["hide-input"]
 report.parameter_table(study, params)
 
 # %% [markdown]
@@ -60,17 +60,17 @@ report.parameter_table(study, params)
 # The centralized curve takes as many steps as the federated one (E a round) on all training data
 # in one place, with the switching value refreshed at every step.
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["figure_1"](traces),
     alt="Objective and constraint over 500 rounds for hard and soft switching with 10 of 20 "
     "clients, all clients, and centralized. All objectives fall; the constraint reaches the level "
     "with all clients and stays above it for hard switching with 10 of 20.",
     caption="Mean over the seeds and one standard deviation.",
-    size=(9.5, 3.6),
+    size=(8.6, 3.6),
 )
 
-# %%
+# %% tags=["hide-input"]
 labels = {"hard": "hard, 10 of 20", "soft": "soft, 10 of 20", "hard_all": "hard, all"}
 labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
 labels |= {"soft_central": "soft, centralized"}
@@ -84,13 +84,13 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 #
 # ### Every split by itself
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["splits"](traces),
     alt="Late constraint of each of the splits, sorted. With all clients nearly every split lies at "
     "the level (hard) or below it (soft); with 10 of 20 clients they range from 0.04 to 0.07.",
     caption="The split dominates at partial participation; all clients remove the scatter.",
-    size=(9.5, 3.2),
+    size=(8.6, 3.2),
 )
 
 # %% [markdown]
@@ -98,15 +98,28 @@ plot.show(
 # participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
 # $g$, its noise is as large as the level, and averaging over rounds does not remove it.
 #
+# ### The averaged iterate
+#
+# The theorems speak of the average of the $w_t$ with weights $1-\sigma_t$, the figures of $w_t$
+# itself. The average contains the early rounds and lags behind: its objective is larger, its
+# constraint lower. It is undefined where no round works on the objective.
+
+# %% tags=["hide-input"]
+averaged = {"average_f": "f of the average", "average_g": "g of the average"}
+averaged |= {"f": "late f", "g": "late g", "average_defined": "defined"}
+federated = {text: run for run, text in labels.items() if "central" not in run}
+report.runs_table(numbers, federated, averaged)
+
+# %% [markdown]
 # ### The step size
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["learning_rates"](traces),
     alt="Late objective and constraint against the step size on logarithmic axes; both fall up to "
     "a step of about 0.3 and the constraint then stays near the level.",
     caption="Late values against the step size; bars are 95 % intervals over the seeds.",
-    size=(9.0, 3.4),
+    size=(8.6, 3.4),
 )
 
 # %% [markdown]
@@ -114,43 +127,43 @@ plot.show(
 #
 # Rows of the paper's figure, hard left, soft right, at the paper's 10 of 20 clients.
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["local_steps"](traces),
     alt="Objective and constraint for 1, 2, 5, 10 and 20 local steps; more steps fall faster with "
     "diminishing gain.",
     caption="Local steps.",
-    size=(9.5, 5.0),
+    size=(8.6, 4.8),
 )
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["participation"](traces),
     alt="Objective and constraint for 2, 5, 10, 15 and 20 participants; fewer participants give a "
     "lower objective early, and a noisier constraint.",
     caption="Participants a round.",
-    size=(9.5, 5.0),
+    size=(8.6, 4.8),
 )
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["compression"](traces),
     alt="Objective and constraint for Top-K with K/d between 0.04 and 1, which lie on top of each "
     "other, and without error feedback, which is clearly worse.",
     caption="Compression; the curve without error feedback is at K/d = 0.1.",
-    size=(9.5, 5.0),
+    size=(8.6, 4.8),
 )
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["figure_5"](traces),
     alt="Objective and constraint under soft switching for several sharpnesses, and hard: larger "
     "beta gives a lower objective and a constraint nearer to the level.",
     caption="Sharpness beta at 10 of 20 clients.",
-    size=(9.5, 3.6),
+    size=(8.6, 3.6),
 )
 
 # %% [markdown]
@@ -162,7 +175,7 @@ plot.show(
 # mean late $f$ among those with mean late $g\le1.05\,\epsilon$, and if there is none the smallest
 # late $g$.
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["figure_6"](traces),
     alt="Scatter of late constraint against late objective, a point a split. Small penalties lie "
@@ -172,7 +185,7 @@ plot.show(
     size=(8.5, 4.0),
 )
 
-# %%
+# %% tags=["hide-input"]
 tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
 tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
 report.runs_table(
@@ -186,12 +199,12 @@ check("error feedback matters", numbers["hard_nofeedback.f"].value > 1.1 * numbe
 check("more local steps, lower f", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
 check("soft at beta = 1e9 is hard", max(numbers["limit.gap"].per_seed) <= 1e-3)
 check("bound of the skewness holds", min(numbers["skewness.bound_to_difference"].per_seed) >= 1)
-check("penalty 0.5 ends above penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high);
+_ = check("penalty 0.5 ends above penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high)
 
 # %% [markdown]
 # ## The paper against ours
 
-# %%
+# %% tags=["hide-input"]
 report.paper_table(study, numbers)
 
 # %% [markdown]
@@ -199,7 +212,7 @@ report.paper_table(study, numbers)
 #
 # The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
 
-# %%
+# %% tags=["hide-input"]
 report.claims_table(study, numbers)
 
 # %% [markdown]

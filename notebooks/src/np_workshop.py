@@ -31,9 +31,10 @@
 # With $\phi(w;x,y)=-y\,w^\top x+\log(1+e^{w^\top x})$ and client $j$'s rows of class 0 and 1,
 #
 # $$
-# \min_w\; f(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=0}\phi(w;x_i,y_i)
-# \quad\text{subject to}\quad
-# g(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=1}\phi(w;x_i,y_i)\le\epsilon .
+# \begin{aligned}
+# \min_w\quad & f(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=0}\phi(w;x_i,y_i)\\
+# \text{subject to}\quad & g(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=1}\phi(w;x_i,y_i)\le\epsilon .
+# \end{aligned}
 # $$
 #
 # Class 0 is benign (357 rows), class 1 malignant (212 rows); the published text does not say so,
@@ -68,7 +69,7 @@ numbers = study.numbers(traces, profile, **changes)
 # The runs of this page, with everything that the paper leaves open marked by our choice in
 # [the last section](#what-the-paper-leaves-open):
 
-# %%
+# %% tags=["hide-input"]
 report.parameter_table(study, params)
 
 # %% [markdown]
@@ -77,17 +78,17 @@ report.parameter_table(study, params)
 # Curves are means over the seeds, bands one standard deviation (left, middle) or the range over
 # seeds (right). Values are exact: $f$ and $g$ over all clients' data at the start of each round.
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["figure_1"](traces),
     alt="Three panels over 100 rounds. Left: the objective falls under both rules, under hard "
     "switching a little lower. Middle: hard switching rides on the level, soft settles below it. "
     "Right: violations keep growing under hard switching and stop early under soft.",
     caption="Objective, constraint and running count of violating rounds, hard against soft.",
-    size=(9.5, 3.0),
+    size=(8.6, 3.0),
 )
 
-# %%
+# %% tags=["hide-input"]
 report.runs_table(
     numbers,
     {"hard": "hard", "soft": "soft"},
@@ -108,7 +109,7 @@ report.runs_table(
 # in which the model is pushed back over the level again and again. Hence the ratio can be made
 # almost anything:
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["learning_rates"](traces),
     alt="Left: violating rounds against the step size; both fall at first, then hard stays near 30 "
@@ -121,13 +122,13 @@ plot.show(
 # The sharpness $\beta$, on the other hand, does not change the count at all. It decides how far
 # below the level soft switching settles, and with it the price in the objective:
 
-# %%
+# %% tags=["hide-input"]
 plot.show(
     study.figures["sharpness"](traces),
     alt="Three panels against beta: the late objective falls, the late constraint rises towards the "
     "level, the number of violating rounds is constant.",
     caption="What the sharpness of soft switching changes, and what it does not.",
-    size=(9.5, 3.0),
+    size=(8.6, 3.0),
 )
 
 # %% [markdown]
@@ -153,7 +154,7 @@ plot.show(
 # strictly below the level (**P2**), and stops violating. Both are checked on long uncompressed
 # runs, with $\lambda$ taken from the gradients at the final model alone.
 
-# %%
+# %% tags=["hide-input"]
 report.runs_table(
     numbers,
     {"P1: share of constraint rounds, hard": "share", "P2: level of g, soft": "level"},
@@ -168,7 +169,7 @@ check("late g of soft below the level", numbers["soft.g"].high < params["toleran
 check("soft's late objective is larger than hard's", numbers["loss_ratio.main"].low > 1)
 check("P1: share predicted within 0.1", numbers["share.gap"].value <= 0.1)
 check("P2: level predicted within epsilon/10", numbers["level.gap"].value <= 0.01)
-check("violations fall with the step size (soft)", numbers["soft_lr1.after"].value == 0);
+_ = check("violations fall with the step size (soft)", numbers["soft_lr1.after"].value == 0)
 
 # %% [markdown]
 # ## The paper against ours
@@ -176,7 +177,7 @@ check("violations fall with the step size (soft)", numbers["soft_lr1.after"].val
 # The paper gives curves and one number. `agrees` means that the printed value lies in our 95 %
 # interval over seeds, or within the stated tolerance of our value.
 
-# %%
+# %% tags=["hide-input"]
 report.paper_table(study, numbers)
 
 # %% [markdown]
@@ -184,7 +185,7 @@ report.paper_table(study, numbers)
 #
 # The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
 
-# %%
+# %% tags=["hide-input"]
 report.claims_table(study, numbers)
 
 # %% [markdown]

@@ -1,0 +1,177 @@
+"""How long a round takes: `python benchmarks/bench.py [W1 W3 W4] [--json PATH]`.
+
+Every variant of a workload is timed in a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.workloads import ALGORITHMS, WORKLOADS
+from fedlib.federation import Loop, Vectorized
+from fedlib.run import _Loop, resolve_device
+
+VARIANTS = ("closed form", "general", "33 runs", "loop")
+PASSES = 7
+LOOP_ROUNDS = 3  # the plain twin is slow
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Time what the command line asks for, print a table, write JSON where it is asked to."""
+    options = _parse(arguments)
+    results = []
+    print(f"{'':28}{'ms a round':>12}{'CPU ms':>10}{'first s':>9}{'MiB':>7}  final loss")
+    for case in _cases(options):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            result = alone.submit(measure, **case).result()
+        results.append(result)
+        print(
+            f"{result['workload']} {result['algorithm']:7} {result['variant']:16}"
+            f"{result['ms_per_run_and_round']:12.4f}{result['cpu_ms_per_run_and_round']:10.4f}"
+            f"{result['first_round_s']:9.2f}{result['peak_mib']:7.0f}  {result['final_loss']:.6f}"
+        )
+    if options.json is not None:
+        report = {"machine": machine(options.device, options.threads), "results": results}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench.py", description="Seconds a round of fedlib.")
+    # no `choices`: with nargs="*" they would refuse the empty default on Python 3.11
+    parser.add_argument("workloads", nargs="*", metavar="W", help=", ".join(WORKLOADS) + "; all")
+    parser.add_argument("--algorithm", choices=(*ALGORITHMS, "both"), default="FedAvg")
+    parser.add_argument("--variant", choices=(*VARIANTS, "all"), default="all")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
+    parser.add_argument("--threads", type=int, default=1, help="on the CPU")
+    parser.add_argument("--passes", type=int, default=PASSES, help="the median of them is reported")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    options = parser.parse_args(arguments)
+    for name in options.workloads:
+        if name not in WORKLOADS:
+            parser.error(f"workloads must be among {', '.join(WORKLOADS)}, got {name!r}.")
+    return options
+
+
+def _cases(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Every variant of every workload; the 33 runs only where the workload has them."""
+    algorithms = ALGORITHMS if options.algorithm == "both" else (options.algorithm,)
+    chosen = VARIANTS if options.variant == "all" else (options.variant,)
+    shared = {"device": options.device, "threads": options.threads, "passes": options.passes}
+    for workload in options.workloads or WORKLOADS:
+        for algorithm in algorithms:
+            for variant in chosen:
+                if variant != "33 runs" or WORKLOADS[workload].together:
+                    yield {
+                        "workload": workload,
+                        "algorithm": algorithm,
+                        "variant": variant,
+                        **shared,
+                    }
+
+
+def measure(
+    workload: str, algorithm: str, variant: str, device: str, threads: int, passes: int
+) -> dict[str, Any]:
+    """Seconds a round of one variant: draws and rounds, without evaluation.
+
+    The first round is timed apart (it records the computation), one pass warms up, the median of
+    `passes` counts.
+    """
+    torch.set_num_threads(threads)
+    timed, runs, rounds = _prepare(workload, algorithm, variant, device)
+    now = timed.start()
+    state, first, _ = _pass(timed, now.state, now.rngs, 1)
+    state, _, _ = _pass(timed, state, now.rngs, rounds)
+    wall, cpu = [], []
+    for _ in range(passes):
+        state, seconds, processor = _pass(timed, state, now.rngs, rounds)
+        wall.append(seconds / rounds / runs * 1e3)
+        cpu.append(processor / rounds / runs * 1e3)
+    values = timed.measure(state.w)
+    loss = values.get("loss", values.get("f"))
+    assert loss is not None
+    return {
+        "workload": workload,
+        "algorithm": algorithm,
+        "variant": variant,
+        "device": device,
+        "runs": runs,
+        "rounds": 1 + rounds * (1 + passes),
+        "ms_per_run_and_round": median(wall),
+        "ms_lowest": min(wall),
+        "ms_highest": max(wall),
+        "cpu_ms_per_run_and_round": median(cpu),
+        "first_round_s": first,
+        "peak_mib": _peak(timed.device),
+        "final_loss": float(loss[0, 0]),
+    }
+
+
+def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[_Loop, int, int]:
+    """The loop of `fedlib.run`, how many runs it advances, and the rounds of a pass."""
+    chosen = WORKLOADS[workload]
+    problem, grid, seeds = chosen.problem(algorithm), [chosen.algorithm(algorithm)], (0,)
+    rounds = chosen.rounds
+    if variant == "general":
+        problem = replace(problem, gradient=None)
+    if variant == "33 runs":
+        grid, seeds, rounds = chosen.grid(algorithm), (0, 1, 2), max(1, rounds // 5)
+    if variant == "loop":
+        rounds = LOOP_ROUNDS
+    engine = Loop if variant == "loop" else Vectorized
+    timed = _Loop(grid, problem, seeds, resolve_device(device), engine)
+    return timed, len(grid) * len(seeds), rounds
+
+
+def _pass(timed: _Loop, state: Any, rngs: Any, rounds: int) -> tuple[Any, float, float]:
+    """Some rounds as `run` does them, their seconds on the clock and on the processor."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    for draw in [timed.draws(rngs) for _ in range(rounds)]:
+        state, _ = timed.step(state, draw)
+    if timed.device.type == "cuda":
+        torch.cuda.synchronize(timed.device)
+    return state, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _peak(device: torch.device) -> float:
+    """Largest memory so far in MiB: the process's, or the GPU's."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    unit = 1 if platform.system() == "Darwin" else 1024  # ru_maxrss is in bytes or in KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def machine(device: str, threads: int) -> dict[str, Any]:
+    """What the numbers depend on: processor, instruction set, threads, versions."""
+    where = resolve_device(device)
+    return {
+        "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu",
+        "cores": os.cpu_count(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": threads,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+if __name__ == "__main__":
+    main()
