@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -55,18 +56,21 @@ class Workload:
 
     def algorithm(self, name: str) -> Algorithm:
         """FedAvg, or FedSGM with hard switching and without compression."""
+        work: dict[str, Any] = {"lr": self.lr, **self.work}
         if name == "FedAvg":
-            return FedAvg(lr=self.lr, **self.work)  # type: ignore[arg-type]
-        return FedSGM(lr=self.lr, tolerance=self.tolerance, level=self.level, **self.work)  # type: ignore[arg-type]
+            return FedAvg(**work)
+        batch = self.work["batch_size"]  # as many rows for the constraint's value as for a step
+        return FedSGM(tolerance=self.tolerance, level=self.level, value_batch_size=batch, **work)
 
     def grid(self, name: str) -> list[Algorithm]:
         """Eleven step sizes, from a fifth of the workload's own to twice it."""
         sizes = torch.linspace(0.2, 2.0, 11, dtype=torch.float64).tolist()
-        return [replace(self.algorithm(name), lr=self.lr * s) for s in sizes]  # type: ignore[type-var]
+        at: Any = self.algorithm(name)
+        return [replace(at, lr=self.lr * s) for s in sizes]
 
 
 def digits_like(rows: int) -> tuple[Tensor, Tensor]:
-    """Generated data of MNIST's shape: `[rows, 784]` in [0, 1] around ten prototypes, ten labels."""
+    """Generated data of MNIST's shape: `[rows, 784]` in [0, 1] around ten prototypes, labels."""
     rng = torch.Generator().manual_seed(0)
     y = torch.arange(rows) % 10
     prototypes = torch.rand(10, 784, generator=rng)
@@ -74,7 +78,7 @@ def digits_like(rows: int) -> tuple[Tensor, Tensor]:
 
 
 def dealt(rows: int, clients: int) -> Tensor:
-    """All rows in a fixed random order, equally many for each client `[clients, rows / clients]`."""
+    """All rows in a fixed random order, equally many a client, `[clients, rows / clients]`."""
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(1))
     return order[: rows // clients * clients].view(clients, -1)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -38,6 +38,7 @@ class Message(NamedTuple):
     positions: Tensor | tuple[()] = ()
 
 
+@runtime_checkable
 class Compressor(Protocol):
     """What `fed.ask` and `fed.tell` need of a wire format."""
 

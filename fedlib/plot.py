@@ -144,6 +144,7 @@ def bands(
     log : logarithmic vertical axis.
     colors : one a trace, repeated if there are more traces.
     """
+    shade = 0.18 if len(traces) <= 3 else 0.07
     for i, (label, trace) in enumerate(traces.items()):
         color = colors[i % len(colors)]
         if metric in trace.metrics:
@@ -155,14 +156,14 @@ def bands(
         if each:
             ax.plot(t, x.T, color=color, linewidth=0.5, alpha=0.5)
         elif len(x) > 1:
-            ax.fill_between(t, mean - std, mean + std, color=color, alpha=0.18, linewidth=0)
+            ax.fill_between(t, mean - std, mean + std, color=color, alpha=shade, linewidth=0)
     ax.set_xlabel("round")
     if log:
         plain_log(ax)
 
 
 def plain_log(ax: Axes) -> None:
-    """A logarithmic vertical axis with ticks at 1, 2, 5 of each decade, written as plain numbers."""
+    """A logarithmic vertical axis, ticks at 1, 2, 5 of each decade, written as plain numbers."""
     ax.set_yscale("log", subs=[2, 5])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter("{x:g}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
@@ -301,7 +302,9 @@ class _Saver:
         for rng, state in zip(start.rngs, held.pop("rngs"), strict=True):
             rng.set_state(state)
         device = start.state.w.device
-        state = type(start.state)(*(x.to(device) for x in held.pop("state")))
+        for part in ("state", "metrics", "info"):
+            held[part] = pytree.tree_map(lambda x: x.to(device), held[part])
+        state = type(start.state)(*held.pop("state"))
         return Progress(state, start.rngs, **held)
 
     def save(self, now: Progress, *, done: bool) -> None:
@@ -309,9 +312,14 @@ class _Saver:
         if self.path is None or not (due or done):
             return
         self.last = time.monotonic()
-        content = {k: v for k, v in vars(now).items() if k not in ("state", "rngs")}
-        content["state"] = list(now.state)
-        content["rngs"] = [rng.get_state() for rng in now.rngs]
+        tensors = {"state": list(now.state), "metrics": now.metrics, "info": now.info}
+        content = {
+            # on the CPU, so that a machine without a GPU can go on
+            **pytree.tree_map(lambda x: x.cpu(), tensors),
+            "rngs": [rng.get_state() for rng in now.rngs],
+            "round": now.round,
+            "seconds": now.seconds,
+        }
         save_checkpoint(self.path, self.config, content)
 
 
@@ -340,7 +348,7 @@ def _stacked(trees: Sequence[Any]) -> Any:
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
 
 
-def _curves(steps: list[dict[str, Tensor]]) -> dict[str, np.ndarray[Any, Any]]:
+def _curves(steps: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
     """Per name `[G, S, T]` in float64."""
     return {k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]}
 

@@ -7,7 +7,7 @@ With `z` the violation of the threshold, `sigma(z) = 0` means the round works on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -16,6 +16,7 @@ from fedlib import checks
 __all__ = ["Hard", "Soft", "Switch"]
 
 
+@runtime_checkable
 class Switch(Protocol):
     """Maps a violation to a weight in [0, 1]."""
 

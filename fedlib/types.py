@@ -259,6 +259,7 @@ def present(part: Part | tuple[()], name: str) -> Part:
     return part  # type: ignore[return-value]
 
 
+@runtime_checkable
 class Algorithm(Protocol):
     """A frozen dataclass of hyperparameters with three methods; a round is pure given its draw."""
 

@@ -107,12 +107,14 @@ def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
 
 
 def _averaged(name: str, trace: Trace) -> dict[str, Number]:
-    """f and g at the averaged iterate, over the seeds where it is defined."""
-    values = []
-    for seed, w in zip(trace.seeds, np.asarray(trace.output), strict=True):
-        if np.isfinite(w).all():
-            values.append(_problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)))
-    f, g = np.array([v.tolist() for v in values]).T
+    """F and g at the averaged iterate, over the seeds where it is defined."""
+    final = zip(trace.seeds, np.asarray(trace.output), strict=True)
+    values = [
+        _problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)).tolist()
+        for seed, w in final
+        if np.isfinite(w).all()
+    ]
+    f, g = np.array(values).T if values else (np.array([np.nan]), np.array([np.nan]))
     return {
         f"{name}.average_f": mean(f),
         f"{name}.average_g": mean(g),

@@ -67,15 +67,15 @@ QUICK: Params = {
 
 
 @lru_cache(maxsize=64)
-def problem(seed: int, positive: str = "malignant", clients: int = CLIENTS) -> Problem:
+def problem(seed: int, positive: str = "malignant", bias: bool = False) -> Problem:
     """All 569 samples on equal, stratified clients."""
     table = data.breast_cancer(positive)
     about = {"data": "breast_cancer", "positive": positive}
-    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, config=about)
+    return neyman_pearson(table.X, table.y, clients=CLIENTS, seed=seed, bias=bias, config=about)
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Hard and soft at the main setting, along each sweep, with classes swapped, and settled."""
+    """Hard and soft at the main setting, along each sweep, swapped, with a bias, and settled."""
     tolerance, lr = float(p["tolerance"]), float(p["lr"])
     modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
     found: dict[str, Spec] = {}
@@ -98,8 +98,8 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"soft_beta{x:g}"] = replace(thin, algorithm=replace(main, switch=Soft(float(x))))
         for x in p["fractions"]:
             found[f"{mode}_K{x:g}"] = replace(thin, algorithm=replace(main, uplink=RandK(float(x))))
-        swapped = partial(problem, positive="benign")
-        found[f"{mode}_swapped"] = replace(thin, problem=swapped)
+        found[f"{mode}_swapped"] = replace(thin, problem=partial(problem, positive="benign"))
+        found[f"{mode}_bias"] = replace(thin, problem=partial(problem, bias=True))
         found[f"{mode}_settled"] = replace(
             base,
             algorithm=replace(main, uplink=Identity()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
@@ -51,12 +52,20 @@ def runs_table(
     numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]
 ) -> pd.DataFrame:
     """Chosen measures of chosen runs: labels down, measures across, each with its interval."""
+    there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
     rows = {
-        label: {text: numbers[f"{run}.{m}"].text() for m, text in measures.items()}
-        for label, run in runs.items()
-        if all(f"{run}.{m}" in numbers for m in measures)
+        label: {
+            with_unit(text, numbers[f"{run}.{m}"]): replace(numbers[f"{run}.{m}"], unit="").text()
+            for m, text in measures.items()
+        }
+        for label, run in there.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def with_unit(text: str, n: Number) -> str:
+    """A column's heading, with the unit of its numbers unless the heading says it already."""
+    return f"{text} ({n.unit})" if n.unit and n.unit not in text else text
 
 
 def plain(value: object) -> str:

@@ -96,13 +96,15 @@ plot.show(
 # %% [markdown]
 # This is the term $2\sigma\sqrt{\tfrac2m\log\tfrac{6T}{\delta}}$ of the theorems for partial
 # participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
-# $g$, its noise is as large as the level, and averaging over rounds does not remove it.
+# $g$, because $g$ is carried by few clients: late in a run with all clients the largest $g_j$ is
+# {result}`np_unified/hard_all.g_max:.2f`, against a mean of {result}`np_unified/hard_all.g:.2f`.
+# Averaging over rounds does not remove that noise, since the rule only asks for its sign.
 #
 # ### The averaged iterate
 #
 # The theorems speak of the average of the $w_t$ with weights $1-\sigma_t$, the figures of $w_t$
-# itself. The average contains the early rounds and lags behind: its objective is larger, its
-# constraint lower. It is undefined where no round works on the objective.
+# itself. The average contains the early rounds, so its objective lags behind that of the last
+# iterates. It is undefined where no round works on the objective.
 
 # %% tags=["hide-input"]
 averaged = {"average_f": "f of the average", "average_g": "g of the average"}
