@@ -39,7 +39,7 @@ print("checked")
 CHECKER = """
 from beartype import BeartypeConf, beartype
 
-check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int is a float where one is asked for
+check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a float
 """
 
 
