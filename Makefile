@@ -8,6 +8,9 @@ PROFILE ?= full
 ARGS ?=
 JOBS ?= 2
 export OMP_NUM_THREADS ?= 1
+# glibc would give large blocks back to the system after every round, and page them in again.
+export MALLOC_TRIM_THRESHOLD_ ?= 2000000000
+export MALLOC_MMAP_THRESHOLD_ ?= 2000000000
 RUN := $(BIN)/python notebooks/execute.py
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 

@@ -29,6 +29,9 @@ SOURCES = ROOT / "notebooks" / "src"
 FOLDERS = {"quick": ROOT / "notebooks" / "quick", "full": ROOT / "notebooks" / "executed"}
 Parameters = dict[str, object]
 
+#: Errors whose message is a sentence for the user; of any other the whole traceback is shown.
+SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged", "DataError")
+
 
 def read_source(name: str) -> NotebookNode:
     """The notebook of ``notebooks/src/NAME.py``, with one cell tagged ``parameters``."""
@@ -156,6 +159,8 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
     try:
         write(execute(name, {"profile": profile, **given}), path)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
+        if error.ename in SENTENCES:  # the library said in one sentence what was wrong
+            raise NotebookError(f"{name}: {error.evalue} Nothing was written.") from None
         raise NotebookError(f"{name}: a cell failed, nothing was written.\n{error}") from None
     return os.path.relpath(path)
 

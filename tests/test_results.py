@@ -150,6 +150,21 @@ def test_an_unknown_parameter_is_refused():
         STUDIES["np_unified"].resolve("full", lrr=0.1)
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seeds": 3}, r"seeds must be a list such as \[0, 1, 2\], got 3"),
+        ({"lrs": []}, "lrs must be a list"),
+        ({"rounds": 0}, "rounds must"),
+        ({"lr": float("nan")}, "lr must"),
+        ({"betas": [20.0, "x"]}, "every entry of betas must"),
+    ],
+)
+def test_a_parameter_of_another_kind_is_refused(change, sentence):
+    with pytest.raises((ValueError, TypeError), match=f"np_unified: {sentence}"):
+        STUDIES["np_unified"].resolve("full", **change)
+
+
 @studies
 def test_both_profiles_know_the_same_parameters(study):
     for profile in study.profiles.values():

@@ -60,13 +60,16 @@ class Study:
         Raises
         ------
         ValueError
-            for an unknown profile or parameter.
+            for an unknown profile or parameter, or a value of another kind.
         """
         checks.one_of(self.name, "profile", profile, tuple(self.profiles))
         for name in changes:
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
+        base = self.profiles[profile]
         given = {k: v for k, v in changes.items() if v is not None}
-        return {**self.profiles[profile], **given}
+        for name, value in given.items():
+            check_kind(self.name, name, value, base[name])
+        return {**base, **given}
 
     def compute(
         self,
@@ -121,3 +124,17 @@ class Study:
         outcome = claim.judge(store.read_numbers(self.name, profile))
         fresh = all(store.is_fresh(self.payload(name, profile)) for name in claim.runs)
         return Evaluated(claim, outcome, fresh)
+
+
+def check_kind(who: str, name: str, value: Any, example: Any) -> None:
+    """Raise ValueError or TypeError unless `value` is of the kind of a profile's `example`."""
+    if isinstance(example, tuple):
+        if not isinstance(value, (list, tuple, range)) or not value:
+            shown = list(example[:3])
+            raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
+        for x in value:
+            checks.number(who, f"every entry of {name}", x)
+    elif isinstance(example, int):
+        checks.count(who, name, value)
+    else:
+        checks.number(who, name, value)
