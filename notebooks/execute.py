@@ -160,7 +160,9 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
         write(execute(name, {"profile": profile, **given}), path)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
         if error.ename in SENTENCES:  # the library said in one sentence what was wrong
-            raise NotebookError(f"{name}: {error.evalue} Nothing was written.") from None
+            raise NotebookError(
+                f"{name}: a cell failed, nothing was written: {error.evalue}"
+            ) from None
         raise NotebookError(f"{name}: a cell failed, nothing was written.\n{error}") from None
     return os.path.relpath(path)
 

@@ -69,7 +69,7 @@ NUMBERS = {
 def stored_run(code):
     return {
         "kind": "run", "config": {}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
-        "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None,
+        "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None, "output_w": None,
         "provenance": {**PROVENANCE, "code": code},
     }  # fmt: skip
 
