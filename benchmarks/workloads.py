@@ -12,7 +12,8 @@ from torch import Tensor
 from fedlib import data
 from fedlib.algorithms import FedAvg, FedSGM
 from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression
-from fedlib.types import Algorithm, Problem
+from fedlib.protocols import Algorithm
+from fedlib.types import Problem
 
 __all__ = ["ALGORITHMS", "WORKLOADS", "Workload"]
 

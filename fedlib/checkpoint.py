@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
 
-__all__ = ["load_checkpoint", "save_checkpoint", "write_whole"]
+__all__ = ["Progress", "Saver", "load_checkpoint", "save_checkpoint", "write_whole"]
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -67,3 +71,52 @@ def load_checkpoint(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
             "parameters; name another file or delete it."
         )
     return held
+
+
+@dataclass
+class Progress:
+    """What grows while a run goes on, all of it that a checkpoint must hold."""
+
+    state: Any
+    rngs: list[torch.Generator]
+    round: int = 0
+    metrics: list[dict[str, Tensor]] = field(default_factory=list)
+    info: list[dict[str, Tensor]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Saver:
+    """Checkpoints of one run: resume from a file that belongs to it, write not too often."""
+
+    def __init__(self, path: Path | str | None, config: dict[str, Any], seconds: float) -> None:
+        self.path = None if path is None else Path(path)
+        self.config, self.seconds, self.last = config, seconds, time.monotonic()
+
+    def resume(self, start: Progress) -> Progress:
+        """What the file holds, on the device of `start`; `start` itself if there is no file."""
+        if self.path is None or not self.path.exists():
+            return start
+        held = load_checkpoint(self.path, self.config)
+        for rng, state in zip(start.rngs, held.pop("rngs"), strict=True):
+            rng.set_state(state)
+        device = start.state.w.device
+        for part in ("state", "metrics", "info"):
+            held[part] = pytree.tree_map(lambda x: x.to(device), held[part])
+        state = type(start.state)(*held.pop("state"))
+        return Progress(state, start.rngs, **held)
+
+    def save(self, now: Progress, *, done: bool) -> None:
+        """Write the file if it is time to, or if the run is done."""
+        due = time.monotonic() - self.last >= self.seconds
+        if self.path is None or not (due or done):
+            return
+        self.last = time.monotonic()
+        tensors = {"state": list(now.state), "metrics": now.metrics, "info": now.info}
+        content = {
+            # on the CPU, so that a machine without a GPU can go on
+            **pytree.tree_map(lambda x: x.cpu(), tensors),
+            "rngs": [rng.get_state() for rng in now.rngs],
+            "round": now.round,
+            "seconds": now.seconds,
+        }
+        save_checkpoint(self.path, self.config, content)

@@ -17,8 +17,9 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from fedlib.client import Client, ClientState, Reply
 from fedlib.compress import Compressor, Identity
-from fedlib.types import Batch, Client, ClientState, Draw, Info, Problem, Reply
+from fedlib.types import Batch, Draw, Info, Problem
 
 __all__ = ["FLOAT_BITS", "Federation", "Loop", "Vectorized"]
 

@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fedlib.types import Algorithm, Problem
+from fedlib.protocols import Algorithm
+from fedlib.types import Problem
 
 __all__ = ["code_digest", "modules_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlib.types import Algorithm
+from fedlib.protocols import Algorithm
 
 __all__ = ["fill", "floats", "stack"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,15 @@ from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
 from fedlib import checks
-from fedlib.checkpoint import load_checkpoint, save_checkpoint
+from fedlib.checkpoint import Progress, Saver
 from fedlib.federation import Federation, Loop, Vectorized
 from fedlib.grid import fill, stack
+from fedlib.mapping import looped, only, stacked, take
+from fedlib.protocols import Algorithm
 from fedlib.record import record
 from fedlib.sampling import seeded
 from fedlib.trace import Trace
-from fedlib.types import Algorithm, Draw, Problem, describe
+from fedlib.types import Draw, Problem, describe
 
 __all__ = ["Diverged", "resolve_device", "run"]
 
@@ -60,18 +61,6 @@ def resolve_device(device: str) -> torch.device:
             'use "cpu" or "auto".'
         )
     return torch.device(device)
-
-
-@dataclass
-class Progress:
-    """What grows while a run goes on, all of it that a checkpoint must hold."""
-
-    state: Any
-    rngs: list[torch.Generator]
-    round: int = 0
-    metrics: list[dict[str, Tensor]] = field(default_factory=list)
-    info: list[dict[str, Tensor]] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 def run(
@@ -128,7 +117,7 @@ def run(
         "evaluate_every": evaluate_every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
-    saver = _Saver(checkpoint, config, checkpoint_seconds)
+    saver = Saver(checkpoint, config, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
         now = loop.go(saver.resume(loop.start()), rounds, evaluate_every, progress, saver)
     traces = loop.traces(now, rounds, evaluate_every, config)
@@ -157,7 +146,7 @@ class _Loop:
         moved = [p.to(device) for p in self.problems]
         self.form = moved[0]
         tensors = [p.tensors() for p in moved]
-        self.tensors = _stacked(tensors) if self.own_problem else tensors[0]
+        self.tensors = stacked(tensors) if self.own_problem else tensors[0]
         self._step: Callable[..., Any] | None = None
         self._measure: Callable[..., Any] | None = None
 
@@ -168,7 +157,7 @@ class _Loop:
             states = [algorithm.init(p) for p in self.problems]
         states = states if self.own_problem else states * s
         state = pytree.tree_map(
-            lambda x: x.to(self.device).expand(g, *x.shape).clone(), _stacked(states)
+            lambda x: x.to(self.device).expand(g, *x.shape).clone(), stacked(states)
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
@@ -209,18 +198,18 @@ class _Loop:
         self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
     ) -> Callable[..., Any]:
         """`function` over grid and seeds: recorded vmaps, or plain loops for the slow twin."""
-        mapper = _looped if self.engine is Loop else vmap
+        mapper = looped if self.engine is Loop else vmap
         own = 0 if self.own_problem else None
         over_seeds, over_grid = (
             (None, own, *seed_dims),
             (0 if self.hyper else None, None, *grid_dims),
         )
-        one = (_only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
-        both = (_only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
+        one = (only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
+        both = (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
         fixed = (self.hyper, self.tensors)
         return partial(both, *fixed) if self.engine is Loop else record(both, *example, fixed=fixed)
 
-    def go(self, now: Progress, rounds: int, every: int, show: bool, saver: _Saver) -> Progress:
+    def go(self, now: Progress, rounds: int, every: int, show: bool, saver: Saver) -> Progress:
         """All remaining rounds."""
         name = type(self.template).__name__
         with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
@@ -288,41 +277,6 @@ class _Loop:
         ]
 
 
-class _Saver:
-    """Checkpoints of one run: resume from a file that belongs to it, write not too often."""
-
-    def __init__(self, path: Path | str | None, config: dict[str, Any], seconds: float) -> None:
-        self.path = None if path is None else Path(path)
-        self.config, self.seconds, self.last = config, seconds, time.monotonic()
-
-    def resume(self, start: Progress) -> Progress:
-        if self.path is None or not self.path.exists():
-            return start
-        held = load_checkpoint(self.path, self.config)
-        for rng, state in zip(start.rngs, held.pop("rngs"), strict=True):
-            rng.set_state(state)
-        device = start.state.w.device
-        for part in ("state", "metrics", "info"):
-            held[part] = pytree.tree_map(lambda x: x.to(device), held[part])
-        state = type(start.state)(*held.pop("state"))
-        return Progress(state, start.rngs, **held)
-
-    def save(self, now: Progress, *, done: bool) -> None:
-        due = time.monotonic() - self.last >= self.seconds
-        if self.path is None or not (due or done):
-            return
-        self.last = time.monotonic()
-        tensors = {"state": list(now.state), "metrics": now.metrics, "info": now.info}
-        content = {
-            # on the CPU, so that a machine without a GPU can go on
-            **pytree.tree_map(lambda x: x.cpu(), tensors),
-            "rngs": [rng.get_state() for rng in now.rngs],
-            "round": now.round,
-            "seconds": now.seconds,
-        }
-        save_checkpoint(self.path, self.config, content)
-
-
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
     """Raise ValueError unless the seeds' problems can be stacked."""
     first = pytree.tree_map(lambda x: x.shape, problems[0].tensors())
@@ -339,52 +293,9 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
-def take(tree: Any, index: Any) -> Any:
-    """The tree with every tensor replaced by its part at `index`."""
-    return pytree.tree_map(lambda x: x[index], tree)
-
-
-def _stacked(trees: Sequence[Any]) -> Any:
-    return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
-
-
 def _curves(steps: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
     """Per name `[G, S, T]` in float64."""
     return {k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]}
-
-
-def _only(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-    """`torch.func.vmap` for an axis of length one: take it off, put it back."""
-
-    def one(*arguments: Any) -> Any:
-        inner = [
-            pytree.tree_map(lambda x: x[0], a) if d == 0 else a
-            for a, d in zip(arguments, in_dims, strict=True)
-        ]
-        return pytree.tree_map(lambda x: x.unsqueeze(0), function(*inner))
-
-    return one
-
-
-def _looped(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-    """`torch.func.vmap` as a plain loop."""
-
-    def loop(*arguments: Any) -> Any:
-        sizes = [
-            pytree.tree_leaves(a)[0].shape[0]
-            for a, d in zip(arguments, in_dims, strict=True)
-            if d == 0 and pytree.tree_leaves(a)
-        ]
-        return _stacked(
-            [
-                function(
-                    *(take(a, i) if d == 0 else a for a, d in zip(arguments, in_dims, strict=True))
-                )
-                for i in range(sizes[0])
-            ]
-        )
-
-    return loop
 
 
 @contextmanager

@@ -8,11 +8,8 @@ all. Loading it gives the same Trace, digit for digit, as computing it does.
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 import os
 import platform
-import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,18 +20,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedlib.checkpoint import write_whole
 from fedlib.fingerprint import code_digest, modules_of
 from fedlib.grid import fill, floats
+from fedlib.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.numbers import Number, number, significant
+from fedlib.protocols import Algorithm
 from fedlib.run import run
 from fedlib.trace import Trace
-from fedlib.types import Algorithm, Problem, describe
+from fedlib.types import Problem, describe
 
 __all__ = [
     "SCHEMA",
     "Spec",
     "compute_or_load",
+    "digest",
     "is_fresh",
     "read",
     "read_numbers",
@@ -42,7 +41,6 @@ __all__ = [
     "write_numbers",
 ]
 
-SCHEMA = 1
 LARGEST_MODEL = 1000  # final models up to this size are stored
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -193,39 +191,6 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
     )
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A stored file, checked.
-
-    Raises
-    ------
-    ValueError
-        one sentence, for a file that is missing, damaged, changed by hand, or of another schema.
-    """
-    what = "/".join(path.parts[-3:])
-    try:
-        data: dict[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise ValueError(
-            f"store: {what} must exist, it is not there; make it with `make reproduce`."
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"store: {what} must be whole JSON, it is damaged ({error}); delete it and reproduce."
-        ) from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        given = data.get("schema") if isinstance(data, dict) else None
-        raise ValueError(
-            f"store: {what} must have schema {SCHEMA}, got {given}; reproduce it with this version."
-        )
-    sealed = data.pop("digest", None)
-    if digest(data) != sealed:
-        raise ValueError(
-            f"store: {what} must agree with its digest, it was changed after it was written; "
-            "restore it or reproduce it."
-        )
-    return {**data, "digest": sealed}
-
-
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
     data = read(results_dir() / study / profile / "numbers.json")
@@ -283,24 +248,6 @@ def provenance(trace: Trace, modules: Sequence[str]) -> dict[str, Any]:
 def run_path(study: str, profile: str, name: str) -> Path:
     """Where a run is stored."""
     return results_dir() / study / profile / f"{name}.json"
-
-
-def write_json(path: Path, payload: Mapping[str, Any]) -> None:
-    """Write a file whole: one line a seed, so that a change shows as one line."""
-    text = json.dumps(payload, indent=1)
-    lines = compact(text)
-    write_whole(path, lambda file: file.write(lines.encode()))
-
-
-def compact(text: str) -> str:
-    """Indented JSON with every innermost list on one line."""
-    return re.sub(r"\[[^\[\]{}]*\]", lambda m: re.sub(r"\s*\n\s*", " ", m[0]), text) + "\n"
-
-
-def digest(content: Any) -> str:
-    """SHA-256 of canonical JSON."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def to_lists(x: Any) -> list[list[float | None]]:

@@ -8,7 +8,16 @@ import pytest
 LIBRARY = Path(__file__).resolve().parents[1] / "fedlib"
 FILES = sorted(LIBRARY.rglob("*.py"))
 BASE = {"types", "checks"}
-INGREDIENTS = {"compress", "switching", "weights", "gram", "sets", "surrogate", "sampling"}
+INGREDIENTS = {"client", "compress", "switching", "sets", "sampling"}
+    "client",
+    "compress",
+    "switching",
+    "weights",
+    "gram",
+    "sets",
+    "surrogate",
+    "sampling",
+}
 DATA = {"models", "data", "split"}
 TOP = {"studies", "claims", "store", "plot", "__main__", "fingerprint", "numbers"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,14 +151,14 @@ def table_row(cells: Sequence[Cell]) -> nodes.row:
     return nodes.row("", *(nodes.entry("", *cell_nodes(cell)) for cell in cells))
 
 
-class BookDirective(SphinxDirective):
+class BookDirective(SphinxDirective, ABC):
     """A directive whose missing study or number is a typed warning, not a crash."""
 
     kind = "directive"
 
+    @abstractmethod
     def build(self) -> list[nodes.Node]:
         """The nodes of the directive."""
-        raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
         """Builds, or warns and shows the sentence in the page."""

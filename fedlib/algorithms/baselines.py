@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.client import Client
 from fedlib.compress import Identity
 from fedlib.federation import Federation
 from fedlib.sampling import check_one_constraint, check_work, draw_round
 from fedlib.switching import Hard, Switch
-from fedlib.types import Client, Draw, Info, Problem
+from fedlib.types import Draw, Info, Problem
 
 __all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "State"]
 

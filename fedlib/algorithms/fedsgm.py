@@ -19,11 +19,12 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.client import Client, Reply
 from fedlib.compress import Compressor, Identity
 from fedlib.federation import Federation
 from fedlib.sampling import check_feedback, check_one_constraint, check_work, draw_round
 from fedlib.switching import Hard, Switch
-from fedlib.types import Client, Draw, Info, Problem, Reply
+from fedlib.types import Draw, Info, Problem
 
 __all__ = ["FedSGM", "State"]
 

@@ -62,40 +62,42 @@ def neyman_pearson(
     checks.count("neyman_pearson", "clients", clients)
     checks.in_range("neyman_pearson", "train_fraction", train_fraction, 0, 1, open_low=True)
     rng = seeded(seed, "split")
-    train = torch.arange(len(y))
-    test = train[:0]
+    train, test = torch.arange(len(y)), torch.arange(0)
     if train_fraction < 1:
         train, test = split.train_test(y, 1 - train_fraction, rng)
-    X = X.to(torch.float64)
-    if standardize:
-        mean, std = X[train].mean(0), X[train].std(0, correction=0)
-        X = (X - mean) / torch.where(std > 0, std, 1.0)
-    if bias:
-        X = torch.cat([X, torch.ones(len(X), 1, dtype=X.dtype)], 1)
+    X = prepared(X.to(torch.float64), train, standardize=standardize, bias=bias)
     labels = y[train]
     if alpha is None:
         rows = split.stratified_iid(labels, clients, rng)
     else:
         rows = split.dirichlet(labels, clients, alpha, rng)
-    data = X[train].to(dtype)
-    target = labels.to(dtype)
-    shares = class_shares("neyman_pearson", labels, rows).to(dtype)
+    shares = class_shares("neyman_pearson", labels, rows)
     settings = {"clients": clients, "train_fraction": train_fraction, "alpha": alpha}
     choices = {"standardize": standardize, "bias": bias, "split_by": "seed"}
     return Problem(
         name="neyman_pearson",
-        data=(data, target, shares),
+        data=(X[train].to(dtype), labels.to(dtype), shares.to(dtype)),
         rows=rows,
         sizes=(rows.shape[1],) * clients,
         losses=logistic_losses,
         gradient=logistic_gradient,
         num_objectives=1,
         num_constraints=1,
-        w0=torch.zeros(data.shape[1], dtype=dtype),
+        w0=torch.zeros(X.shape[1], dtype=dtype),
         metrics=exact_metrics,
         heldout=(X[test].to(dtype), y[test].to(dtype)),
         config={"name": "neyman_pearson", **settings, **choices, **(config or {})},
     )
+
+
+def prepared(
+    X: Float[Tensor, "R p"], train: Int[Tensor, "r"], *, standardize: bool, bias: bool
+) -> Float[Tensor, "R q"]:
+    """Features z-scored with the training rows' statistics, and a constant one, each if asked."""
+    if standardize:
+        mean, std = X[train].mean(0), X[train].std(0, correction=0)
+        X = (X - mean) / torch.where(std > 0, std, 1.0)
+    return torch.cat([X, torch.ones_like(X[:, :1])], 1) if bias else X
 
 
 def class_shares(who: str, labels: Int[Tensor, "R"], rows: Partition) -> Float[Tensor, "R 2"]:

@@ -1,0 +1,102 @@
+"""A client: what it has, what it can reach, and what it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib.types import Batch, pullback
+
+__all__ = ["Client", "ClientState", "Reply"]
+
+Part = TypeVar("Part")
+
+
+class ClientState(NamedTuple):
+    """The tensors a client has: what it was told, its own rows, its memory, its randomness.
+
+    Absent parts are empty tuples. At the server the parts have a leading axis n.
+    """
+
+    model: Tensor | tuple[()]  # [d] the common model, as the last downlink left it
+    rows: Batch | tuple[()]  # all rows of the client
+    batches: Batch | tuple[()]  # [E, B] one minibatch a local step
+    values: Batch | tuple[()]  # a separate batch for estimating loss values
+    memory: Tensor | tuple[()]  # what the client remembers between its rounds
+    noise: Tensor | tuple[()]  # what its compressor draws
+
+
+@dataclass(frozen=True)
+class Client:
+    """Everything that a client's half of an algorithm can reach: its tensors and the losses' form.
+
+    It is made inside the map over clients, so a method of a client never sees another client.
+    """
+
+    state: ClientState
+    loss_function: Callable[[Tensor, Batch], Tensor]
+    gradient_function: Callable[[Tensor, Batch, Tensor], Tensor] | None
+    num_objectives: int
+    num_constraints: int
+
+    @property
+    def model(self) -> Float[Tensor, "d"]:
+        """The common model that every client holds."""
+        return present(self.state.model, "model")
+
+    @property
+    def memory(self) -> Tensor:
+        """What the client kept from its last round."""
+        return present(self.state.memory, "memory")
+
+    @property
+    def noise(self) -> Tensor | tuple[()]:
+        """The randomness of its compressor."""
+        return self.state.noise
+
+    def objective_weights(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
+        """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
+        shares = [1 / self.num_objectives] * self.num_objectives + [0.0] * self.num_constraints
+        return torch.tensor(shares, dtype=w.dtype, device=w.device)
+
+    def batch(self, step: int) -> Batch:
+        """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""
+        if isinstance(self.state.batches, Batch):
+            data, weight = self.state.batches
+            return Batch(tuple(x[step] for x in data), weight[step])
+        return present(self.state.rows, "rows")
+
+    def value_batch(self) -> Batch:
+        """The rows on which the client estimates its loss values: a drawn batch, or all."""
+        if isinstance(self.state.values, Batch):
+            return self.state.values
+        return present(self.state.rows, "rows")
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        """The client's objectives and constraints at `w`."""
+        return self.loss_function(w, batch)
+
+    def gradient(
+        self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]
+    ) -> Float[Tensor, "d"]:
+        """Gradient of `weights @ losses(w, batch)`: closed form if the problem states one."""
+        return pullback(self.loss_function, self.gradient_function, w, batch, weights)
+
+
+class Reply(NamedTuple):
+    """What a client's method returns if it also keeps something: the upload, the new memory."""
+
+    upload: Tensor
+    memory: Tensor
+
+
+def present(part: Part | tuple[()], name: str) -> Part:
+    """The part itself, or a ValueError if it did not come with this round."""
+    if part == ():
+        raise ValueError(f"Client: its {name} did not come with this round; see fed.clients().")
+    return part  # type: ignore[return-value]
