@@ -9,15 +9,6 @@ LIBRARY = Path(__file__).resolve().parents[1] / "fedlib"
 FILES = sorted(LIBRARY.rglob("*.py"))
 BASE = {"types", "checks"}
 INGREDIENTS = {"client", "compress", "switching", "sets", "sampling"}
-    "client",
-    "compress",
-    "switching",
-    "weights",
-    "gram",
-    "sets",
-    "surrogate",
-    "sampling",
-}
 DATA = {"models", "data", "split"}
 TOP = {"studies", "claims", "store", "plot", "__main__", "fingerprint", "numbers"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}
