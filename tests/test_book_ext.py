@@ -113,7 +113,7 @@ def test_result_role_shows_the_number_and_where_it_comes_from(build):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{result}`toy/gep:.2f`", "toy has no number 'gep'; known keys: gap."),
+        ("{result}`toy/gep:.2f`", "toy has no number 'gep'; keys that look like it: gap."),
         ("{result}`tay/gap:.2f`", "tay/full/numbers.json must exist"),
         ("{result}`toy/gap:.2q`", "format"),
         ("```{params} tay\n```", "there is no study 'tay'; known studies: toy."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from difflib import get_close_matches
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,8 @@ def number_of(env: BuildEnvironment, study: str, key: str) -> Number:
     """One stored number."""
     numbers = numbers_of(env, study)
     if key not in numbers:
-        raise BookError(f"{study} has no number {key!r}; known keys: {', '.join(sorted(numbers))}.")
+        near = ", ".join(get_close_matches(key, numbers, n=4, cutoff=0.4)) or "none"
+        raise BookError(f"{study} has no number {key!r}; keys that look like it: {near}.")
     return numbers[key]
 
 

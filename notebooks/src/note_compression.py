@@ -193,7 +193,10 @@
 # :label: comp-lemma-cancel
 #
 # $$
-# -2\eta\langle x_t-w^*,v_t\rangle=-2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle ,
+# \begin{aligned}
+# -2\eta\langle x_t-w^*,v_t\rangle={}&-2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle\\
+# &-2\eta\langle\hat e_t,\bar\Delta_t\rangle ,
+# \end{aligned}
 # $$ (eq-comp-cancel)
 #
 # and for deterministic compressors the last term is at most $\frac{8\sqrt{10(1-q_0)}}{q_0q}\,\eta^2E^2G^2$.
