@@ -20,7 +20,7 @@ Part = TypeVar("Part")
 class ClientState(NamedTuple):
     """The tensors a client has: what it was told, its own rows, its memory, its randomness.
 
-    Absent parts are empty tuples. At the server the parts have a leading axis n.
+    Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
     """
 
     model: Tensor | tuple[()]  # [d] the common model, as the last downlink left it

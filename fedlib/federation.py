@@ -9,6 +9,7 @@ the wire format's `encode` and `decode`, so that a format which cannot carry its
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ class Federation:
     def clients(
         self, draw: Draw, model: Tensor | tuple[()] = (), memory: Tensor | tuple[()] = ()
     ) -> ClientState:
-        """The participants of this round; every part has a leading axis n.
+        """The participants of this round; every part but the common model has a leading axis n.
 
         `model [d]` is what every client already holds; `memory [N, ...]` is cut to participants.
         Rows are gathered only where the draw does not replace them by minibatches.
@@ -50,7 +51,7 @@ class Federation:
         who = draw.participants
         full = self.problem.rows_of(who) if draw.batches == () or draw.values == () else ()
         return ClientState(
-            model=model.expand(len(who), -1) if isinstance(model, Tensor) else (),
+            model=model,
             rows=full,
             batches=self._minibatch(who, draw.batches),
             values=self._minibatch(who, draw.values),
@@ -115,7 +116,7 @@ class Federation:
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
-        return self.client(pytree.tree_map(lambda x: x[0], self.clients(draw)))
+        return self.client(pytree.tree_map(itemgetter(0), self.clients(draw)))
 
     def _map(
         self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
@@ -134,7 +135,8 @@ class Vectorized(Federation):
         broadcast: Any,
         wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
     ) -> Any:
-        return vmap(lambda state: method(self.client(state), *broadcast))(clients)
+        axes = ClientState(None, 0, 0, 0, 0, 0)  # one model for all: matrix products stay whole
+        return vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))(clients)
 
 
 class Loop(Federation):
@@ -143,10 +145,11 @@ class Loop(Federation):
     def _map(
         self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
     ) -> Any:
-        leaves, tree = pytree.tree_flatten(clients)
+        own = clients._replace(model=())
         answers = []
-        for j in range(leaves[0].shape[0]):
-            client = self.client(pytree.tree_unflatten([leaf[j] for leaf in leaves], tree))
+        for j in range(pytree.tree_leaves(own)[0].shape[0]):
+            state = pytree.tree_map(itemgetter(j), own)._replace(model=clients.model)
+            client = self.client(state)
             answer = method(client, *broadcast)
             upload = answer.upload if isinstance(answer, Reply) else answer
             if upload.dim() == 1:
