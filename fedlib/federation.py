@@ -135,7 +135,8 @@ class Vectorized(Federation):
         broadcast: Any,
         wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
     ) -> Any:
-        axes = ClientState(None, 0, 0, 0, 0, 0)  # one model for all: matrix products stay whole
+        # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
+        axes = ClientState._make((None, 0, 0, 0, 0, 0))
         return vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))(clients)
 
 
