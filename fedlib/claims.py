@@ -65,9 +65,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A printed number beside ours: `agrees` if it lies in our interval or within `rtol` of ours.
+    """A printed number beside ours.
 
-    `paper` is None where the paper gives words or a curve only; nothing is compared then.
+    It `agrees` if it lies in our interval or within `rtol` of ours; where the paper states a bound
+    (`at_most`), if our value does not exceed it by more than `rtol`. `paper` is None where the
+    paper gives words or a curve only; nothing is compared then.
     """
 
     label: str
@@ -76,11 +78,14 @@ class PaperValue:
     paper_text: str
     place: str
     rtol: float = 0.1
+    at_most: bool = False
 
     def status(self, ours: Number) -> str:
         """`agrees`, `differs`, or `not printed`."""
         if self.paper is None:
             return "not printed"
+        if self.at_most:
+            return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
         near = abs(self.paper - ours.value) <= self.rtol * abs(self.paper)
         return "agrees" if near or ours.low <= self.paper <= ours.high else "differs"
 

@@ -59,6 +59,9 @@ def test_the_papers_value_agrees_inside_the_interval_or_the_tolerance():
     assert value.status(Number(5.0, 3.9, 5.8, ())) == "agrees"
     assert PaperValue("r", "r", 4.0, "", "W", 0.25).status(ours) == "agrees"
     assert PaperValue("r", "r", None, "curve", "W").status(ours) == "not printed"
+    bound = PaperValue("r", "r", 4.9, "at most", "W", 0.05, at_most=True)
+    assert bound.status(ours) == "agrees"
+    assert bound.status(Number(5.2, 4.2, 5.8, ())) == "differs"
 
 
 def test_check_prints_one_stable_line(capsys):

@@ -20,7 +20,11 @@ pd.set_option("display.max_colwidth", None)  # sentences in these tables are nev
 def parameter_table(study: Study, params: Params) -> pd.DataFrame:
     """What the runs of this page were made with."""
     rows = [(k, plain(params[k]), text) for k, text in study.parameters.items()]
-    return pd.DataFrame(rows, columns=["parameter", "value", "meaning"]).set_index("parameter")
+    return (
+        pd.DataFrame(rows, columns=["parameter", "value", "meaning"])
+        .set_index("parameter")
+        .rename_axis(None)
+    )
 
 
 def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
@@ -31,7 +35,7 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
             ours = numbers[v.key]
             rows.append((v.label, v.place, v.paper_text, ours.text(), v.status(ours)))
     columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
-    return pd.DataFrame(rows, columns=columns).set_index("quantity")
+    return pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None)
 
 
 def claims_table(study: Study, numbers: Numbers) -> pd.DataFrame:
@@ -45,7 +49,7 @@ def claims_table(study: Study, numbers: Numbers) -> pd.DataFrame:
         else:
             rows.append((claim.id, claim.wording, outcome.verdict, outcome.reason))
     columns = ["claim", "the paper says", "verdict", "what fails"]
-    return pd.DataFrame(rows, columns=columns).set_index("claim")
+    return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
 
 def runs_table(

@@ -205,6 +205,8 @@ _ = check("penalty 0.5 ends above penalty 20", numbers["penalty_rho0.5.g"].low >
 
 # %% [markdown]
 # ## The paper against ours
+#
+# For a bound, `agrees` means that our mean does not exceed it by more than 5 %.
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)
