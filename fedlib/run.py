@@ -261,7 +261,11 @@ class _Loop:
         metrics, info = _curves(now.metrics), _curves(now.info)
         evaluated = np.array([*range(0, rounds, every), rounds])
         common = {k: v for k, v in config.items() if k != "algorithms"}
-        ran_on = {"device": device_name(self.device), "wall_s": now.seconds / len(self.grid)}
+        ran_on = {
+            "device": device_name(self.device),
+            "threads": threads(self.form.dim, self.device),
+            "wall_s": now.seconds / len(self.grid),
+        }
         return [
             Trace(
                 metrics={k: v[g] for k, v in metrics.items()},
@@ -298,12 +302,16 @@ def _curves(steps: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
     return {k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]}
 
 
+def threads(dim: int, device: torch.device) -> int:
+    """How many threads a run takes: one for small problems on the CPU, else the caller's."""
+    return 1 if device.type == "cpu" and dim < SMALL else torch.get_num_threads()
+
+
 @contextmanager
 def _threads(dim: int, device: torch.device) -> Iterator[None]:
     """One thread for small problems on the CPU; the caller's number afterwards."""
     before = torch.get_num_threads()
-    if device.type == "cpu" and dim < SMALL:
-        torch.set_num_threads(1)
+    torch.set_num_threads(threads(dim, device))
     try:
         yield
     finally:

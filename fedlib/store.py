@@ -239,7 +239,7 @@ def provenance(trace: Trace, modules: Sequence[str]) -> dict[str, Any]:
         "python": platform.python_version(),
         "device": trace.provenance["device"],
         "cpu": platform.machine(),
-        "threads": 1,
+        "threads": trace.provenance["threads"],
         "wall_s": significant(trace.provenance["wall_s"], 3),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }

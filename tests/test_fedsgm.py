@@ -183,6 +183,13 @@ def test_the_bits_of_a_round_by_hand(problem):
     assert info["bits_down"] == 10 * 32 + 20 * 6 * (32 + 5)  # sigma to 10, 6 of 30 to all 20
 
 
+def test_the_bits_that_the_chapter_quotes(problem):
+    tenth = replace(BASE, uplink=fl.TopK(0.1), downlink=fl.TopK(0.1))
+    for algorithm, up, down in ((tenth, 1430, 2540), (BASE, 9920, 19520)):
+        *_, (_, info, _) = steps(algorithm, problem, 1)
+        assert (info["bits_up"], info["bits_down"]) == (up, down)
+
+
 def test_a_client_sees_its_own_rows_only(problem):
     seen = []
 

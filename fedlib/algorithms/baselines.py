@@ -2,7 +2,7 @@
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
-appendix G.1 (Penalty-FedAvg) and section 5 (centralized curves). Polyak (1967) for the switching
+appendix G.1 (Penalty-FedAvg) and Figure 1 (centralized curves). Polyak (1967) for the switching
 subgradient method itself.
 """
 

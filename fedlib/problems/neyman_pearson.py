@@ -35,7 +35,7 @@ def neyman_pearson(
 
     $\phi(w; x, y) = -y\,w^\top x + \log(1 + e^{w^\top x})$; client j's objective is the mean of phi
     over its rows with y = 0 and its constraint the mean over its rows with y = 1 (both FedSGM
-    papers, section 5). A minibatch estimates both without bias: a row counts
+    papers, experiments). A minibatch estimates both without bias: a row counts
     m / (rows of its class) times, so a batch without one of the classes is no error.
 
     Parameters

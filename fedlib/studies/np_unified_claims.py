@@ -145,7 +145,7 @@ CLAIMS = (
     ),
     claim(
         "C23",
-        "Section 2",
+        "switching rule",
         "Soft switching equals hard switching in the limit of large beta.",
         "Largest difference between the curves of f and g at beta = 1e9 and of hard, every seed.",
         "At most 0.001 on every seed.",

@@ -19,12 +19,12 @@
 # the downlink {cite}`richtarik2021ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
 # in place of three, with every sweep that the figures show.
 #
-# What to expect, in one paragraph. Compression with feedback is nearly free, exactly as promised.
-# Soft switching settles below the level and calms the constraint. But with half of the clients a
-# round the constraint is *not* met on most splits under hard switching: a few malignant outliers
-# sit with two or three clients, and whenever those are not sampled the round goes to the
-# objective. Which split one gets decides more than any setting of the method, so that three seeds
-# can show almost anything; every figure below therefore rests on ten, and one shows them singly.
+# What to expect, in one paragraph. Compression with feedback is nearly free, even more so than the
+# paper says. Soft switching settles below the level and calms the constraint. But with half of the
+# clients a round the constraint is *not* met on most splits under hard switching: it is carried by
+# few clients, and in rounds that do not sample them the objective has its way. Which split one gets
+# matters so much that three seeds say little; every figure below rests on ten, and one shows them
+# singly.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps

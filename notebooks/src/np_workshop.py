@@ -112,8 +112,8 @@ report.runs_table(
 # %% tags=["hide-input"]
 plot.show(
     study.figures["learning_rates"](traces),
-    alt="Left: violating rounds against the step size; both fall at first, then hard stays near 30 "
-    "while soft goes to 3. Right: their ratio rises from 1 to about 14 and crosses 4 near 0.3.",
+    alt="Left: violating rounds against the step size; both fall at first, then hard stays level "
+    "while soft keeps falling. Right: their ratio rises steadily and crosses the paper's 4 once.",
     caption="Violating rounds and their ratio against the step size; bars are 95 % intervals.",
     size=(8.5, 3.2),
 )
@@ -169,7 +169,8 @@ check("late g of soft below the level", numbers["soft.g"].high < params["toleran
 check("soft's late objective is larger than hard's", numbers["loss_ratio.main"].low > 1)
 check("P1: share predicted within 0.1", numbers["share.gap"].value <= 0.1)
 check("P2: level predicted within epsilon/10", numbers["level.gap"].value <= 0.01)
-_ = check("violations fall with the step size (soft)", numbers["soft_lr1.after"].value == 0)
+fast, slow = numbers["soft_lr1.violations"], numbers["soft_lr0.1.violations"]
+_ = check("fewer violations at step size 1 than at 0.1 (soft)", fast.high < slow.low)
 
 # %% [markdown]
 # ## The paper against ours
