@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib.types import Batch, pullback
+from fedlib.types import Batch, Pooled, pullback
 
 __all__ = ["Client", "ClientState", "Reply"]
 
@@ -29,6 +29,7 @@ class ClientState(NamedTuple):
     values: Batch | tuple[()]  # a separate batch for estimating loss values
     memory: Tensor | tuple[()]  # what the client remembers between its rounds
     noise: Tensor | tuple[()]  # what its compressor draws
+    chance: Tensor | tuple[()] = ()  # what its simulator draws
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Client:
     gradient_function: Callable[[Tensor, Batch, Tensor], Tensor] | None
     num_objectives: int
     num_constraints: int
+    pooled: Pooled | None = None
 
     @property
     def model(self) -> Float[Tensor, "d"]:
@@ -58,6 +60,11 @@ class Client:
     def noise(self) -> Tensor | tuple[()]:
         """The randomness of its compressor."""
         return self.state.noise
+
+    @property
+    def chance(self) -> Tensor:
+        """The randomness of its simulator."""
+        return present(self.state.chance, "chance")
 
     def objective_weights(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
@@ -80,6 +87,12 @@ class Client:
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`."""
         return self.loss_function(w, batch)
+
+    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Tensor:
+        """What the client sends about its (first) constraint at `w`: its value, or statistics."""
+        if self.pooled is not None:
+            return self.pooled.statistics(w, batch)
+        return self.losses(w, batch)[self.num_objectives]
 
     def gradient(
         self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]

@@ -57,7 +57,24 @@ class Federation:
             values=self._minibatch(who, draw.values),
             memory=memory[who] if isinstance(memory, Tensor) else (),
             noise=draw.uplink,
+            chance=draw.chance,
         )
+
+    def voters(self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]) -> ClientState:
+        """Who is asked for loss values: the participants, unless the draw names others."""
+        if not isinstance(draw.voters, Tensor):
+            return clients
+        asked = Draw(participants=draw.voters, values=draw.values)
+        return self.clients(asked, model=model)
+
+    def constraint(self, answers: Tensor) -> tuple[Tensor, Tensor]:
+        """The constraint's value from what the clients sent about it, and its slope.
+
+        The mean over clients and 1, unless the problem pools statistics (`Pooled`).
+        """
+        if self.problem.pooled is not None:
+            return self.problem.pooled.combine(answers)
+        return answers.mean(), answers.new_ones(())
 
     def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Batch | tuple[()]:
         if not isinstance(positions, Tensor):
@@ -112,7 +129,7 @@ class Federation:
     def client(self, state: ClientState) -> Client:
         """One client: its own tensors, and the form of the problem's losses."""
         p = self.problem
-        return Client(state, p.losses, p.gradient, p.num_objectives, p.num_constraints)
+        return Client(state, p.losses, p.gradient, p.num_objectives, p.num_constraints, p.pooled)
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
@@ -136,7 +153,7 @@ class Vectorized(Federation):
         wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
     ) -> Any:
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
-        axes = ClientState._make((None, 0, 0, 0, 0, 0))
+        axes = ClientState._make((None, 0, 0, 0, 0, 0, 0))
         return vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))(clients)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,9 +142,11 @@ class _Loop:
             [problem] if isinstance(problem, Problem) else [problem(seed) for seed in seeds]
         )
         check_same_shapes(self.problems, seeds)
+        same = len({p.sizes for p in self.problems}) == 1
+        shapes = self.problems if same else padded(self.problems)
         self.template, values = stack(grid, self.problems[0].w0)
         self.hyper = {k: v.to(device) for k, v in values.items()}
-        moved = [p.to(device) for p in self.problems]
+        moved = [p.to(device) for p in shapes]
         self.form = moved[0]
         tensors = [p.tensors() for p in moved]
         self.tensors = stacked(tensors) if self.own_problem else tensors[0]
@@ -282,14 +285,31 @@ class _Loop:
 
 
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
-    """Raise ValueError unless the seeds' problems can be stacked."""
-    first = pytree.tree_map(lambda x: x.shape, problems[0].tensors())
+    """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
+    first = _shapes(problems[0])
     for p, seed in zip(problems, seeds, strict=False):
-        if pytree.tree_map(lambda x: x.shape, p.tensors()) != first or p.sizes != problems[0].sizes:
+        if _shapes(p) != first:
             raise ValueError(
                 f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
-                "differs; use a split with equal sizes."
+                "differs; only the clients' numbers of rows may."
             )
+
+
+def _shapes(problem: Problem) -> Any:
+    """All shapes of a problem's tensors but the number of rows a client."""
+    whole = {**problem.tensors(), "rows": problem.rows[:, 0]}
+    return pytree.tree_map(lambda x: x.shape, whole)
+
+
+def padded(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems with equally many rows a client, by repetition, and `lengths` that say so."""
+    most = max(p.rows.shape[1] for p in problems)
+    whole = []
+    for p in problems:
+        more = p.rows[:, :1].expand(-1, most - p.rows.shape[1])
+        rows, lengths = torch.cat([p.rows, more], 1), torch.tensor(p.sizes, device=p.rows.device)
+        whole.append(replace(p, rows=rows, lengths=lengths))
+    return whole
 
 
 def device_name(device: torch.device) -> str:

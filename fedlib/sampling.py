@@ -24,6 +24,7 @@ def draw_round(
     value_batch_size: int | None = None,
     uplink: Compressor = IDENTITY,
     downlink: Compressor = IDENTITY,
+    resample: bool = False,
 ) -> Draw:
     """Distinct participants, uniformly; their minibatches with replacement; compressors' noise.
 
@@ -36,13 +37,17 @@ def draw_round(
     batch_size : B, or None for full batches.
     value_batch_size : rows of the separate batch for loss values, or None for all rows.
     uplink, downlink : asked for the randomness of n messages and of one.
+    resample : whether loss values come from a second, independent sample of n clients.
     """
     who = torch.randperm(problem.num_clients, generator=rng)[:participants]
+    again = torch.randperm(problem.num_clients, generator=rng)[:participants] if resample else ()
     sizes = [problem.sizes[j] for j in who.tolist()]
+    asked = [problem.sizes[j] for j in again.tolist()] if isinstance(again, Tensor) else sizes
     return Draw(
         participants=who,
+        voters=again,
         batches=_positions(sizes, local_steps, batch_size, rng),
-        values=_flatten(_positions(sizes, 1, value_batch_size, rng)),
+        values=_flatten(_positions(asked, 1, value_batch_size, rng)),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_first(downlink.draw(1, problem.dim, rng)),
     )

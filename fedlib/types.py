@@ -21,6 +21,7 @@ __all__ = [
     "ConvexSet",
     "Draw",
     "Info",
+    "Pooled",
     "Problem",
     "describe",
     "pullback",
@@ -51,6 +52,20 @@ class Draw(NamedTuple):
     values: Int[Tensor, "n B"] | tuple[()] = ()
     uplink: Tensor | tuple[()] = ()
     downlink: Tensor | tuple[()] = ()
+    voters: Int[Tensor, "n"] | tuple[()] = ()  # who is asked for values, if not the participants
+    chance: Tensor | tuple[()] = ()  # [n, ...] what the clients' simulators draw
+
+
+class Pooled(NamedTuple):
+    """A constraint whose value is not the mean of the clients' values.
+
+    `statistics(w, Batch) -> [s]` is what a client sends in its place; the server forms
+    `combine([n, s]) -> (value, slope)`, where `slope` multiplies every client's constraint gradient
+    (the sign of what is inside an absolute value, say).
+    """
+
+    statistics: Callable[[Tensor, Batch], Tensor]
+    combine: Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 @runtime_checkable
@@ -89,6 +104,8 @@ class Problem:
         without it autograd is used. Algorithms do not notice.
     heldout : tensors that only `metrics` uses.
     set : the feasible set of `w`, if any.
+    pooled : how the constraint's value is formed, where it is not the mean over clients.
+    lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     config : what a stored run records about it, JSON values only.
     """
 
@@ -104,6 +121,8 @@ class Problem:
     gradient: Callable[[Tensor, Batch, Tensor], Tensor] | None = None
     heldout: tuple[Tensor, ...] = ()
     set: ConvexSet | None = None
+    pooled: Pooled | None = None
+    lengths: Int[Tensor, "N"] | tuple[()] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -123,10 +142,13 @@ class Problem:
     def rows_of(self, clients: Int[Tensor, "n"]) -> Batch:
         """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding."""
         rows = self.rows[clients]
-        if min(self.sizes) == rows.shape[-1]:  # no padding anywhere
-            weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
-            return Batch(tuple(x[rows] for x in self.data), weight)
-        size = torch.tensor(self.sizes, device=rows.device)[clients].unsqueeze(-1)
+        lengths = self.lengths
+        if not isinstance(lengths, Tensor):
+            if min(self.sizes) == rows.shape[-1]:  # no padding anywhere
+                weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
+                return Batch(tuple(x[rows] for x in self.data), weight)
+            lengths = torch.tensor(self.sizes, device=rows.device)
+        size = lengths[clients].unsqueeze(-1)
         real = torch.arange(self.rows.shape[-1], device=rows.device) < size
         return Batch(tuple(x[rows] for x in self.data), (real / size).to(self.w0.dtype))
 
@@ -137,7 +159,13 @@ class Problem:
 
     def tensors(self) -> dict[str, Any]:
         """What differs from seed to seed: the tensors, without the functions."""
-        return {"data": self.data, "rows": self.rows, "w0": self.w0, "heldout": self.heldout}
+        return {
+            "data": self.data,
+            "rows": self.rows,
+            "w0": self.w0,
+            "heldout": self.heldout,
+            "lengths": self.lengths,
+        }
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> Problem:
         """The same problem over other tensors (another seed's split, another device)."""

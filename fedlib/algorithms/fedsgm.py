@@ -67,9 +67,13 @@ class FedSGM:
     error_feedback : whether clients keep what the uplink dropped; False is the workshop paper.
     batch_size : rows of a minibatch, or None for full local gradients.
     value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
+    resample_for_update : line 2 asks a second sample of n clients, independent of S, as the
+        theorems for n < N assume; False is the algorithm as printed, one sample for both.
 
     Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
-    problem's set, if it has one; local iterates and w are not projected, as in the paper.
+    problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
+    problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
+    sign.
 
     Raises
     ------
@@ -91,6 +95,7 @@ class FedSGM:
     error_feedback: bool = True
     batch_size: int | None = None
     value_batch_size: int | None = None
+    resample_for_update: bool = False
 
     def __post_init__(self) -> None:
         """Check the parameters alone."""
@@ -133,16 +138,20 @@ class FedSGM:
             value_batch_size=self.value_batch_size,
             uplink=self.uplink,
             downlink=self.downlink,
+            resample=self.resample_for_update,
         )
 
     def constraint_value(self, client: Client) -> Tensor:
-        """At the client: g_j(w)."""
-        return client.losses(client.model, client.value_batch())[1]
+        """At the client: g_j(w), or its statistics."""
+        return client.constraint(client.model, client.value_batch())
 
     def local_update(self, client: Client, sigma: Tensor) -> Tensor | Reply:
-        """At the client: E local steps, then the compressed sum of their directions."""
+        """At the client: E local steps, then the compressed sum of their directions.
+
+        `sigma` in [-1, 1] comes with the sign of the constraint's slope.
+        """
         w = u = client.model  # 4
-        weights = torch.stack([1 - sigma, sigma])
+        weights = torch.stack([1 - sigma.abs(), sigma])
         for step in range(self.local_steps):
             u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 5
         delta = (w - u) / self.lr  # 6
@@ -155,9 +164,10 @@ class FedSGM:
         """One round at the server."""
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
-        g = fed.ask(self.constraint_value, clients).mean()  # 2
+        voters = fed.voters(draw, clients, model=w)
+        g, slope = fed.constraint(fed.ask(self.constraint_value, voters))  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
-        v = fed.ask(self.local_update, clients, sigma, wire=self.uplink)  # 4-7
+        v = fed.ask(self.local_update, clients, slope * sigma, wire=self.uplink)  # 4-7
         residual = state.residual
         if self.remembers:
             v, e = v
