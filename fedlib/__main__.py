@@ -20,24 +20,28 @@ def main(arguments: list[str] | None = None) -> int:
     one.add_argument("--profile", default="full")
     one.add_argument("--device", default="auto")
     one.add_argument("--recompute", action="store_true", help="even what is stored already")
+    one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
     commands.add_parser("claims", help="one line a claim, from stored runs")
     given = parser.parse_args(arguments)
     try:
         if given.command == "claims":
             list_claims()
         else:
-            reproduce(given.study, given.profile, given.device, given.recompute)
+            reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
     except (ValueError, OSError, FloatingPointError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0
 
 
-def reproduce(study: str, profile: str, device: str, recompute: bool) -> None:
+def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
     """Compute and store the runs and the numbers of one study, or of all."""
     for name in STUDIES if study == "all" else (study,):
-        numbers = STUDIES[name].reproduce(profile, device=device, recompute=recompute)
-        print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+        numbers = STUDIES[name].reproduce(profile, device=device, recompute=recompute, runs=runs)
+        if numbers is None:
+            print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
+        else:
+            print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
 
 
 def list_claims() -> None:

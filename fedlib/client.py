@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -45,6 +45,7 @@ class Client:
     num_objectives: int
     num_constraints: int
     pooled: Pooled | None = None
+    simulator: Any = None
 
     @property
     def model(self) -> Float[Tensor, "d"]:

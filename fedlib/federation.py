@@ -129,7 +129,15 @@ class Federation:
     def client(self, state: ClientState) -> Client:
         """One client: its own tensors, and the form of the problem's losses."""
         p = self.problem
-        return Client(state, p.losses, p.gradient, p.num_objectives, p.num_constraints, p.pooled)
+        return Client(
+            state,
+            p.losses,
+            p.gradient,
+            p.num_objectives,
+            p.num_constraints,
+            p.pooled,
+            p.simulator,
+        )
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""

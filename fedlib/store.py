@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedlib.fingerprint import code_digest, modules_of
+from fedlib.fingerprint import code_digest, roots_of
 from fedlib.grid import fill, floats
 from fedlib.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.numbers import Number, number, significant
@@ -49,7 +49,8 @@ ROOT = Path(__file__).resolve().parent.parent
 class Spec:
     """One run to have: what `fedlib.run` needs, and which curves to keep.
 
-    `problem` maps a seed to its Problem; `keep` names metrics and infos that are stored.
+    `problem` maps a seed to its Problem; `keep` names metrics and infos that are stored, and
+    `"final_w"` if the final models are to be stored however large they are.
     """
 
     algorithm: Algorithm
@@ -104,11 +105,8 @@ def compute_or_load(
     """
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
-        path = run_path(study, profile, name)
-        if path.exists() and not recompute:
-            held = read(path)
-            if held["key"] == spec.key():
-                traces[name] = to_trace(held)
+        if not recompute and is_stored(study, profile, name, spec):
+            traces[name] = to_trace(read(run_path(study, profile, name)))
     missing = {name: spec for name, spec in specs.items() if name not in traces}
     for group in groups(missing):
         for name, payload in _compute(study, profile, group, device, progress).items():
@@ -116,6 +114,12 @@ def compute_or_load(
                 write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload)
     return {name: traces[name] for name in specs}
+
+
+def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
+    """Whether a run with this configuration is in the results folder."""
+    path = run_path(study, profile, name)
+    return path.exists() and bool(read(path)["key"] == spec.key())
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -150,7 +154,7 @@ def _compute(
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
     """What is written for one run."""
-    modules = modules_of(spec.algorithm, spec.problem(spec.seeds[0]))
+    roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
     content = {
         "schema": SCHEMA,
         "kind": "run",
@@ -164,9 +168,9 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
         "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
-        "final_w": models(trace.state.w.double()),
+        "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
         "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace, modules),
+        "provenance": provenance(trace, roots),
     }
     return {**content, "digest": digest(content)}
 
@@ -209,7 +213,7 @@ def write_numbers(
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
         "provenance": {
-            **{k: v for k, v in first.items() if k not in ("wall_s", "modules", "code")},
+            **{k: v for k, v in first.items() if k not in ("wall_s", "roots", "code")},
             "runs": len(traces),
             "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
         },
@@ -222,18 +226,18 @@ def write_numbers(
 def is_fresh(payload: Mapping[str, Any]) -> bool:
     """Whether the code that a stored run was made with is the code of today."""
     held = payload["provenance"]
-    return bool(code_digest(held["modules"]) == held["code"])
+    return bool(code_digest(held["roots"]) == held["code"])
 
 
-def provenance(trace: Trace, modules: Sequence[str]) -> dict[str, Any]:
+def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
     """Where a run comes from; no name of a host or a person."""
     from fedlib import __version__
 
     return {
         "fedlib": __version__,
         **_commit(),
-        "modules": list(modules),
-        "code": code_digest(modules),
+        "roots": list(roots),
+        "code": code_digest(roots),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
@@ -260,9 +264,9 @@ def to_models(rows: list[list[float | None]] | None) -> Any:
     return None if rows is None else np.array([[number(x) for x in row] for row in rows])
 
 
-def models(w: Any) -> list[list[float | None]] | None:
-    """Models `[S, d]`, if they are small."""
-    return to_lists(w) if w.shape[-1] <= LARGEST_MODEL else None
+def models(w: Any, always: bool = False) -> list[list[float | None]] | None:
+    """Models `[S, d]`, if they are small or asked for."""
+    return to_lists(w) if always or w.shape[-1] <= LARGEST_MODEL else None
 
 
 @lru_cache(maxsize=1)

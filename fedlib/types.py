@@ -104,6 +104,7 @@ class Problem:
         without it autograd is used. Algorithms do not notice.
     heldout : tensors that only `metrics` uses.
     set : the feasible set of `w`, if any.
+    simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
     pooled : how the constraint's value is formed, where it is not the mean over clients.
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     config : what a stored run records about it, JSON values only.
@@ -121,6 +122,7 @@ class Problem:
     gradient: Callable[[Tensor, Batch, Tensor], Tensor] | None = None
     heldout: tuple[Tensor, ...] = ()
     set: ConvexSet | None = None
+    simulator: Any = None
     pooled: Pooled | None = None
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     config: Mapping[str, Any] = field(default_factory=dict)

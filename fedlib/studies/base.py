@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import Any
 
 from fedlib import checks, store
@@ -97,9 +98,27 @@ class Study:
         """The derived numbers of some traces."""
         return self.derive(traces, self.resolve(profile, **changes))
 
-    def reproduce(self, profile: str, *, device: str, recompute: bool) -> dict[str, Number]:
-        """Compute what is not stored, store it, and store the derived numbers."""
-        traces = self.compute(profile, device=device, recompute=recompute, keep=True)
+    def reproduce(
+        self, profile: str, *, device: str, recompute: bool, runs: str = "*"
+    ) -> dict[str, Number] | None:
+        """Compute what is not stored, store it, and store the derived numbers.
+
+        `runs` is a pattern such as `"soft_*"`: only runs with such a name are computed. The numbers
+        are derived once all runs are stored; None before.
+        """
+        specs = self.specs(self.resolve(profile))
+        chosen = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
+        if not chosen:
+            raise ValueError(
+                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
+                f"got {runs!r}."
+            )
+        store.compute_or_load(
+            self.name, profile, chosen, recompute=recompute, store=True, device=device
+        )
+        if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
+            return None
+        traces = self.load(profile)
         numbers = self.numbers(traces, profile)
         store.write_numbers(self.name, profile, numbers, traces)
         return numbers

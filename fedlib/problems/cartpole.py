@@ -1,0 +1,334 @@
+"""Constrained cartpole: balance a pole while the cart keeps away from five forbidden intervals.
+
+FedSGM (full paper), section on constrained Markov decision processes: Figures 3 and 4, Table 1.
+Dynamics of the classic control problem (Barto, Sutton, Anderson 1983, as in Gymnasium's CartPole):
+gravity 9.8, cart 1.0 kg, pole 0.1 kg, half length 0.5 m, time step 0.02 s, explicit Euler.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.policies import Episodes, Gaussian, Head, Logits
+from fedlib.sampling import seeded
+from fedlib.types import Batch, Problem, describe
+
+__all__ = [
+    "CartPole",
+    "cartpole",
+    "ends",
+    "forbidden",
+    "parameters",
+    "step",
+]
+
+GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
+MAX_X, MAX_ANGLE, HORIZON = 2.4, 12 * math.pi / 180, 200
+CENTRES, HALF_WIDTH = (-2.3, -1.2, 0.0, 1.2, 2.3), 0.1
+SAFE_ANGLE = 6 * math.pi / 180
+HIDDEN = 128
+SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)
+START_LOG_STD, LAST_SCALE = -0.5, 0.01
+HEADS: dict[str, Head] = {"gaussian": Gaussian(), "logits": Logits()}
+
+
+def step(state: Float[Tensor, "*b 4"], force: Float[Tensor, "*b"]) -> Float[Tensor, "*b 4"]:
+    """One time step: position, velocity, angle and angular velocity under a force in newton."""
+    x, v, angle, spin = state.unbind(-1)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    mass = CART + POLE
+    push = (force + POLE * HALF_LENGTH * spin * spin * sin) / mass
+    turn = (GRAVITY * sin - cos * push) / (HALF_LENGTH * (4 / 3 - POLE * cos * cos / mass))
+    pull = push - POLE * HALF_LENGTH / mass * turn * cos
+    return torch.stack([x + TAU * v, v + TAU * pull, angle + TAU * spin, spin + TAU * turn], -1)
+
+
+def forbidden(state: Float[Tensor, "*b 4"]) -> Bool[Tensor, "*b"]:
+    """Whether a state costs 1: the cart in a forbidden interval, or the pole beyond 6 degrees."""
+    x, angle = state[..., 0], state[..., 2]
+    centres = torch.tensor(CENTRES, dtype=x.dtype, device=x.device)
+    close = ((x.unsqueeze(-1) - centres).abs() <= HALF_WIDTH + 1e-7).any(-1)
+    return close | (angle.abs() > SAFE_ANGLE)
+
+
+def ends(state: Float[Tensor, "*b 4"]) -> tuple[Bool[Tensor, "*b"], Bool[Tensor, "*b"]]:
+    """Whether the cart has left the track, and whether the pole has fallen."""
+    return state[..., 0].abs() > MAX_X, state[..., 2].abs() > MAX_ANGLE
+
+
+def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
+    """A start of the policy network 4-128-128-2, 17,410 numbers.
+
+    Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that all
+    actions start nearly alike; the second output starts at -0.5 (a Gaussian's log deviation).
+    """
+    bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
+    parts = [
+        (2 * torch.rand(size, generator=rng) - 1) / math.sqrt(inputs)
+        for size, inputs in zip(SIZES, bounds, strict=True)
+    ]
+    parts[4] = parts[4] * LAST_SCALE
+    parts[5] = torch.tensor([0.0, START_LOG_STD])
+    return torch.cat(parts)
+
+
+def _layers(w: Float[Tensor, "*b d"]) -> tuple[Tensor, ...]:
+    """Matrices `[out, in]` and biases of the three layers, in the order of `models.ravel`."""
+    A, a, B, b, C, c = torch.split(w, list(SIZES), dim=-1)
+    many = w.shape[:-1]
+    return A.view(*many, HIDDEN, 4), a, B.view(*many, HIDDEN, HIDDEN), b, C.view(*many, 2, -1), c
+
+
+def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
+    """What the network sees: the angle five times enlarged, the clock left out."""
+    x, v, angle, spin = state[..., :4].unbind(-1)
+    return torch.stack([x, v, 5 * angle, spin], -1)
+
+
+@dataclass(frozen=True)
+class CartPole:
+    """Parallel environments of 200-step episodes, restarting when they end.
+
+    Parameters
+    ----------
+    steps : time steps a round, T; at least 200, so that every first episode ends.
+    environments : e of them a client; `steps * environments` samples a round.
+    head_name : `"gaussian"` (force = action clipped to [-1, 1], times 10 N) or `"logits"` (push
+        left or right with 10 N).
+
+    A state here is the four numbers of the physics and the step within the episode.
+    """
+
+    steps: int = HORIZON
+    environments: int = 5
+    head_name: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        checks.count("CartPole", "steps", self.steps)
+        checks.at_least("CartPole", "steps", self.steps, HORIZON)
+        checks.count("CartPole", "environments", self.environments)
+        checks.one_of("CartPole", "head_name", self.head_name, tuple(HEADS))
+
+    @property
+    def head(self) -> Head:
+        """The distribution over actions."""
+        return HEADS[self.head_name]
+
+    def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n T e 5"]:
+        """Per step: where an episode would start (4), and the quantile of the action (1)."""
+        return torch.rand(clients, self.steps, self.environments, 5, generator=rng)
+
+    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Episodes:
+        """One client's steps."""
+        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0), self.head_name)[0, 0]
+        past = log[:-1]
+        ended = (past[..., 7] > 0).to(log.dtype)
+        earlier = ended.cumsum(0) - ended
+        return Episodes(
+            states=log[..., :5],
+            action=past[..., 5],
+            reward=torch.ones_like(ended),
+            cost=past[..., 6],
+            ended=ended,
+            first=(earlier == 0).to(log.dtype),
+        )
+
+    def endings(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Tensor:
+        """Shares `[3]` of first episodes that end by position, by angle, by time."""
+        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0), self.head_name)[0, 0]
+        kind = log[:-1, :, 7]
+        ended = (kind > 0).to(log.dtype)
+        firsts = kind * ((ended.cumsum(0) - ended) == 0)
+        return torch.stack([(firsts == k).any(0).to(log.dtype).mean() for k in (1, 2, 3)])
+
+    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
+        """The network's two outputs."""
+        A, a, B, b, C, c = _layers(w)
+        h = torch.tanh(torch.tanh(_seen(states) @ A.T + a) @ B.T + b)
+        return h @ C.T + c
+
+    def policy_change(
+        self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
+    ) -> Float[Tensor, "*b 2"]:
+        """The derivative of `policy` by `w` along `v`."""
+        A, a, B, b, C, _ = _layers(w)
+        dA, da, dB, db, dC, dc = _layers(v)
+        seen = _seen(states)
+        h = torch.tanh(seen @ A.T + a)
+        dh = (1 - h * h) * (seen @ dA.T + da)
+        k = torch.tanh(h @ B.T + b)
+        dk = (1 - k * k) * (dh @ B.T + h @ dB.T + db)
+        return dk @ C.T + k @ dC.T + dc
+
+    def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 5"]:
+        """Position, velocity, angle, angular velocity and time, scaled to order one."""
+        x, v, angle, spin, time = states.unbind(-1)
+        return torch.stack([x / MAX_X, v, angle / MAX_ANGLE, spin, time / HORIZON], -1)
+
+
+@torch.library.custom_op("fedlib::cartpole", mutates_args=())
+def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
+    """Simulate b policies, each in k groups of e environments.
+
+    One operation for `vmap` and for the recorder: two hundred dependent steps would be thousands of
+    nodes there. Its own `vmap` rule lets clients that share a policy share its matrix products.
+
+    Parameters
+    ----------
+    w : `[b, d]`.
+    chance : `[b, k, T, e, 5]`, uniform in [0, 1).
+    head : name of the distribution over actions.
+
+    Returns
+    -------
+    `[b, k, T + 1, e, 8]`: the state before the step (4), the step within the episode, the action,
+    the cost of the step (of the state that it leads to), and how the episode ended with it: 0 not,
+    1 position, 2 angle, 3 time. Only the first five are meant in the last row.
+    """
+    b, k, steps, e, _ = chance.shape
+    A, a, B, bias, C, c = _layers(w)
+    At, Bt, Ct = A.mT, B.mT, C.mT
+    a, bias, c = a.unsqueeze(1), bias.unsqueeze(1), c.unsqueeze(1)
+    act, gaussian = HEADS[head], head == "gaussian"
+    draws = chance.permute(2, 0, 1, 3, 4).reshape(steps, b, k * e, 5)
+    starts, quantiles = 0.1 * draws[..., :4] - 0.05, draws[..., 4].clamp(1e-6, 1 - 1e-6)
+    log = w.new_zeros(steps + 1, b, k * e, 8)
+    state, time = starts[0], w.new_zeros(b, k * e)
+    for t in range(steps):
+        h = torch.tanh(torch.baddbmm(a, _seen(state), At))
+        out = torch.baddbmm(c, torch.tanh(torch.baddbmm(bias, h, Bt)), Ct)
+        action = act.sample(out, quantiles[t])
+        force = FORCE * (action.clamp(-1, 1) if gaussian else 2 * action - 1)
+        now = log[t]
+        now[..., :4], now[..., 4], now[..., 5] = state, time, action
+        state, time = step(state, force), time + 1
+        out_of_track, fallen = ends(state)
+        late = time >= HORIZON
+        now[..., 6] = forbidden(state)
+        now[..., 7] = torch.where(out_of_track, 1.0, torch.where(fallen, 2.0, 3.0 * late))
+        over = out_of_track | fallen | late
+        fresh = starts[(t + 1) % steps]
+        state, time = torch.where(over.unsqueeze(-1), fresh, state), time * ~over
+    log[steps, ..., :4], log[steps, ..., 4] = state, time
+    return log.view(steps + 1, b, k, e, 8).permute(1, 2, 0, 3, 4).contiguous()
+
+
+@simulate.register_fake
+def _(w: Tensor, chance: Tensor, head: str) -> Tensor:
+    del head
+    b, k, steps, e, _ = chance.shape
+    return w.new_empty(b, k, steps + 1, e, 8)
+
+
+@simulate.register_vmap
+def _(
+    info: object, in_dims: tuple[int | None, ...], w: Tensor, chance: Tensor, head: str
+) -> tuple[Tensor, int]:
+    w_dim, chance_dim, _ = in_dims
+    size = cast(int, getattr(info, "batch_size"))  # noqa: B009
+    many = (
+        chance.unsqueeze(0).expand(size, *chance.shape)
+        if chance_dim is None
+        else chance.movedim(chance_dim, 0)
+    )
+    b, k = many.shape[1:3]
+    if w_dim is None:  # one policy for all: more environments
+        inside = many.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
+        out = simulate(w, inside, head)
+        return out.unflatten(1, (size, k)), 1
+    policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
+    out = simulate(policies, many.flatten(0, 1), head)
+    return out.unflatten(0, (size, b)), 0
+
+
+def cartpole(
+    seed: int,
+    *,
+    clients: int = 10,
+    budgets: tuple[float, float] = (25.0, 35.0),
+    environments: int = 5,
+    head: str = "gaussian",
+    evaluation: int = 50,
+) -> Problem:
+    """The federated problem: maximize the reward, keep the mean cost over clients within budget.
+
+    Objective `f_j = -E[sum of rewards]`, constraint `g_j = E[sum of costs] - d_j`, no discount.
+    Clients differ in their budgets `d_j` only, evenly spaced. `metrics` are `reward`, `cost` and
+    the shares of episodes ended by `position`, `angle`, `time` over `evaluation` episodes whose
+    randomness is fixed for the seed. In float32.
+
+    Parameters
+    ----------
+    seed : of the policy's start and of the evaluation's randomness.
+    clients : N.
+    budgets : first and last d_j.
+    environments : parallel environments a client, 200 samples each a round.
+    head : `"gaussian"` or `"logits"`.
+    evaluation : episodes of an evaluation.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for an argument out of range.
+    """
+    checks.count("cartpole", "clients", clients)
+    checks.count("cartpole", "evaluation", evaluation)
+    for budget in budgets:
+        checks.nonnegative("cartpole", "budgets", budget)
+    simulator = CartPole(environments=environments, head_name=head)
+    rng = seeded(seed, "split")
+    w0 = parameters(rng)
+    fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
+    first, last = budgets
+    middle = torch.tensor([(first + last) / 2])
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        if len(batch.data) != 2:
+            raise ValueError(
+                "cartpole: losses need a batch (budget [1], chance [T, e, 5]); "
+                "a simulated problem has no rows to estimate them from."
+            )
+        budget, chance = batch.data
+        episodes = simulator.episodes(w, chance)
+        reward = episodes.per_episode(episodes.reward)
+        return torch.stack([-reward, episodes.per_episode(episodes.cost) - budget[0]])
+
+    return Problem(
+        name="cartpole",
+        data=(torch.linspace(first, last, clients) if clients > 1 else middle,),
+        rows=torch.arange(clients).unsqueeze(1),
+        sizes=(1,) * clients,
+        losses=losses,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0,
+        metrics=_metrics,
+        heldout=(fixed,),
+        simulator=simulator,
+        config={
+            "name": "cartpole",
+            "clients": clients,
+            "budgets": list(budgets),
+            "simulator": describe(simulator),
+            "evaluation": evaluation,
+        },
+    )
+
+
+def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    simulator, chance = cast(CartPole, problem.simulator), problem.heldout[0]
+    episodes = simulator.episodes(w, chance)
+    endings = simulator.endings(w, chance)
+    return {
+        "reward": episodes.per_episode(episodes.reward),
+        "cost": episodes.per_episode(episodes.cost),
+        **dict(zip(("position", "angle", "time"), endings, strict=True)),
+    }

@@ -1,0 +1,149 @@
+"""Study cartpole: the full paper's constrained Markov decision process (Figures 3 and 4, Table 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
+from fedlib.compress import Compressor, Identity, Rounding, TopK
+from fedlib.problems.cartpole import cartpole
+from fedlib.store import Spec
+from fedlib.studies import cartpole_claims as claims
+from fedlib.studies import cartpole_figures as figures
+from fedlib.studies.base import Params, Study
+from fedlib.studies.cartpole_numbers import derive
+from fedlib.switching import Hard, Soft
+
+__all__ = ["STUDY"]
+
+KEEP = ("reward", "cost", "position", "angle", "time", "g_hat", "sigma")
+#: The rows of Table 1 but the first: significand bits of the formats, and K/d.
+WIRES: dict[str, Compressor] = {
+    "none": Identity(),
+    "float16": Rounding(10),
+    "float8": Rounding(3),
+    "float4": Rounding(1),
+    "top0.5": TopK(0.5),
+    "top0.25": TopK(0.25),
+}
+
+PARAMETERS = {
+    "seeds": "seeds of the main rows; each fixes the policy's start and all simulations",
+    "sweep_seeds": "seeds of the sweeps",
+    "rounds": "communication rounds T of the main rows",
+    "sweep_rounds": "communication rounds of the sweeps",
+    "free_rounds": "rounds of the run without constraint",
+    "clients": "clients N, with budgets evenly spaced on [25, 35]",
+    "participants": "participants n of the main rows (the paper's m)",
+    "sweep_participants": "participants of the sweep of Figure 4",
+    "environments": "parallel environments a client; 200 samples each a round",
+    "tolerance": "switching threshold epsilon, in units of cost",
+    "tolerances": "thresholds of the sweep",
+    "beta": "sharpness of soft switching",
+    "betas": "sharpnesses of the sweep",
+    "damping": "damping of the Fisher matrix",
+    "dampings": "dampings of the sweep",
+    "evaluate_every": "rounds between two evaluations",
+}
+FULL: Params = {
+    "seeds": tuple(range(10)),
+    "sweep_seeds": tuple(range(5)),
+    "rounds": 500,
+    "sweep_rounds": 300,
+    "free_rounds": 60,
+    "clients": 10,
+    "participants": 7,
+    "sweep_participants": (3, 5, 10),
+    "environments": 5,
+    "tolerance": 0.0,
+    "tolerances": (-2.5, 2.5),
+    "beta": 0.2,
+    "betas": (0.1, 0.5, 1.0),
+    "damping": 0.1,
+    "dampings": (0.01, 0.03, 1.0),
+    "evaluate_every": 10,
+}
+QUICK: Params = {
+    **FULL,
+    "seeds": (0, 1),
+    "sweep_seeds": (0,),
+    "rounds": 4,
+    "sweep_rounds": 2,
+    "free_rounds": 20,
+    "clients": 3,
+    "participants": 2,
+    "sweep_participants": (1,),
+    "environments": 2,
+    "tolerances": (2.5,),
+    "betas": (1.0,),
+    "dampings": (0.01,),
+    "evaluate_every": 2,
+}
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Table 1 under soft switching, Figure 3's other curves, Figure 4, and the open choices."""
+    environments, clients = p["environments"], p["clients"]
+    federated = partial(cartpole, clients=clients, environments=environments)
+    central = partial(cartpole, clients=1, environments=clients * environments)
+    soft = PolicyFedSGM(
+        participants=p["participants"],
+        tolerance=float(p["tolerance"]),
+        switch=Soft(float(p["beta"])),
+        damping=float(p["damping"]),
+    )
+    main = Spec(soft, federated, p["rounds"], tuple(p["seeds"]), p["evaluate_every"], KEEP)
+    sweep = replace(main, rounds=p["sweep_rounds"], seeds=tuple(p["sweep_seeds"]))
+    at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
+    half = replace(soft, uplink=WIRES["top0.5"], downlink=WIRES["top0.5"])
+
+    found = {
+        f"soft_{name}": replace(main, algorithm=replace(soft, uplink=wire, downlink=wire))
+        for name, wire in WIRES.items()
+    }
+    found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
+    found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
+    found["hard_none"] = replace(main, algorithm=replace(soft, switch=Hard()))
+    found["central_soft"] = at_server
+    found["central_hard"] = replace(
+        at_server, algorithm=replace(at_server.algorithm, switch=Hard())
+    )
+    found["free"] = replace(
+        main,
+        algorithm=replace(soft, tolerance=math.inf),
+        rounds=p["free_rounds"],
+        seeds=sweep.seeds,
+        keep=(*KEEP, "final_w"),
+    )
+    for n in p["sweep_participants"]:
+        found[f"half_n{n}"] = replace(sweep, algorithm=replace(half, participants=n))
+    for x in p["betas"]:
+        found[f"beta{x:g}"] = replace(sweep, algorithm=replace(soft, switch=Soft(float(x))))
+    for x in p["tolerances"]:
+        found[f"tolerance{x:g}"] = replace(sweep, algorithm=replace(soft, tolerance=float(x)))
+    for x in p["dampings"]:
+        found[f"damping{x:g}"] = replace(sweep, algorithm=replace(soft, damping=float(x)))
+    found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=WIRES["top0.25"]))
+    found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
+    found["central_small"] = replace(
+        sweep,
+        algorithm=at_server.algorithm,
+        problem=partial(cartpole, clients=1, environments=environments),
+    )
+    return found
+
+
+STUDY = Study(
+    name="cartpole",
+    title="Constrained cartpole",
+    paper="F",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+)
