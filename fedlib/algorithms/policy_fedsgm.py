@@ -38,7 +38,7 @@ from fedlib.types import Batch, Draw, Info, Problem
 __all__ = ["PolicyFedSGM", "State"]
 
 COSINES, RIDGE, SCALE = 100, 1e-3, 100.0  # the critics: width, penalty, unit of the returns
-BACKTRACK, TRIALS = 0.8, 10  # line search
+BACKTRACK, TRIALS = 0.7, 6  # line search
 
 
 class State(NamedTuple):
@@ -61,8 +61,8 @@ class PolicyFedSGM:
         4   each j in S: A_r, A_c = generalized advantages of reward and cost, each normalized;
             A = (1 - sigma) A_r - sigma A_c
         5       s = natural gradient: (F + damping I) s = grad E[log pi A], conjugate gradient
-        6       u = w + scale s, scale = sqrt(2 kl_limit / s F s), times 0.8^i for the first
-                i < 10 with KL(w, u) <= kl_limit, or u = w
+        6       u = w + scale s, scale = sqrt(2 kl_limit / s F s), times 0.7^i for the first
+                i < 6 with KL(w, u) <= kl_limit, or u = w
         7       Delta_j = w - u
         8       v_j = C_j(e_j + Delta_j) is sent;  e_j <- e_j + Delta_j - v_j
         9       fits its own critics to the returns it saw, sends them; the mean is sent to all N
@@ -221,7 +221,7 @@ class PolicyFedSGM:
         sim = cast(Simulator, client.simulator)
         episodes = sim.episodes(client.model, client.chance)
         returns = [r.flatten() for _, r in self._returns(sim, episodes, critics, basis)]
-        features = cosine_features(sim.inputs(episodes.states[:-1]).flatten(0, 1), basis)
+        features = cosine_features(sim.inputs(episodes.states), basis)[:-1].flatten(0, 1)
         return ridge(features, torch.stack(returns, -1) / SCALE, RIDGE)  # 9
 
     def _returns(

@@ -79,6 +79,11 @@ def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     return torch.cat(parts)
 
 
+def tanh(x: Tensor) -> Tensor:
+    """2 sigmoid(2 x) - 1, several times as fast as `torch.tanh` in float32 on a CPU."""
+    return 2 * torch.sigmoid(2 * x) - 1
+
+
 def _layers(w: Float[Tensor, "*b d"]) -> tuple[Tensor, ...]:
     """Matrices `[out, in]` and biases of the three layers, in the order of `models.ravel`."""
     A, a, B, b, C, c = torch.split(w, list(SIZES), dim=-1)
@@ -152,7 +157,7 @@ class CartPole:
     def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """The network's two outputs."""
         A, a, B, b, C, c = _layers(w)
-        h = torch.tanh(torch.tanh(_seen(states) @ A.T + a) @ B.T + b)
+        h = tanh(tanh(_seen(states) @ A.T + a) @ B.T + b)
         return h @ C.T + c
 
     def policy_change(
@@ -162,9 +167,9 @@ class CartPole:
         A, a, B, b, C, _ = _layers(w)
         dA, da, dB, db, dC, dc = _layers(v)
         seen = _seen(states)
-        h = torch.tanh(seen @ A.T + a)
+        h = tanh(seen @ A.T + a)
         dh = (1 - h * h) * (seen @ dA.T + da)
-        k = torch.tanh(h @ B.T + b)
+        k = tanh(h @ B.T + b)
         dk = (1 - k * k) * (dh @ B.T + h @ dB.T + db)
         return dk @ C.T + k @ dC.T + dc
 
@@ -203,8 +208,8 @@ def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
     log = w.new_zeros(steps + 1, b, k * e, 8)
     state, time = starts[0], w.new_zeros(b, k * e)
     for t in range(steps):
-        h = torch.tanh(torch.baddbmm(a, _seen(state), At))
-        out = torch.baddbmm(c, torch.tanh(torch.baddbmm(bias, h, Bt)), Ct)
+        h = tanh(torch.baddbmm(a, _seen(state), At))
+        out = torch.baddbmm(c, tanh(torch.baddbmm(bias, h, Bt)), Ct)
         action = act.sample(out, quantiles[t])
         force = FORCE * (action.clamp(-1, 1) if gaussian else 2 * action - 1)
         now = log[t]

@@ -1,4 +1,4 @@
-"""Study cartpole: the full paper's constrained Markov decision process (Figures 3 and 4, Table 1)."""
+"""Study cartpole: constrained Markov decision process, full paper, Figures 3 and 4, Table 1."""
 
 from __future__ import annotations
 
