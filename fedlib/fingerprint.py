@@ -63,8 +63,13 @@ def definitions(roots: Sequence[str]) -> set[str]:
         if name not in found:
             found.add(name)
             module, _, own = name.partition(":")
-            waiting += _module(module)[1].get(own, ())
+            waiting += filter(_defined, _module(module)[1].get(own, ()))
     return found
+
+
+def _defined(name: str) -> bool:
+    module, _, own = name.partition(":")
+    return own in _module(module)[0]
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -147,8 +152,10 @@ def _imported(tree: ast.Module) -> dict[str, str]:
 def _references(node: ast.AST, known: dict[str, str]) -> Iterator[str]:
     """The definitions that a piece of code names: `name`, or `module.name`."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Name) and ":" in known.get(part.id, ""):
-            yield known[part.id]
+        if isinstance(part, ast.Name) and part.id in known:
+            target = known[part.id]
+            # a package may re-export a function under the name of the module that defines it
+            yield target if ":" in target else f"{target}:{part.id}"
         elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
             module = known.get(part.value.id, "")
             if module and ":" not in module:

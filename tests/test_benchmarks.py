@@ -142,3 +142,14 @@ def test_the_stored_measurement_covers_every_workload():
         if v != "33 runs" or WORKLOADS[w].together
     }
     assert found == expected
+
+
+def test_the_cartpole_benchmark_writes_what_it_measured(tmp_path, capsys):
+    from benchmarks import cartpole
+
+    path = tmp_path / "cartpole.json"
+    cartpole.main(["--seeds", "1", "--rounds", "1", "--passes", "1", "--json", str(path)])
+    found = json.loads(path.read_text())["results"]
+    assert [r["compression"] for r in found] == list(cartpole.WIRES)
+    assert all(r["seeds"] == 1 and r["s_per_round"] > 0 for r in found)
+    assert "Top-K 0.5" in capsys.readouterr().out

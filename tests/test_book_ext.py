@@ -56,7 +56,7 @@ study = Study(
 )
 fedlib.studies.STUDIES = {{"toy": study}}
 """
-PROVENANCE = {"commit": "0123456789ab", "device": "cpu", "dirty": True, "modules": ["types"]}
+PROVENANCE = {"commit": "0123456789ab", "device": "cpu", "dirty": True, "roots": ["switching:Hard"]}
 NUMBERS = {
     "kind": "numbers",
     "numbers": {
@@ -86,7 +86,7 @@ def build(tmp_path, monkeypatch):
     stored.mkdir(parents=True)
     seal(stored / "numbers.json", NUMBERS)
     seal(stored / "old.json", stored_run("old"))
-    seal(stored / "new.json", stored_run(code_digest(PROVENANCE["modules"])))
+    seal(stored / "new.json", stored_run(code_digest(PROVENANCE["roots"])))
     (tmp_path / "conf.py").write_text(CONF.format(extension=str(ROOT / "book" / "_ext")))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
 

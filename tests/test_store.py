@@ -10,7 +10,6 @@ from problems import np_problem
 
 import fedlib as fl
 from fedlib import store
-from fedlib.fingerprint import code_digest, modules_of
 from fedlib.numbers import Number, mean
 from fedlib.store import Spec, compute_or_load, read, run_path
 
@@ -94,20 +93,6 @@ def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
     assert store.is_fresh(held)
     monkeypatch.setattr(store, "code_digest", lambda _: "other")
     assert not store.is_fresh(held)
-
-
-def test_the_fingerprint_covers_algorithm_problem_and_core_but_not_comments(tmp_path, monkeypatch):
-    from fedlib import fingerprint
-
-    names = modules_of(SGM, np_problem())
-    assert {"algorithms.fedsgm", "problems.neyman_pearson", "sampling", "compress"} <= set(names)
-    same = ("x = 1\n", "# why\nx = 1\n", '"""Doc."""\nx = 1\n')
-    for i, text in enumerate(same):
-        (tmp_path / f"m{i}.py").write_text(text)
-    (tmp_path / "other.py").write_text("x = 2\n")
-    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
-    assert len({code_digest([f"m{i}"]) for i in range(3)}) == 1
-    assert code_digest(["other"]) != code_digest(["m0"])
 
 
 def test_one_changed_digit_is_noticed():

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
+from fedlib.algorithms import PolicyFedSGM
 from fedlib.compress import Compressor, Identity, Rounding, TopK
 from fedlib.problems.cartpole import cartpole
 from fedlib.store import Spec
@@ -19,15 +19,8 @@ from fedlib.switching import Hard, Soft
 __all__ = ["STUDY"]
 
 KEEP = ("reward", "cost", "position", "angle", "time", "g_hat", "sigma")
-#: The rows of Table 1 but the first: significand bits of the formats, and K/d.
-WIRES: dict[str, Compressor] = {
-    "none": Identity(),
-    "float16": Rounding(10),
-    "float8": Rounding(3),
-    "float4": Rounding(1),
-    "top0.5": TopK(0.5),
-    "top0.25": TopK(0.25),
-}
+#: Names of the paper's number formats -> binary digits after the leading one.
+FORMATS = {16: 10, 8: 3, 4: 1}
 
 PARAMETERS = {
     "seeds": "seeds of the main rows; each fixes the policy's start and all simulations",
@@ -45,6 +38,11 @@ PARAMETERS = {
     "betas": "sharpnesses of the sweep",
     "damping": "damping of the Fisher matrix",
     "dampings": "dampings of the sweep",
+    "formats": "bits of the number formats of Table 1",
+    "fractions": "K/d of Table 1",
+    "cg_steps": "iterations of conjugate gradient",
+    "variants": "1: also two-logit policy, uplink-only compression, smaller centralized run, hard "
+    "switching without compression; 0: not",
     "evaluate_every": "rounds between two evaluations",
 }
 FULL: Params = {
@@ -63,22 +61,30 @@ FULL: Params = {
     "betas": (0.1, 0.5, 1.0),
     "damping": 0.1,
     "dampings": (0.01, 0.03, 1.0),
+    "formats": (16, 8, 4),
+    "fractions": (0.5, 0.25),
+    "cg_steps": 10,
+    "variants": 1,
     "evaluate_every": 10,
 }
 QUICK: Params = {
     **FULL,
     "seeds": (0, 1),
     "sweep_seeds": (0,),
-    "rounds": 4,
-    "sweep_rounds": 2,
+    "rounds": 6,
+    "sweep_rounds": 6,
     "free_rounds": 20,
     "clients": 3,
     "participants": 2,
-    "sweep_participants": (1,),
+    "sweep_participants": (1, 3),
     "environments": 2,
     "tolerances": (2.5,),
     "betas": (1.0,),
     "dampings": (0.01,),
+    "formats": (4,),
+    "fractions": (0.5,),
+    "cg_steps": 3,
+    "variants": 0,
     "evaluate_every": 2,
 }
 
@@ -93,22 +99,25 @@ def specs(p: Params) -> dict[str, Spec]:
         tolerance=float(p["tolerance"]),
         switch=Soft(float(p["beta"])),
         damping=float(p["damping"]),
+        cg_steps=p["cg_steps"],
     )
     main = Spec(soft, federated, p["rounds"], tuple(p["seeds"]), p["evaluate_every"], KEEP)
     sweep = replace(main, rounds=p["sweep_rounds"], seeds=tuple(p["sweep_seeds"]))
     at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
-    half = replace(soft, uplink=WIRES["top0.5"], downlink=WIRES["top0.5"])
+    half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
+    wires: dict[str, Compressor] = {"none": Identity(), "top0.5": TopK(0.5)}
+    wires |= {f"float{bits}": Rounding(FORMATS[bits]) for bits in p["formats"]}
+    wires |= {f"top{x:g}": TopK(float(x)) for x in p["fractions"]}
 
     found = {
         f"soft_{name}": replace(main, algorithm=replace(soft, uplink=wire, downlink=wire))
-        for name, wire in WIRES.items()
+        for name, wire in wires.items()
     }
     found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
     found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
-    found["hard_none"] = replace(main, algorithm=replace(soft, switch=Hard()))
     found["central_soft"] = at_server
     found["central_hard"] = replace(
-        at_server, algorithm=replace(at_server.algorithm, switch=Hard())
+        at_server, algorithm=replace(soft, participants=1, switch=Hard())
     )
     found["free"] = replace(
         main,
@@ -125,13 +134,15 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"tolerance{x:g}"] = replace(sweep, algorithm=replace(soft, tolerance=float(x)))
     for x in p["dampings"]:
         found[f"damping{x:g}"] = replace(sweep, algorithm=replace(soft, damping=float(x)))
-    found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=WIRES["top0.25"]))
-    found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
-    found["central_small"] = replace(
-        sweep,
-        algorithm=at_server.algorithm,
-        problem=partial(cartpole, clients=1, environments=environments),
-    )
+    if p["variants"]:
+        found["hard_none"] = replace(main, algorithm=replace(soft, switch=Hard()))
+        found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=TopK(0.25)))
+        found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
+        found["central_small"] = replace(
+            sweep,
+            algorithm=at_server.algorithm,
+            problem=partial(cartpole, clients=1, environments=environments),
+        )
     return found
 
 

@@ -85,6 +85,7 @@ def every_seed(traces: Traces) -> plot.Draw:
 
 def table_1(traces: Traces) -> plot.Draw:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
+    table = [entry for entry in TABLE_1 if entry[0] in traces]
 
     def draw(fig: Figure) -> None:
         for ax, metric, column, title in zip(
@@ -94,7 +95,7 @@ def table_1(traces: Traces) -> plot.Draw:
             ("reward around round 500", "cost around round 500"),
             strict=True,
         ):
-            for row, entry in enumerate(TABLE_1):
+            for row, entry in enumerate(table):
                 seeds = around(traces[entry[0]], metric, 500)
                 color = plot.COLORS[row % len(plot.COLORS)]
                 spread = row + 0.28 * np.linspace(-1, 1, len(seeds))
@@ -111,7 +112,7 @@ def table_1(traces: Traces) -> plot.Draw:
                     label="the paper" if row == 0 else None,
                 )
             ax.set_title(title)
-            ax.set_yticks(range(len(TABLE_1)), [entry[1] for entry in TABLE_1])
+            ax.set_yticks(range(len(table)), [entry[1] for entry in table])
             if metric == "cost":
                 ax.axvline(BUDGET, color="#d62728", linestyle=":", label="mean budget 30")
             ax.legend(loc="center left" if metric == "reward" else "lower right")

@@ -69,8 +69,10 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers[f"{a}/{b}.first"] = ratio(first_success(traces[a]), first_success(traces[b]))
         numbers[f"{a}/{b}.area"] = ratio(area(traces[a]), area(traces[b]))
     for at in (100, 250, 500):
-        pair = [around(traces[n], "reward", at) for n in ("hard_top0.5", "central_hard")]
-        numbers[f"hard_top0.5/central_hard.reward{at}"] = ratio(*pair)
+        federated, central = (
+            around(traces[n], "reward", at) for n in ("hard_top0.5", "central_hard")
+        )
+        numbers[f"hard_top0.5/central_hard.reward{at}"] = ratio(federated, central)
     few, all_ = (traces[f"half_n{n}"] for n in _ends(p["sweep_participants"]))
     numbers["few/all.area"] = ratio(area(few), area(all_))
     numbers["few/all.cost_scatter"] = ratio(scatter(few, "cost"), scatter(all_, "cost"))

@@ -1,0 +1,88 @@
+"""How long a round of constrained cartpole takes: `python benchmarks/cartpole.py [--json PATH]`.
+
+Seven of ten clients, 1,000 samples each, one TRPO step a client; 1, 5 and 10 seeds advanced
+together, without compression and with Top-K 0.5 both ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.bench import machine
+from fedlib.algorithms import PolicyFedSGM
+from fedlib.compress import Identity, TopK
+from fedlib.federation import Vectorized
+from fedlib.problems import cartpole
+from fedlib.run import _Loop, resolve_device
+from fedlib.switching import Soft
+
+SEEDS = (1, 5, 10)
+WIRES = {"none": Identity(), "Top-K 0.5": TopK(0.5)}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Time every case, print a table, write JSON where it is asked to."""
+    parser = argparse.ArgumentParser(prog="cartpole.py", description="Seconds a round of cartpole.")
+    parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of a pass")
+    parser.add_argument("--passes", type=int, default=5, help="the median of them is reported")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    results = []
+    print(f"{'compression':12}{'seeds':>6}{'s a round':>11}{'CPU s':>8}{'first s':>9}")
+    for name, wire in WIRES.items():
+        for seeds in options.seeds:
+            found = measure(wire, seeds, options.rounds, options.passes, options.device)
+            results.append({"compression": name, **found})
+            print(
+                f"{name:12}{seeds:6d}{found['s_per_round']:11.3f}{found['cpu_s_per_round']:8.3f}"
+                f"{found['first_round_s']:9.1f}"
+            )
+    if options.json is not None:
+        report = {"machine": machine(options.device, 1), "results": results}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dict[str, Any]:
+    """Seconds a round of all seeds together: draws and rounds, without evaluation."""
+    method = PolicyFedSGM(
+        participants=7, tolerance=0.0, switch=Soft(0.2), uplink=wire, downlink=wire
+    )
+    loop = _Loop([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
+    now = loop.start()
+    began = time.perf_counter()
+    state, _ = loop.step(now.state, loop.draws(now.rngs))
+    first = time.perf_counter() - began
+    wall, cpu = [], []
+    for timed in range(passes + 1):
+        began, processor = time.perf_counter(), time.process_time()
+        for _ in range(rounds):
+            state, _ = loop.step(state, loop.draws(now.rngs))
+        float(state.w.sum())  # waits for a GPU
+        if timed:  # the first pass warms up
+            wall.append((time.perf_counter() - began) / rounds)
+            cpu.append((time.process_time() - processor) / rounds)
+    return {
+        "seeds": seeds,
+        "device": device,
+        "s_per_round": median(wall),
+        "cpu_s_per_round": median(cpu),
+        "first_round_s": first,
+    }
+
+
+if __name__ == "__main__":
+    main()
