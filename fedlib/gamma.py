@@ -45,14 +45,33 @@ def regret_bound(D: float, G: float, E: int, T: int, gamma: float, lr: float) ->
     return D**2 / (2 * lr * E * T) + lr * G**2 * gamma
 
 
-def soft_beta(tolerance: float, regret: float) -> float:
-    """Smallest beta for which the soft-switching argument closes, 1 / (tolerance - regret).
+def soft_beta(
+    tolerance: float, regret: float, version: Literal["papers", "direct"] = "papers"
+) -> float:
+    """Smallest beta for which an argument for soft switching closes, given a bound on the regret.
 
-    With tolerance = 2 B this is the papers' 2 / tolerance; with the printed tolerance = B (F
-    Theorems 2, 5, 8, erratum E1) it is infinite: the argument then closes for no finite beta.
+    Papers: 1 / (tolerance - regret), which with tolerance = 2 B is their 2 / tolerance. Direct
+    (ours): a quarter of that, as the ramp itself says how far below the threshold a round with
+    weight sigma is, (1 - sigma) / beta and not 1 / beta. Both are infinite where
+    tolerance = regret, which is how F's Theorems 2, 5 and 8 read with Gamma rounded up (E1).
     """
     each(checks.positive, "soft_beta", tolerance=tolerance, regret=regret)
-    return 1 / (tolerance - regret) if tolerance > regret else math.inf
+    checks.one_of("soft_beta", "version", version, ("papers", "direct"))
+    slack = tolerance - regret
+    return 1 / (slack if version == "papers" else 4 * slack) if slack > 0 else math.inf
+
+
+def soft_excess(tolerance: float, regret: float, beta: float) -> float:
+    """How far soft switching's objective gap may lie above the tolerance (ours).
+
+    max(0, 1 / beta - 2 sqrt((tolerance - regret) / beta)) below beta = `soft_beta(direct)`, zero
+    from there on. `regret` is any bound on the mean regret that does not exceed the tolerance.
+    """
+    each(checks.positive, "soft_excess", tolerance=tolerance, regret=regret, beta=beta)
+    checks.in_range("soft_excess", "regret", regret, 0, tolerance)
+    if beta >= soft_beta(tolerance, regret, "direct"):
+        return 0.0
+    return 1 / beta - 2 * sqrt((tolerance - regret) / beta)
 
 
 def gamma_local(E: int, version: Literal["stated", "proved", "direct"] = "stated") -> float:
@@ -73,6 +92,11 @@ def gamma_unbiased(E: int, qu: float, N: int) -> float:
     return gamma_local(E) + E * qu / (2 * N)
 
 
+def gamma_unbiased_direct(E: int, qu: float, N: int) -> float:
+    """3E/2 - 1 + E qu / (2N) (ours): the same new term on top of the smaller local one."""
+    return gamma_unbiased(E, qu, N) - gamma_local(E) + gamma_local(E, "direct")
+
+
 def residual_limit(q: float) -> float:
     """Limit 2 (1-q)(2-q) / q^2 of |e_j|^2 / (E G)^2 under error feedback; below 4 (1-q) / q^2.
 
@@ -87,6 +111,18 @@ def gamma_feedback(E: int, q: float, q0: float) -> float:
     """2 E^2 + 2E sqrt(1-q)/q + 4E sqrt(10 (1-q0))/(q0 q), F Theorems 1 (full), 2, 6, 8."""
     each(contraction, "gamma_feedback", q=q, q0=q0)
     return gamma_local(E) + 2 * E * sqrt(1 - q) / q + 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
+
+
+def gamma_feedback_direct(E: int, q: float, q0: float) -> float:
+    """3E/2 - 1 + E r + E r0 (1+s)/(1-s), s = sqrt(1-q), r = s/(1-s), r0 alike from q0 (ours).
+
+    The same proof as `gamma_feedback`, with the triangle inequality (Minkowski's, for random
+    compressors) in the place of Young's: |e_t| <= r E G, |v_t| <= (1+s)/(1-s) E G.
+    """
+    each(contraction, "gamma_feedback_direct", q=q, q0=q0)
+    s, s0 = sqrt(1 - q), sqrt(1 - q0)
+    residual, gap = s / (1 - s), s0 / (1 - s0)
+    return gamma_local(E, "direct") + E * residual + E * gap * (1 + s) / (1 - s)
 
 
 def gamma_partial(

@@ -1,0 +1,580 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Soft switching
+#
+# Hard switching gives a whole round to the objective or to the constraint. Soft switching divides it: the share of the constraint rises along a ramp that ends at the threshold.
+# This note proves what the two papers claim for it: Theorems 2 (8 in the appendix) and 5 of {cite}`fedsgm2025` (F below), Theorem 2 (7 in the appendix) and the soft half of appendix A.3
+# of {cite}`upadhyay2025switching` (W below).
+#
+# F's statements use a threshold half as large as the one in F's proofs. The note shows where the printed proof stops, closes the gap of Theorem 5 by a better argument, says how far the argument reaches for
+# Theorem 2, and looks for counterexamples where it does not reach. The last section is about sampled clients, for which neither paper has a theorem.
+#
+# The notation, with $B(\Gamma)$ and $\eta(\Gamma)$ of {eq}`eq-hard-b`, is that of the note on hard switching, and {prf:ref}`hard-assumption` holds throughout.
+
+# %% [markdown]
+# ## Setting
+#
+# With a threshold $\epsilon$ and a sharpness $\beta>0$, round $t$ has the weight
+#
+# $$
+# \sigma_t=\min\big\{1,\,[1+\beta(g(w_t)-\epsilon)]_+\big\},
+# $$ (eq-soft-weight)
+#
+# fixed for all its local steps: client $j$ works on
+#
+# $$
+# h_j=(1-\sigma_t)f_j+\sigma_tg_j ,\qquad h=\frac1N\sum_jh_j=(1-\sigma_t)f+\sigma_tg .
+# $$ (eq-soft-h)
+#
+# Rounds below the threshold are $\mathcal A=\{t:g(w_t)<\epsilon\}$. Outside $\mathcal A$ the weight is 1. The total weight of the objective and the averaged iterate are
+#
+# $$
+# S=\sum_{t<T}(1-\sigma_t)=\sum_{t\in\mathcal A}(1-\sigma_t),\qquad \bar w=\frac1S\sum_{t\in\mathcal A}(1-\sigma_t)\,w_t .
+# $$ (eq-soft-mean)
+#
+# ```{prf:lemma} Regret of soft switching
+# :label: soft-lemma-regret
+#
+# If one round satisfies {eq}`eq-hard-round` with a number $\Gamma$ for every convex, $G$-Lipschitz $h_j$, then
+#
+# $$
+# \frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma .
+# $$ (eq-soft-regret)
+#
+# Without compression the numbers $2E^2$, $\Gamma_0$ and $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas` will do, with error feedback both ways $\Gamma$ of {eq}`eq-comp-gamma` (in expectation, if the compressors are random).
+# ```
+#
+# ```{prf:proof}
+# 1. A mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and what a client steps along is one of its subgradients. So {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` apply as they stand:
+#    their proofs use nothing else about $h_j$, and $\sigma_t$ does not change during the round.
+# 2. $h(w_t)-h(w^*)$ is the bracket in {eq}`eq-soft-regret`.
+# 3. Sum over the rounds; the distances telescope as in {prf:ref}`hard-lemma-regret`.
+# ```
+
+# %% [markdown]
+# ## What the papers prove
+#
+# ```{prf:theorem} W Theorems 2 and 7, W appendix A.3 (soft), F Theorems 2, 5 and 8, as proved
+# :label: soft-theorem
+#
+# Let the left side of {eq}`eq-soft-regret` be at most $B$, let $\epsilon>B$ and
+#
+# $$
+# \beta\ge\frac1{\epsilon-B} .
+# $$ (eq-soft-beta)
+#
+# Then $S>0$, and $\bar w$ is an $\epsilon$-solution: $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon$. With $\eta=\eta(\Gamma)$ and $\epsilon=2B(\Gamma)$ the condition is $\beta\ge\frac2\epsilon$.
+# ```
+#
+# ```{prf:proof}
+# Let $\Sigma=\sum_{t\in\mathcal A}\sigma_t$, so that $\lvert\mathcal A\rvert=S+\Sigma$ and $\Sigma\le T$.
+#
+# 1. *On $\mathcal B=[T]\setminus\mathcal A$* the weight is 1 and $g(w_t)\ge\epsilon$, so with $g(w^*)\le0$ these rounds contribute at least $\lvert\mathcal B\rvert\,\epsilon$ to $\sum_t\sigma_t(g(w_t)-g(w^*))$.
+# 2. *On $\mathcal A$*, $\sigma_t>0$ only if $1+\beta(g(w_t)-\epsilon)>0$, that is $g(w_t)>\epsilon-\frac1\beta$. Hence these rounds contribute at least $\Sigma\,(\epsilon-\frac1\beta)$.
+# 3. *Together*: since $\lvert\mathcal B\rvert+\Sigma=T-S$,
+#
+#    $$
+#    \sum_{t<T}\sigma_t\big(g(w_t)-g(w^*)\big)\ge(T-S)\,\epsilon-\frac\Sigma\beta .
+#    $$ (eq-soft-step3)
+#
+# 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1 and $\mathcal A$ is empty, because $\sigma_t<1$ there. So $\Sigma=0$ and the left side of {eq}`eq-soft-regret` is at least $\epsilon>B$: a contradiction.
+# 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`:
+#    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. The weights $\frac{1-\sigma_t}S$ of $\bar w$ are nonnegative and add to one, so Jensen's inequality gives
+#
+#    $$
+#    f(\bar w)-f(w^*)\le\epsilon+\frac{T(B-\epsilon)+\Sigma/\beta}{S} .
+#    $$ (eq-soft-gap)
+#
+# 6. *The fraction is not positive*, as $\frac\Sigma\beta\le T(\epsilon-B)$ by {eq}`eq-soft-beta`.
+# 7. *Constraint.* All weight of $\bar w$ lies on rounds with $g(w_t)<\epsilon$. Jensen's inequality for the convex $g$ gives $g(\bar w)\le\epsilon$.
+# ```
+#
+# | theorem | setting | $\Gamma$ | threshold of its proof |
+# | --- | --- | --- | --- |
+# | W A.3, F 5 | no compression | $2E^2$ | $2B(\Gamma)=\sqrt{16D^2G^2E/T}$ |
+# | F 2, F 8 | error feedback both ways | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
+# | W 2, W 7 | unbiased uplink, no memory | {eq}`eq-unb-gamma` | $2B(\Gamma)$; what holds is {prf:ref}`unb-theorem-soft` |
+#
+# The two terms that error feedback adds, $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$, come from {prf:ref}`comp-lemma-residual` and {prf:ref}`comp-lemma-gap`, which do not look at $h_j$ at all.
+
+# %% [markdown]
+# ## The threshold that is printed
+#
+# F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. With $\epsilon=B$ the numerator of {eq}`eq-soft-gap` is $\Sigma/\beta$, which is positive: no finite $\beta$ closes the proof. There are two repairs within the papers' means.
+#
+# 1. Take $\epsilon=2B$, as the proofs do.
+# 2. Keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, and use that the proof bounds the regret by less, by its own $\Gamma_0$. The two terms of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$:
+#
+#    $$
+#    B'=\frac\epsilon2\Big(1+\frac{\Gamma_0}{2E^2}\Big)<\epsilon,\qquad \beta\ge\frac1{\epsilon-B'} .
+#    $$ (eq-soft-slack)
+#
+#    This is $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, more than the printed $2/\epsilon$.
+
+# %% [markdown]
+# ## Closing the gap (ours)
+#
+# Step 2 of the proof forgets how $\sigma_t$ and $g(w_t)$ hang together. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is an equality, and a round that is far below the threshold has a small weight.
+#
+# ```{prf:lemma} The ramp
+# :label: soft-lemma-ramp
+#
+# In every round $\sigma_t\,g(w_t)\ge\sigma_t\,\epsilon-\frac1\beta\,\sigma_t(1-\sigma_t)$.
+# ```
+#
+# ```{prf:proof}
+# If $\sigma_t=0$ both sides are 0. If $0<\sigma_t<1$, then $g(w_t)=\epsilon-\frac{1-\sigma_t}\beta$, and both sides are equal. If $\sigma_t=1$, then $g(w_t)\ge\epsilon$.
+# ```
+#
+# ```{prf:theorem} Soft switching with a smaller sharpness
+# :label: soft-theorem-direct
+#
+# Let the left side of {eq}`eq-soft-regret` be at most $B'<\epsilon$. Then $S>0$, $g(\bar w)\le\epsilon$, and
+#
+# $$
+# f(\bar w)-f(w^*)\le\epsilon+\Big[\frac1\beta-2\sqrt{\frac{\epsilon-B'}\beta}\,\Big]_+\quad\text{if }\beta<\frac1{4(\epsilon-B')},
+# $$ (eq-soft-excess)
+#
+# and $f(\bar w)-f(w^*)\le\epsilon$ if $\beta\ge\frac1{4(\epsilon-B')}$.
+# ```
+#
+# ```{prf:proof}
+# Write $a=S/T$, the mean of the $1-\sigma_t$.
+#
+# 1. Sum {prf:ref}`soft-lemma-ramp`: $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
+# 2. $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$.
+# 3. $a>0$ and $g(\bar w)\le\epsilon$ as in steps 4 and 7 of the proof of {prf:ref}`soft-theorem`.
+# 4. As in its step 5, now divided by $S=aT$,
+#
+#    $$
+#    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
+#    $$ (eq-soft-direct)
+#
+# 5. The right side is at most $\epsilon$ for every $a\in(0,1]$ if $a(1-a)\le\beta(\epsilon-B')$ for all of them, that is if $\frac14\le\beta(\epsilon-B')$.
+# 6. Otherwise maximize over $a$: the derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and the value there is {eq}`eq-soft-excess`.
+# ```
+#
+# Even without any slack, $B'=\epsilon$, the excess is at most $\frac1\beta$ (if $S>0$): with the printed $\beta=\frac2\epsilon$ the printed promise can fail by a factor $\frac32$ at most.
+#
+# ```{prf:corollary} F Theorem 5 as printed is true
+# :label: soft-corollary-plain
+#
+# Without compression, $\epsilon=B(2E^2)$, $\eta=\eta(2E^2)$ and any $\beta\ge\frac2{3\epsilon}$ are enough for every $E$. In particular $\beta\ge\frac2\epsilon$ is.
+# ```
+#
+# ```{prf:proof}
+# By {prf:ref}`hard-lemma-direct` the regret is at most $B'=\frac\epsilon2\big(1+\frac{3E/2-1}{2E^2}\big)$. The fraction is at most $\frac14$, because $E^2-3E+2=(E-1)(E-2)\ge0$ for whole numbers. So $\epsilon-B'\ge\frac38\epsilon$ and $\frac1{4(\epsilon-B')}\le\frac2{3\epsilon}$.
+# ```
+
+# %% [markdown]
+# ## With error feedback
+#
+# For Theorem 2 (8) the slack is smaller, since the terms of compression are part of $\Gamma$. They too can be bounded better than they are ({prf:ref}`part-lemma-9` does the same for sampled clients).
+#
+# ```{prf:lemma} Residual, message and gap by the triangle inequality (ours)
+# :label: soft-lemma-feedback
+#
+# Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. In the setting of {prf:ref}`comp-theorem`, with $\lVert\cdot\rVert$ read as $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$ if the compressors are random,
+#
+# $$
+# \lVert e_t\rVert\le\frac s{1-s}\,EG,\qquad\lVert v_t\rVert\le\frac{1+s}{1-s}\,EG,\qquad\lVert\hat e_t\rVert\le\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s}\,\eta EG ,
+# $$ (eq-soft-triangle)
+#
+# and {eq}`eq-soft-regret` holds with
+#
+# $$
+# \Gamma'=\frac{3E}2-1+\frac{E\,s}{1-s}+E\,\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s} .
+# $$ (eq-soft-gamma)
+# ```
+#
+# ```{prf:proof}
+# 1. $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$; from 0 this climbs to $\frac s{1-s}EG$. (F squares and uses Young's inequality at this point.)
+# 2. $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
+# 3. $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$, the recursion of step 1 with other letters.
+# 4. In {eq}`eq-comp-round` the two new terms are at most $2\eta^2\lVert e_t\rVert EG$ and $2\eta\lVert\hat e_t\rVert EG$. Divide by $2\eta^2EG^2$, and take $\Gamma_{\rm direct}$ in the place of $\Gamma_0$.
+# ```
+#
+# ```{prf:corollary} How far F Theorems 2 and 8 hold as printed
+# :label: soft-corollary-feedback
+#
+# Let the compressors be deterministic, $\Gamma$ that of {eq}`eq-comp-gamma`, $\epsilon=B(\Gamma)$, $\eta=\eta(\Gamma)$, $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack. Then $g(\bar w)\le\epsilon$ and
+#
+# $$
+# f(\bar w)-f(w^*)\le\epsilon\,\Big(1+\big[\tfrac12-\sqrt\theta\,\big]_+\Big) .
+# $$ (eq-soft-factor)
+#
+# The printed statement is true wherever $\theta\ge\frac14$.
+# ```
+#
+# ```{prf:proof}
+# $B'=\frac\epsilon2(1+\frac{\Gamma'}\Gamma)$, so $\epsilon-B'=\frac{\epsilon\theta}2$. Put this and $\beta=\frac2\epsilon$ into {prf:ref}`soft-theorem-direct`: the condition is $\frac2\epsilon\ge\frac1{2\epsilon\theta}$, and the excess is $\frac\epsilon2-2\sqrt{\epsilon^2\theta/4}$.
+# ```
+#
+# At $E=5$, $q=q_0=0.1$, F's classification setting, $\theta=0.41$. The slack is below $\frac14$ only where the uplink is compressed strongly and the downlink not at all, or hardly, as at $E=1$, $q=0.1$, $q_0=1$: there the factor is 1.19. It falls as $E$ grows.
+
+# %% [markdown]
+# ## Sampled clients
+#
+# Both papers run soft switching with $n<N$ clients a round, and neither has a theorem for it. {prf:ref}`soft-lemma-ramp` says what such a theorem looks like. Let $\hat\sigma_t$ be the weight computed from the estimate $\hat G$ of $g(w_t)$.
+#
+# ```{prf:theorem} Soft switching with an independent estimate (ours)
+# :label: soft-theorem-partial
+#
+# Suppose that with probability $1-\delta$, in all rounds, $\lvert\hat G(w_t)-g(w_t)\rvert\le\kappa$, and
+#
+# $$
+# \frac1T\sum_{t<T}\Big[(1-\hat\sigma_t)\big(f(w_t)-f(w^*)\big)+\hat\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le B .
+# $$ (eq-soft-partial)
+#
+# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then with that probability $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
+# ```
+#
+# ```{prf:proof}
+# {prf:ref}`soft-lemma-ramp` holds for $\hat\sigma_t$ and $\hat G(w_t)$, and $\hat\sigma_tg(w_t)\ge\hat\sigma_t\hat G(w_t)-\hat\sigma_t\kappa$. So the lemma holds for $g(w_t)$ with $\epsilon-\kappa$ on the right where it had $\epsilon$. Repeat the proof of {prf:ref}`soft-theorem-direct`:
+# $S\,(f(\bar w)-f(w^*))\le TB-(T-S)(\epsilon-\kappa)+\frac T\beta a(1-a)\le S(\epsilon-\kappa)+T\big(B+\kappa-\epsilon+\frac1{4\beta}\big)$. If $S=0$, all $\hat G(w_t)\ge\epsilon$ and the left side of {eq}`eq-soft-partial` is at least $\epsilon-\kappa>B$. For the constraint, all weight lies where $\hat G(w_t)<\epsilon$.
+# ```
+#
+# The two suppositions are those of hard switching: the estimate is {prf:ref}`part-lemma-7`, the regret {prf:ref}`part-lemma-4`, whose martingale argument works for any weights $\hat\sigma_t$ that are *independent of the sample that makes the update*. F-A4 demands this, Algorithm 1 does not do it: one sample does both, and for hard switching {prf:ref}`part-one-sample` shows that the promise is then missed.
+# For soft switching two clients on the line show it, of whom one is sampled.
+#
+# ```{prf:example} The client that votes is the client that moves
+# :label: soft-example
+#
+# $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$. Everything between 0 and 10 is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$, for instance at $w^*=3$. But for $3<w<4-\epsilon$ client 1 says $g_1<0$ and steps along $\nabla f_1=1$, and client 2 says $g_2>\epsilon$ and steps along
+# $\nabla g_2=-1$. The model wanders between 3 and 4 for ever, whatever $\epsilon$ and $\eta$ are, and $f=w$ there. With all clients the constraint never interferes.
+# ```
+
+# %% [markdown]
+# ```{admonition} Differences from the printed papers
+# :class: warning
+#
+# * **F Theorems 2, 5, 8, threshold.** Printed $\epsilon=B(\Gamma)$, proved with $2B(\Gamma)$. The printed proof has a gap. The statement of Theorem 5 is true ({prf:ref}`soft-corollary-plain`), that of Theorems 2 and 8 up to the factor in {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
+# * **How small $\beta$ may be.** $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. Below $\frac1{2\epsilon}$ it does fail; the search below finds instances.
+# * **Sampled clients.** Soft switching with $n<N$ has no theorem in either paper, although the experiments use it.
+# * **Slips in the soft proofs.** $g_j,f_j$ stand for their gradients in inner products, "$\sigma_\beta\ge0$" for $\sigma_\beta>0$, and the compression terms of Theorem 8 miss a factor $T$.
+# ```
+
+# %% [markdown]
+# ## Checks
+#
+# Random instances are those of the note on hard switching: $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$, $G=D=1$, eight clients.
+
+# %% tags=["parameters"]
+profile = "full"  # "quick": fewer and shorter runs
+seed = 0  # of the first instance
+instances = None  # number of random instances; None: 48 in the full profile, 12 in the quick one
+rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
+tries = None  # cases a generation in the search; None: 200 in the full profile, 60 in the quick one
+
+# %%
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fedlib import plot
+from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.claims import check
+from fedlib.compress import TopK
+from fedlib.gamma import (
+    bound,
+    gamma_feedback,
+    gamma_feedback_direct,
+    gamma_local,
+    regret_bound,
+    soft_beta,
+    soft_excess,
+    step_size,
+)
+from fedlib.problems.norms import norms, random_norms, varied_norms
+from fedlib.run import run
+from fedlib.switching import Soft
+from fedlib.theory import Setting, theorem_2, theorem_5
+from fedlib.theory_checks import mean_gaps, regret, worst_case
+
+instances = instances or {"quick": 12, "full": 48}[profile]
+rounds = rounds or {"quick": 40, "full": 100}[profile]
+tries = tries or {"quick": 60, "full": 200}[profile]
+seeds = range(seed, seed + instances)
+instance = cache(varied_norms)  # its reference solution is computed once
+
+
+# %% [markdown]
+# **The repairs of the printed threshold**, computed from $\epsilon$ and from a bound $B'$ on the regret at the printed step size. The last line is the proof's own statement with $B'=\epsilon$.
+
+
+# %%
+def needed(E, gamma, version):
+    case = (1.0, 1.0, E, rounds)
+    epsilon, lr = bound(*case, gamma_local(E)), step_size(*case, gamma_local(E))
+    return epsilon * soft_beta(epsilon, regret_bound(*case, gamma_local(E, gamma), lr), version)
+
+
+# %% tags=["nbval-check-output"]
+for E, wanted in ((1, 24.0), (5, 2.62)):
+    factor = needed(E, "proved", "papers")
+    check(f"E={E}: beta >= {wanted}/eps with Gamma_0", abs(factor / wanted - 1) < 2e-3)
+sharpest = [needed(E, "direct", "direct") for E in range(1, 101)]
+check("ours: at most (2/3)/eps, for E = 1 to 100", max(sharpest) < 2 / 3 + 1e-12)
+check(
+    "it is 2/3 at E = 1 and 2, and 0.504 at E = 100",
+    abs(sharpest[0] - 2 / 3) < 1e-12 > abs(sharpest[1] - 2 / 3) and round(sharpest[-1], 3) == 0.504,
+)
+_ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
+
+# %% [markdown]
+# **The lemma and the excess**, by brute force. Random sequences of $g(w_t)$ around the threshold test {prf:ref}`soft-lemma-ramp`; a grid of $a$ tests that {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
+
+# %%
+values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
+slack, half_term, ramp = {}, {}, {}
+for sharpness in (0.3, 2.0, 30.0):
+    weight = Soft(sharpness)(torch.from_numpy(values - 1)).numpy()
+    slack[sharpness] = weight * (values - 1 + (1 - weight) / sharpness)
+    half_term[sharpness] = weight * (values - 1 + (1 - weight) / (2 * sharpness))
+    ramp[sharpness] = slack[sharpness][(weight > 0) & (weight < 1)]
+share = np.linspace(1e-4, 1, 200_001)
+peaks = {
+    (b, x): np.max((1 - share) / b - (1 - x) / share) for b in (0.1, 0.5, 2) for x in (0.3, 0.9)
+}
+
+# %% tags=["nbval-check-output"]
+for sharpness, found in slack.items():
+    inside = ramp[sharpness]
+    check(
+        f"beta eps = {sharpness}: the lemma of the ramp on 100000 values, equality inside the ramp",
+        found.min() > -1e-12 and len(inside) > 1000 and abs(inside).max() < 1e-12,
+    )
+    check("    with half of its last term it fails", half_term[sharpness].min() < -0.1 / sharpness)
+miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items())
+_ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
+
+# %% [markdown]
+# **F Theorem 5 and W A.3 on random instances**, printed ($\epsilon=B$, $\beta=2/\epsilon$) and as proved ($\epsilon=2B$, $\beta=2/\epsilon$).
+
+
+# %%
+def grid_of(theorem, setting, **more):  # printed and as proved, in one run
+    rates = [theorem(setting, version) for version in versions]
+    return [
+        FedSGM(r.lr, setting.E, 8, r.tolerance, switch=Soft(r.beta), **more) for r in rates
+    ]
+
+
+def found(trace, problems):
+    return np.array([regret(trace).mean(-1), *mean_gaps(trace, problems)])  # [3, S]
+
+
+versions = ("printed", "corrected")
+plain, problems = {}, [instance(s) for s in seeds]
+for E in (1, 2, 5, 10):
+    grid = grid_of(theorem_5, Setting(D=1.0, G=1.0, E=E, T=rounds, N=8))
+    traces = run(grid, instance, rounds=rounds, seeds=seeds, progress=False)
+    for version, soft, trace in zip(versions, grid, traces, strict=True):
+        plain[version, E] = found(trace, problems) / soft.tolerance  # regret, f gap and g over eps
+
+# %% tags=["nbval-check-output"]
+for (version, E), (mean, gap, g) in plain.items():
+    solved = int(((gap <= 1) & (g <= 1)).sum())
+    label = f"{version}, E={E}: eps-solution on {solved} of {instances} instances"
+    check(label, solved == instances)
+    limit, name = {"printed": (5 / 8, "5/8"), "corrected": (5 / 16, "5/16")}[version]
+    check(f"    and regret <= ({name}) eps, from Gamma_direct, on all of them", mean.max() <= limit)
+_ = check(
+    "half of these limits on the regret is exceeded on some instance at E = 1",
+    plain["printed", 1][0].max() > 5 / 16 and plain["corrected", 1][0].max() > 5 / 32,
+)
+
+# %% tags=["hide-input"]
+rows = {key: np.max(value, axis=-1) for key, value in plain.items()}
+table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
+table.rename_axis(["largest over the instances", "E"]).round(2)
+
+# %% [markdown]
+# **F Theorem 2 (8): error feedback both ways**, in dimension 20, with Top-K, on instances with alternating spread of the clients.
+
+
+# %%
+@cache
+def wide(number):
+    return random_norms(number, clients=8, dim=20, spread=(1.0, 0.1)[number % 2])
+
+
+half, long = seeds[: instances // 2], 10 * rounds
+problems, compressed = [wide(s) for s in half], {}
+for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
+    setting = Setting(D=1.0, G=1.0, E=E, T=long, N=8, q=q, q0=q0)
+    grid = grid_of(theorem_2, setting, uplink=TopK(q), downlink=TopK(q0))
+    traces = run(grid, wide, rounds=long, seeds=half, progress=False)
+    for version, soft, trace in zip(versions, grid, traces, strict=True):
+        compressed[version, q, q0, E] = (soft, trace, found(trace, problems))
+
+# %% tags=["nbval-check-output"]
+for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
+    solved = int(((gap <= soft.tolerance) & (g <= soft.tolerance)).sum())
+    check(
+        f"{version}, q={q}, q0={q0}, E={E}: eps-solution on {solved} of {len(half)} instances",
+        solved == len(half),
+    )
+    case = (1.0, 1.0, E, long)
+    limit = regret_bound(*case, gamma_feedback_direct(E, q, q0), soft.lr)
+    check(
+        "    and regret <= its bound with Gamma', which is below B(Gamma), on all of them",
+        mean.max() <= limit < bound(*case, gamma_feedback(E, q, q0)),
+    )
+    if version == "printed":  # twice as much is more than that in a short run
+        start = trace.metrics["f_gap"][:, 0].max()
+        check("    and eps is below the largest gap at the start", soft.tolerance < start)
+
+# %% [markdown]
+# **The factor** of {prf:ref}`soft-corollary-feedback` at $\beta=2/\epsilon$, from $\epsilon$ and the bound on the regret, over a grid.
+
+
+# %%
+def factor(E, q, q0):
+    printed, case = gamma_feedback(E, q, q0), (1.0, 1.0, E, rounds)
+    epsilon, lr = bound(*case, printed), step_size(*case, printed)
+    limit = regret_bound(*case, gamma_feedback_direct(E, q, q0), lr)
+    return 1 + soft_excess(epsilon, limit, 2 / epsilon) / epsilon
+
+
+cells = product((1, 2, 5, 10), (0.01, 0.1, 0.3, 0.5, 1.0), (0.01, 0.1, 0.5, 1.0))
+factors = {case: factor(*case) for case in cells}
+
+# %% tags=["nbval-check-output"]
+theta = 1 - gamma_feedback_direct(5, 0.1, 0.1) / gamma_feedback(5, 0.1, 0.1)
+check(
+    f"theta = {theta:.2f} at E=5, q=q0=0.1, and the factor is 1",
+    factors[5, 0.1, 0.1] == 1 and theta > 0.25,
+)
+one = factors[1, 0.1, 1.0]
+check(f"the factor at E=1, q=0.1, q0=1 is {one:.2f}", 1 < one < 1.5)
+above = [case for case, value in factors.items() if value > 1]
+check(
+    f"it is above 1 in {len(above)} of {len(factors)} settings, all without downlink compression",
+    {q0 for _, _, q0 in above} == {1.0},
+)
+_ = check("and never above 3/2", max(factors.values()) < 1.5)
+
+# %% tags=["hide-input"]
+shown = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
+shown[shown.max(axis=1) > 1].round(2)
+
+# %% [markdown]
+# ## A search for counterexamples
+#
+# One client in the plane, $f(w)=s\lvert w-a\rvert$, $g(w)=k(\lvert w\rvert-c)$ with slopes $s,k\le1$: five numbers describe the instance and its start at distance $D=1$ from the solution. Random changes that make the printed promise worse are kept, for 40 generations.
+# The threshold and the step are those printed in F Theorem 5; the sharpness varies. Bound and search are apart by little: the theorem is known to hold from $\beta\epsilon=\frac23$ on, and to fail up to $\frac12$.
+
+# %%
+sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
+lengths = {"quick": ((1, 10), (1, 40)), "full": ((1, 10), (1, 40), (1, 400), (5, 40))}[profile]
+worst = {
+    (E, T): [worst_case(x, E, T, seed=seed, tries=tries)[0] for x in sharpnesses] for E, T in lengths
+}
+limits = {
+    E: [1 + soft_excess(1.0, 0.5 + gamma_local(E, "direct") / (4 * E**2), x) for x in sharpnesses]
+    for E in (1, 5)
+}
+
+# %% tags=["nbval-check-output"]
+for (E, T), found in worst.items():
+    check(
+        f"E={E}, T={T}: {40 * tries} cases a sharpness, none above the bound",
+        all(x <= y for x, y in zip(found, limits[E], strict=True)),
+    )
+    proved = [x for x, b in zip(found, sharpnesses, strict=True) if b >= 2 / 3]
+    check("    the printed promise holds from beta eps = 2/3 on", max(proved) <= 1)
+    check("    and fails at beta eps = 0.05 to 0.3", min(found[:6]) > 1)
+at = sharpnesses.index(0.5)
+_ = check("at beta eps = 1/2 it still fails for E = 1", max(worst[1, 10][at], worst[1, 40][at]) > 1)
+
+
+# %% tags=["hide-input"]
+axes = {"xscale": "log", "xlabel": "beta eps", "ylabel": "largest f gap / eps"}
+names = [f"found, E={E}, T={T}" for E, T in worst]
+
+
+def draw(fig):
+    ax = fig.subplots(subplot_kw=axes)
+    ax.plot(sharpnesses, np.transpose(list(worst.values())), ".-", label=names)
+    ax.plot(sharpnesses, limits[1], "--", color=plot.COLORS[5], label="bound, E=1")
+    ax.axvspan(2 / 3, sharpnesses[-1], color=plot.COLORS[2], alpha=0.12, label="proved")
+    plot.level(ax, 1.0, "promise"), plot.plain_log(ax), ax.legend(ncols=2)
+
+
+plot.show(
+    draw,
+    alt="Largest objective gap over the threshold against beta times epsilon, on logarithmic axes. The dashed bound "
+    "falls from 16 to 1 at two thirds and stays there; the curves that the search found lie below it, cross 1 near "
+    "one half and settle at about one half.",
+    caption="The largest objective gap that the search found, over the printed threshold, against the sharpness; "
+    "the bound for E = 1 (dashed), and where the printed promise is proved (shaded). The printed sharpness is 2.",
+)
+
+# %% [markdown]
+# ## Soft switching with sampled clients, measured
+#
+# **On random instances** the threshold $\epsilon=2B(2E^2)$, $\beta=2/\epsilon$, made for all clients, is kept while fewer take part. No theorem promises anything, and all instances are solved; the threshold is large compared with what sampling does.
+
+
+# %%
+def sampled(n, problem, steps, T, **more):
+    rate = theorem_5(Setting(D=1.0, G=1.0, E=steps, T=T), "corrected")
+    soft = FedSGM(rate.lr, steps, n, rate.tolerance, switch=Soft(rate.beta), **more)
+    trace = run(soft, problem, rounds=T, seeds=seeds, progress=False)
+    return rate.tolerance, *mean_gaps(trace, [problem(s) for s in seeds])
+
+
+fewer = {n: sampled(n, instance, 5, rounds) for n in (8, 4, 2, 1)}
+
+# %% tags=["nbval-check-output"]
+for n, (epsilon, gap, g) in fewer.items():
+    solved = int(((gap <= epsilon) & (g <= epsilon)).sum())
+    check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
+
+# %% [markdown]
+# **On {prf:ref}`soft-example`** the gap stays while the threshold falls; with a second sample for the query (`resample_for_update=True`) it does not.
+
+# %%
+line = norms(
+    torch.tensor([[3.0], [-3.0]]).double(),
+    torch.tensor([[0.0], [10.0]]).double(),
+    6.0,
+    torch.tensor([4.0]).double(),
+    torch.tensor([3.0]).double(),
+)
+spans = {"quick": (400,), "full": (400, 1600, 6400)}[profile]
+ways = {"both clients": (2, {}), "one of them": (1, {})}
+ways["one, another asked"] = (1, {"resample_for_update": True})
+wander = {
+    (way, T): sampled(n, lambda _: line, 1, T, **more)
+    for T in spans
+    for way, (n, more) in ways.items()
+}
+
+# %% tags=["nbval-check-output"]
+for (way, T), (epsilon, gap, _g) in wander.items():
+    far, label = gap.mean() > max(0.5, 2 * epsilon), f"{way}, T = {T}, eps = {epsilon:.2f}"
+    if way == "one of them":
+        check(f"{label}: mean f gap of {instances} runs above 0.5 and 2 eps", far)
+    else:
+        check(f"{label}: f gap <= eps on all of {instances} runs", (gap <= epsilon).all())
+
+# %% tags=["hide-input"]
+table = {key: (epsilon, gap.mean(), gap.std()) for key, (epsilon, gap, _) in wander.items()}
+named = pd.DataFrame(table, index=["eps", "f gap, mean", "f gap, standard deviation"]).T
+named.rename_axis(["who takes part", "T"]).round(3)
