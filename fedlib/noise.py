@@ -1,0 +1,131 @@
+"""Random material for the tail bounds: samples of clients, noise of a given level, worst laws.
+
+F is the FedSGM paper. Its assumption F-A5 (1) on the noise x of a gradient is
+E exp(|x|^2 / sigma_xi^2) <= e; here sigma_xi = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from math import log, sqrt
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from torch import Tensor
+
+from fedlib import checks
+
+__all__ = [
+    "FAMILIES",
+    "batch_noise",
+    "largest_proxy",
+    "noise",
+    "sample_means",
+    "value_exponent",
+]
+
+FAMILIES = ("gaussian", "sphere", "sign", "skewed", "rare", "exponential")
+
+
+def sample_means(
+    values: Float[Tensor, "N ..."], n: int, count: int, rng: torch.Generator
+) -> Float[Tensor, "count ..."]:
+    """Means of `values` over `count` independent samples of n distinct clients."""
+    checks.count("sample_means", "n", n, high=len(values), note="the clients")
+    order = torch.rand(count, len(values), generator=rng).argsort(dim=1)
+    return values[order[:, :n]].mean(1)
+
+
+def noise(
+    family: str, shape: tuple[int, ...], dim: int, rng: torch.Generator
+) -> Float[Tensor, "*shape d"]:
+    """Centred random vectors `[*shape, dim]` with E exp(|x|^2) = e: F-A5 (1) with sigma_xi = 1.
+
+    Gaussian; uniform on the unit sphere; a unit vector with a random sign; the same vector, long
+    with probability 1/10 and short the other way otherwise; zero but for one time in a hundred;
+    radius^2 exponential, the heaviest tail that the assumption allows.
+    """
+    checks.one_of("noise", "family", family, FAMILIES)
+    x = torch.randn(*shape, dim, generator=rng, dtype=torch.float64)
+    if family == "gaussian":
+        return x * sqrt((1 - math.exp(-2 / dim)) / 2)
+    u = torch.rand(*shape, 1, generator=rng, dtype=torch.float64)
+    x = x / x.norm(dim=-1, keepdim=True)
+    one = torch.zeros(dim, dtype=torch.float64)
+    one[0] = 1.0
+    make: dict[str, Callable[[], Tensor]] = {
+        "sphere": lambda: x,
+        "sign": lambda: torch.where(u < 0.5, one, -one),
+        "skewed": lambda: torch.where(u < 0.1, 9.0, -1.0) * SKEWED * one,
+        "rare": lambda: torch.where(u < 0.01, sqrt(log((math.e - 0.99) / 0.01)), 0.0) * x,
+        "exponential": lambda: (-(1 - 1 / math.e) * torch.log1p(-u)).sqrt() * x,
+    }
+    return make[family]()
+
+
+def _skewed() -> float:
+    """The size s with 0.1 exp(81 s^2) + 0.9 exp(s^2) = e, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        s = (low + high) / 2
+        small = 0.1 * math.exp(81 * s * s) + 0.9 * math.exp(s * s) < math.e
+        low, high = (s, high) if small else (low, s)
+    return low
+
+
+SKEWED = _skewed()
+
+
+def batch_noise(radius: float, batch: int) -> float:
+    """A sigma_xi of F-A5 (1) for a mean of `batch` independent centred vectors of length <= radius.
+
+    min(radius, radius sqrt(2 k / batch)), k = (e+1)/(e-1): by Pinelis' inequality the mean exceeds
+    r with probability at most 2 exp(-r^2 batch / (2 radius^2)); integrate that tail.
+    """
+    checks.nonnegative("batch_noise", "radius", radius)
+    checks.count("batch_noise", "batch", batch)
+    return radius * min(1.0, sqrt(2 * (math.e + 1) / (math.e - 1) / batch))
+
+
+def largest_proxy(
+    x: float, vector: bool = False, reach: float = 4.0, points: int = 1601
+) -> tuple[float, NDArray[np.float64]]:
+    """The worst proxy at one x among all laws with E exp(X^2) <= e, and where that law lives.
+
+    Scalar: 2 log E exp(xX) / x^2 over mean-zero laws on a grid of [-reach, reach], a linear
+    program. Vector: 2 log E[exp(xR) - xR] / x^2 over laws of a length R >= 0, the number that
+    Pinelis' inequality needs.
+    """
+    checks.positive("largest_proxy", "x", x)
+    grid = np.linspace(0.0 if vector else -reach, reach, points)
+    scale = np.exp(-(grid**2))  # in units of mass times exp(grid^2) the program is well scaled
+    value = np.exp(x * grid - x * x / 2) - (x * grid * math.exp(-x * x / 2) if vector else 0.0)
+    rows = [scale] if vector else [scale, scale * grid]
+    answer = linprog(
+        -value * scale,
+        A_ub=[np.ones_like(grid)],
+        b_ub=[math.e],
+        A_eq=rows,
+        b_eq=[1.0, 0.0][: len(rows)],
+        method="highs",
+    )
+    return 2 * (log(-answer.fun) + x * x / 2) / x**2, grid[answer.x > 1e-9]
+
+
+def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -> float:
+    """Exactly log E exp(x (G - g)) for the minibatch estimate G of a constraint value g.
+
+    Row i of client j has the value `values[j, i]`; n distinct clients are drawn, and each reports
+    the mean of `batch` of its rows, drawn with replacement. All samples of clients are listed.
+    """
+    checks.count("value_exponent", "n", n, high=len(values), note="the clients")
+    checks.count("value_exponent", "batch", batch)
+    y = x / n
+    own = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
+    sums = [float(own[list(who)].sum()) for who in combinations(range(len(values)), n)]
+    return float(torch.tensor(sums).double().exp().mean().log()) - x * float(values.mean())
