@@ -1,6 +1,6 @@
 """fedlib: constrained and multi-objective federated optimization, as the papers write it."""
 
-from fedlib.algorithms import SGM, FedAvg, FedSGM, PenaltyFedAvg
+from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg, PolicyFedSGM
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Vectorized
 from fedlib.run import Diverged, run
@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SGM",
+    "ConEx",
     "Diverged",
     "FedAvg",
     "FedSGM",
@@ -19,6 +20,7 @@ __all__ = [
     "Identity",
     "Loop",
     "PenaltyFedAvg",
+    "PolicyFedSGM",
     "Problem",
     "RandK",
     "Rounding",

@@ -1,8 +1,9 @@
 """Splits of the rows of a data set over clients, and into training and test rows.
 
 Every split takes the labels [R] and a CPU `torch.Generator`, and gives row indices Int [N, m]:
-the same number m of rows for each of the N clients, no row twice. The same generator state gives
-the same split. Rows of a client come class by class: draw batches from them, do not cut.
+the same number m of rows for each of the N clients, no row twice (`dirichlet_cells` alone: unequal
+numbers, padded, and the sizes beside them). The same generator state gives the same split. Rows of
+a client come class by class: draw batches from them, do not cut.
 """
 
 import torch
@@ -60,6 +61,44 @@ def dirichlet(
             for taken, upto in zip(counts, ends, strict=True)
         ]
     )
+
+
+def dirichlet_cells(
+    cells: Shaped[Tensor, " R"], clients: int, alpha: float, rng: torch.Generator
+) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    """Every cell dealt out by its own Dirichlet(alpha) shares of the clients; unequal sizes.
+
+    A cell is whatever `cells` numbers, for instance 2 label + group. All rows are used: those of a
+    cell go, in random order, to client i up to its share, cuts rounded to whole rows. Clients
+    differ in size and in mixture, the more so the smaller alpha.
+
+    Returns rows [N, m], m the largest client's number, those of smaller clients padded by
+    repeating their first; and the sizes, how many of each client's are real.
+
+    Raises:
+        ValueError: alpha not positive, a client that gets no row at all, or a bad argument.
+        TypeError: cells that are no integer tensor, or no generator.
+    """
+    checks.positive("dirichlet_cells", "alpha", alpha)
+    groups = _shuffled_classes("dirichlet_cells", cells, clients, rng).values()
+    parts: list[list[Tensor]] = [[] for _ in range(clients)]
+    for rows in groups:
+        even = torch.full((clients,), float(alpha), dtype=torch.float64)
+        shares = torch.softmax(_log_dirichlet(even, 1, rng)[0], 0)
+        ends = (shares.cumsum(0) * len(rows)).round().long()
+        ends[-1] = len(rows)  # rounding of the sum must not lose a row
+        for i, part in enumerate(torch.tensor_split(rows, ends[:-1])):
+            parts[i].append(part)
+    whole = [torch.cat(p) for p in parts]
+    sizes = tuple(len(own) for own in whole)
+    if min(sizes) == 0:
+        raise ValueError(
+            f"dirichlet_cells: alpha must leave every client a row, client {sizes.index(0)} has "
+            f"none at {alpha:g}; use a larger alpha, fewer clients or another seed."
+        )
+    most = max(sizes)
+    padded = [torch.cat([own, own[:1].expand(most - len(own))]) for own in whole]
+    return torch.stack(padded), sizes
 
 
 def k_labels(

@@ -13,7 +13,9 @@ from problems import np_problem
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
+from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity
+from fedlib.problems import cartpole
 from fedlib.sampling import seeded
 from fedlib.types import Draw, describe
 
@@ -24,12 +26,23 @@ EXAMPLES = {
         lr=0.1, local_steps=2, participants=5, tolerance=0.05, rho=2.0
     ),
     fl.SGM: fl.SGM(lr=0.1, tolerance=0.05, steps=2),
+    PolicyFedSGM: PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=3),
+    fl.ConEx: fl.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=2, batch_size=20),
 }
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
 
 
+rows_only = pytest.mark.parametrize(
+    "algorithm",
+    [a for a in EXAMPLES.values() if not isinstance(a, PolicyFedSGM)],
+    ids=lambda a: type(a).__name__,
+)
+
+
 def task(algorithm):
-    return np_problem(clients=1 if isinstance(algorithm, fl.SGM) else 20)
+    if isinstance(algorithm, PolicyFedSGM):
+        return cartpole(0, clients=3, environments=2, evaluation=4)
+    return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
 
 
 def test_every_algorithm_has_an_example():
@@ -62,15 +75,16 @@ def test_a_round_is_a_pure_function_of_its_draw(algorithm):
 def test_both_engines_agree(algorithm):
     problem = task(algorithm)
     state, rng = algorithm.init(problem), seeded(3, "rounds")
-    for _ in range(5):
+    exact = problem.w0.dtype == torch.float64
+    for _ in range(5 if exact else 1):
         draw = algorithm.draw(problem, rng)
         slow, slow_info = algorithm.round(fl.Loop(problem), state, draw)
         state, info = algorithm.round(fl.Vectorized(problem), state, draw)
-        torch.testing.assert_close(state.w, slow.w, atol=1e-12, rtol=0)
+        torch.testing.assert_close(state.w, slow.w, atol=1e-12 if exact else 1e-4, rtol=0)
         assert info["bits_up"] == slow_info["bits_up"]
 
 
-@each
+@rows_only
 def test_autograd_gives_what_the_closed_form_gives(algorithm):
     with_closed, general = task(algorithm), replace(task(algorithm), gradient=None)
     a = fl.run(algorithm, with_closed, rounds=6, progress=False)
@@ -78,7 +92,7 @@ def test_autograd_gives_what_the_closed_form_gives(algorithm):
     np.testing.assert_allclose(a.metrics["f"], b.metrics["f"], atol=1e-12)
 
 
-@each
+@rows_only
 def test_the_objective_falls(algorithm):
     trace = fl.run(replace(algorithm, lr=0.3), task(algorithm), rounds=60, progress=False)
     assert trace.metrics["f"][0, -1] < 0.35 < trace.metrics["f"][0, 0]

@@ -8,8 +8,8 @@ import pytest
 LIBRARY = Path(__file__).resolve().parents[1] / "fedlib"
 FILES = sorted(LIBRARY.rglob("*.py"))
 BASE = {"types", "checks"}
-INGREDIENTS = {"client", "compress", "switching", "sets", "sampling"}
-DATA = {"models", "data", "split"}
+INGREDIENTS = {"client", "compress", "policies", "sampling", "sets", "switching", "trpo"}
+DATA = {"adult", "models", "data", "split"}
 TOP = {"studies", "claims", "store", "plot", "__main__", "fingerprint", "numbers"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}
 
@@ -71,7 +71,7 @@ def test_algorithms_know_no_problem_and_no_loop(path):
     assert not used(path) & ({"problems", "run"} | DATA | TOP)
 
 
-@pytest.mark.parametrize("path", in_layer("problems", *DATA), ids=name_of)
+@pytest.mark.parametrize("path", in_layer("problems", "envs", *DATA), ids=name_of)
 def test_problems_know_no_algorithm(path):
     assert not used(path) & ({"algorithms", "run"} | TOP)
 
@@ -98,6 +98,12 @@ def test_an_algorithm_imports_no_other_algorithm():
 def test_only_plot_imports_matplotlib():
     found = {name_of(p) for p in FILES if any(n.startswith("matplotlib") for n in imports(p))}
     assert found == {"plot.py"}
+
+
+def test_gymnasium_stays_optional():
+    needs = {name_of(p) for p in FILES if any(n.startswith("gymnasium") for n in imports(p))}
+    assert needs == {"envs.py"}
+    assert not any("envs" in used(p) for p in FILES)
 
 
 def test_random_tensors_come_from_a_generator():

@@ -140,6 +140,52 @@ def test_k_labels_gives_exactly_k_in_equal_parts(clients, k):
         assert holders.max() - holders.min() <= 1
 
 
+CELLS = labels_of({0: 40, 1: 300, 2: 7, 3: 153})
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 1e6])
+@pytest.mark.parametrize("clients", [1, 4, 10])
+def test_dirichlet_cells_deals_every_row_once(alpha, clients):
+    rows, sizes = split.dirichlet_cells(CELLS, clients, alpha, generator())
+    assert rows.shape == (clients, max(sizes))
+    real = [rows[j, :m] for j, m in enumerate(sizes)]
+    assert torch.cat(real).sort().values.tolist() == list(range(500))
+    for own, padded in zip(real, rows, strict=True):
+        assert (padded[len(own) :] == own[0]).all()
+    if alpha == 1e6:  # as good as equal shares of every cell
+        counts = torch.stack([(CELLS[own][:, None] == torch.arange(4)).sum(0) for own in real])
+        assert ((counts - torch.tensor([40, 300, 7, 153]) / clients).abs() <= 1).all()
+
+
+def test_dirichlet_cells_spread_falls_with_alpha_and_follows_the_seed():
+    spread = [
+        torch.tensor(split.dirichlet_cells(BALANCED, 10, a, generator(1))[1]).double().std()
+        for a in (0.3, 3.0, 300.0)
+    ]
+    assert spread[0] > spread[1] > spread[2]
+    a, b, c = (split.dirichlet_cells(CELLS, 5, 2.0, generator(s)) for s in (0, 0, 1))
+    assert torch.equal(a[0], b[0])
+    assert a[1] == b[1] != c[1]
+
+
+def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution():
+    """Share of a client: Beta(alpha, 4 alpha) of 5 clients, mean 1/5."""
+    cells = torch.zeros(2000, dtype=torch.int64)
+    sizes = [split.dirichlet_cells(cells, 5, 2.0, generator(s))[1] for s in range(400)]
+    share = torch.tensor(sizes).double() / 2000
+    assert torch.allclose(share.mean(0), torch.tensor(0.2).double(), atol=0.02)
+    assert share.var().item() == pytest.approx(0.2 * 0.8 / 11, rel=0.12)
+
+
+def test_dirichlet_cells_errors():
+    with pytest.raises(ValueError, match=r"client [0-9]+ has none at 0\.01; use a larger alpha"):
+        split.dirichlet_cells(CELLS, 20, 0.01, generator())
+    with pytest.raises(ValueError, match="alpha must be positive"):
+        split.dirichlet_cells(CELLS, 5, 0.0, generator())
+    with pytest.raises(TypeError, match="labels must be a tensor of integers"):
+        split.dirichlet_cells(CELLS.double(), 5, 1.0, generator())
+
+
 def test_k_labels_varies_the_pairs():
     counts = class_counts(BALANCED, split.k_labels(BALANCED, 20, 2, generator()))
     pairs = {tuple(row.nonzero().flatten().tolist()) for row in counts}

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.algorithms._central import check_centralized, draw_steps, step_values
 from fedlib.client import Client
 from fedlib.compress import Identity
 from fedlib.federation import Federation
@@ -106,8 +107,10 @@ class PenaltyFedAvg:
     ----------
     lr, local_steps, participants, tolerance, level : as in FedSGM.
     rho : penalty; the run can only end feasible if it exceeds the problem's multiplier.
+    batch_size, value_batch_size : as in FedSGM.
 
-    Differs: as in the paper's appendix G.1, without its optional compression.
+    Differs: as in the paper's appendix G.1, without its optional compression. Where the problem
+    pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign.
     """
 
     lr: float
@@ -116,6 +119,8 @@ class PenaltyFedAvg:
     tolerance: float
     rho: float
     level: float = 0.0
+    batch_size: int | None = None
+    value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters alone."""
@@ -128,20 +133,31 @@ class PenaltyFedAvg:
 
     def init(self, problem: Problem) -> State:
         """Check against the problem."""
-        check_work("PenaltyFedAvg", problem, self.participants)
+        sizes = self.batch_size, self.value_batch_size
+        check_work("PenaltyFedAvg", problem, self.participants, *sizes)
         check_one_constraint("PenaltyFedAvg", problem)
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The participants."""
-        return draw_round(problem, rng, participants=self.participants)  # 1
+        """The participants and their batches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+            value_batch_size=self.value_batch_size,
+        )
 
     def constraint_value(self, client: Client) -> Tensor:
-        """At the client: g_j(w)."""
-        return client.losses(client.model, client.value_batch())[1]
+        """At the client: g_j(w), or its statistics."""
+        return client.constraint(client.model, client.value_batch())
 
     def local_update(self, client: Client, on: Tensor) -> Tensor:
-        """At the client: E local steps on the penalized objective; sends the change."""
+        """At the client: E local steps on the penalized objective; sends the change.
+
+        `on` in {-1, 0, 1} comes with the sign of the constraint's slope.
+        """
         w = u = client.model  # 4
         weights = torch.stack([torch.ones_like(on), on * self.rho])
         for step in range(self.local_steps):
@@ -151,9 +167,9 @@ class PenaltyFedAvg:
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One round at the server."""
         clients = fed.clients(draw, model=state.w)  # 1
-        g = fed.ask(self.constraint_value, clients).mean()  # 2
+        g, slope = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
         on = (g > self.level + self.tolerance).to(g.dtype)  # 3
-        change = fed.ask(self.local_update, clients, on).mean(0)  # 4, 5
+        change = fed.ask(self.local_update, clients, slope * on).mean(0)  # 4, 5
         step = fed.project(state.w - change) - state.w
         return State(state.w + fed.tell(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
 
@@ -162,7 +178,7 @@ class PenaltyFedAvg:
 class SGM:
     r"""Centralized switching (sub)gradient method: all data in one place.
 
-        1  `steps` times, each with fresh values:
+        1  `steps` times, each with fresh values and fresh batches:
         2      sigma = switch(g(w) - level - tolerance)
         3      w <- project(w - lr ((1 - sigma) grad f(w) + sigma grad g(w)))
 
@@ -173,6 +189,10 @@ class SGM:
     ----------
     lr, tolerance, level, switch : as in FedSGM.
     steps : steps a round.
+    batch_size, value_batch_size : rows of the batch for the gradients and of the one for g(w), both
+        drawn anew for every step; None for all rows.
+    penalty : rho, for the centralized penalty method in place of switching: line 3 is then
+        w <- project(w - lr (grad f(w) + rho 1{g(w) > level + tolerance} grad g(w))).
 
     Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
     """
@@ -182,6 +202,9 @@ class SGM:
     steps: int = 1
     level: float = 0.0
     switch: Switch = Hard()
+    batch_size: int | None = None
+    value_batch_size: int | None = None
+    penalty: float | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters alone."""
@@ -189,27 +212,30 @@ class SGM:
         checks.count("SGM", "steps", self.steps)
         checks.number("SGM", "tolerance", self.tolerance)
         checks.number("SGM", "level", self.level)
+        if self.penalty is not None:
+            checks.nonnegative("SGM", "penalty", self.penalty)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem."""
-        check_one_constraint("SGM", problem)
-        if problem.num_clients != 1:
-            raise ValueError(
-                f"SGM: the problem must have one client that holds all data, {problem.name} has "
-                f"{problem.num_clients}; build it with clients=1."
-            )
+        check_centralized("SGM", problem)
+        check_work("SGM", problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Nothing is random; the one client takes part."""
-        return draw_round(problem, rng, participants=1)
+        """The batches of every step; the one client takes part."""
+        return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """`steps` steps on the pooled data."""
         pool, w = fed.only_client(draw), state.w
-        for _ in range(self.steps):  # 1
-            g = pool.losses(w, pool.batch(0))[1]
-            sigma = self.switch(g - self.level - self.tolerance)  # 2
-            weights = torch.stack([1 - sigma, sigma])
-            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(0), weights))  # 3
+        for step in range(self.steps):  # 1
+            values = step_values(pool, step, self.steps)
+            g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
+            excess = g - self.level - self.tolerance
+            sigma = self.switch(excess)  # 2
+            weights = torch.stack([1 - sigma, slope * sigma])
+            if self.penalty is not None:
+                on = (excess > 0).to(g.dtype)
+                weights = torch.stack([torch.ones_like(on), slope * on * self.penalty])
+            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
         return State(w), fed.info(g_hat=g, sigma=sigma)

@@ -2,13 +2,16 @@
 
 from fedlib.claims import Claim
 from fedlib.studies.base import Evaluated, Study
+from fedlib.studies.bounds import STUDY as BOUNDS
+from fedlib.studies.cartpole import STUDY as CARTPOLE
+from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 
 __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
-STUDIES = {study.name: study for study in (NP_WORKSHOP, NP_UNIFIED)}
+STUDIES = {study.name: study for study in (NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS)}
 
 
 def all_claims() -> list[tuple[Study, Claim]]:

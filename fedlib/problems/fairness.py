@@ -1,0 +1,240 @@
+"""Fair classification: a low loss, and equal mean outputs for two groups up to a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from fedlib import checks, models, split
+from fedlib.adult import Rows
+from fedlib.sampling import seeded
+from fedlib.types import Batch, Pooled, Problem
+
+__all__ = ["SIGNS", "combine_gaps", "fairness", "group_gap", "network"]
+
+#: Whose sign the gradient of an absolute gap takes: that of all participants, or each client's own.
+SIGNS = ("pooled", "client")
+
+
+def fairness(
+    train: Rows,
+    test: Rows,
+    *,
+    clients: int,
+    seed: int = 0,
+    alpha: float = 2.0,
+    hidden: Sequence[int] = (64, 32),
+    sign: str = "pooled",
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    r"""Federated classification under demographic parity, with a ReLU network.
+
+    Objective: cross-entropy of the outputs $\pi(x; w)$ in (0, 1). Constraint: the absolute
+    difference of the two groups' mean outputs (full FedSGM paper, appendix F.3). Gaps of clients
+    may cancel, so the server pools sums and counts in place of averaging (`Pooled`): a client sends
+    four numbers, and the value is a count-weighted gap over the participants.
+
+    A client's constraint function is the *signed* gap of a batch (0 if a group is missing from
+    it); the gradient of the absolute value is its gradient times a sign.
+
+    Parameters
+    ----------
+    train, test : features `[R, p]`, labels and groups in {0, 1}.
+    clients : N; 1 gives the centralized problem.
+    seed : fixes the start and the partition.
+    alpha : concentration of the Dirichlet split over the four (label, group) cells; clients get
+        unequal numbers of rows.
+    hidden : widths of the hidden layers.
+    sign : `"pooled"`: the sign of the pooled gap, which the server sends back. `"client"`: of
+        every client's own gap, on the batch of the step; the pooled value still decides.
+    config : entries to add to the stored configuration, such as the data set's name.
+
+    Raises
+    ------
+    ValueError
+        for features that are not finite, labels or groups outside {0, 1}, training rows of one
+        group only, a client without rows, and parameters out of range.
+    """
+    for name, part in (("train", train), ("test", test)):
+        checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
+        checks.labels01("fairness", f"{name}.y", part.y)
+        checks.labels01("fairness", f"{name}.group", part.group)
+    checks.one_of("fairness", "sign", sign, SIGNS)
+    if len(set(train.group.tolist())) < 2:
+        raise ValueError("fairness: train.group must hold both groups, it holds one.")
+    sizes = (train.X.shape[1], *hidden, 1)
+    rng = seeded(seed, "split")
+    w0, _ = models.ravel(models.mlp(sizes, rng=rng))
+    cells = (2 * train.y + train.group).long()
+    rows, counts = split.dirichlet_cells(cells, clients, alpha, rng)
+    size = torch.zeros_like(train.y)
+    for own_rows, count in zip(rows, counts, strict=True):
+        size[own_rows] = count
+    own = sign == "client"
+
+    # functions of this module, not partials: a stored run names the module of its losses
+    def losses(w: Tensor, batch: Batch) -> Tensor:
+        return fair_losses(w, batch, sizes, own)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        return fair_gradient(w, batch, weights, sizes, own)
+
+    def statistics(w: Tensor, batch: Batch) -> Tensor:
+        return group_statistics(w, batch, sizes)
+
+    def combine(answers: Tensor) -> tuple[Tensor, Tensor]:
+        value, slope = combine_gaps(answers)
+        return value, torch.ones_like(slope) if own else slope
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        return exact_metrics(w, problem, sizes)
+
+    choices = {"clients": clients, "alpha": alpha, "hidden": list(hidden), "sign": sign}
+    return Problem(
+        name="fairness",
+        data=(*train, size),
+        rows=rows,
+        sizes=counts,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0.to(train.X.dtype),
+        metrics=metrics,
+        heldout=tuple(test),
+        pooled=Pooled(statistics, combine),
+        config={"name": "fairness", **choices, "split_by": "seed", **(config or {})},
+    )
+
+
+def network(
+    w: Float[Tensor, "d"], X: Float[Tensor, "R p"], sizes: Sequence[int]
+) -> Float[Tensor, "R"]:
+    """The outputs before the sigmoid; parameters in the order of `models.ravel(models.mlp(sizes))`.
+
+    `sizes` are the widths of input, hidden and output (1) layers.
+    """
+    return forward(layers(w, sizes), X)[-1].squeeze(-1)
+
+
+def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+    """Matrix `[out, in]` and bias of every layer."""
+    lengths = [n for a, b in pairwise(sizes) for n in (a * b, b)]
+    flat = torch.split(w, lengths)
+    return [(flat[2 * i].view(b, a), flat[2 * i + 1]) for i, (a, b) in enumerate(pairwise(sizes))]
+
+
+def forward(
+    parameters: Sequence[tuple[Tensor, Tensor]], X: Float[Tensor, "R p"]
+) -> list[Float[Tensor, "R h"]]:
+    """The inputs of every layer, and the output of the last."""
+    found = [X]
+    for i, (A, a) in enumerate(parameters):
+        z = found[-1] @ A.T + a
+        found.append(torch.relu(z) if i + 1 < len(parameters) else z)
+    return found
+
+
+def group_statistics(
+    w: Float[Tensor, "d"], batch: Batch, sizes: Sequence[int]
+) -> Float[Tensor, "4"]:
+    """Sum of outputs and number of rows of group 1, then of group 0; padding does not count.
+
+    On a minibatch they are estimates for the whole client: a row counts (rows of the client) / B.
+    """
+    X, _, group, size = batch.data
+    return sums(torch.sigmoid(network(w, X, sizes)), batch.weight * size, group)
+
+
+def sums(p: Tensor, weight: Tensor, group: Tensor) -> Float[Tensor, "4"]:
+    """Weighted sum of p and of ones over group 1, then over group 0."""
+    inside, outside = weight * group, weight * (1 - group)
+    return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
+
+
+def group_gap(four: Float[Tensor, "4"]) -> Tensor:
+    """Mean of group 1 minus mean of group 0 from their sums and counts; 0 if one is missing."""
+    tiny = torch.finfo(four.dtype).tiny
+    both = (four[1] > 0) & (four[3] > 0)
+    gap = four[0] / four[1].clamp(min=tiny) - four[2] / four[3].clamp(min=tiny)
+    return torch.where(both, gap, torch.zeros_like(gap))
+
+
+def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Tensor, Tensor]:
+    """The absolute gap of the pooled groups from the clients' four numbers, and its sign."""
+    gap = group_gap(answers.sum(0))
+    return gap.abs(), gap.sign()
+
+
+def fair_losses(
+    w: Float[Tensor, "d"], batch: Batch, sizes: Sequence[int], own: bool
+) -> Float[Tensor, "2"]:
+    """Cross-entropy and signed gap of a batch (its absolute value if the sign is the client's)."""
+    X, y, group, _ = batch.data
+    z = network(w, X, sizes)
+    gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
+    return torch.stack([batch.weight @ (softplus(z) - y * z), gap.abs() if own else gap])
+
+
+def fair_gradient(
+    w: Float[Tensor, "d"],
+    batch: Batch,
+    weights: Float[Tensor, "2"],
+    sizes: Sequence[int],
+    own: bool,
+) -> Float[Tensor, "d"]:
+    """Gradient of `weights @ fair_losses` in closed form, by backpropagation."""
+    X, y, group, _ = batch.data
+    parameters = layers(w, sizes)
+    *inputs, last = forward(parameters, X)
+    p = torch.sigmoid(last.squeeze(-1))
+    four = sums(p, batch.weight, group)
+    tiny = torch.finfo(p.dtype).tiny
+    share = group / four[1].clamp(min=tiny) - (1 - group) / four[3].clamp(min=tiny)
+    share = torch.where((four[1] > 0) & (four[3] > 0), share, torch.zeros_like(share))
+    slope = weights[1] * (group_gap(four).sign() if own else 1)
+    error = batch.weight * (weights[0] * (p - y) + slope * share * p * (1 - p))
+    back, found = error.unsqueeze(-1), []
+    for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
+        found += [back.sum(0), (back.T @ h).flatten()]
+        back = (back @ A) * (h > 0)  # of the first layer: not used
+    return torch.cat(found[::-1])
+
+
+def exact_metrics(
+    w: Float[Tensor, "d"], problem: Problem, sizes: Sequence[int]
+) -> dict[str, Tensor]:
+    """Exact values over all training rows and all test rows.
+
+    `f` is the mean loss over the rows, `f_clients` that of the clients' means (the paper's f, which
+    federated methods minimize), `g` the absolute gap of mean outputs; `test_gap` is the same on
+    test rows, `test_decision_gap` that of the rates of outputs above one half, and
+    `test_loss`, `test_accuracy` as they say.
+    """
+    X, y, group, _ = problem.data
+    z = network(w, X, sizes)
+    each = softplus(z) - y * z
+    clients = problem.with_tensors({"data": (each,)}).all_clients()
+    held_X, held_y, held_group = problem.heldout
+    held = network(w, held_X, sizes)
+    positive = (held > 0).to(z.dtype)
+    return {
+        "f": each.mean(),
+        "f_clients": (clients.weight * clients.data[0]).sum(-1).mean(),
+        "g": absolute_gap(torch.sigmoid(z), group),
+        "test_loss": (softplus(held) - held_y * held).mean(),
+        "test_accuracy": (positive == held_y).to(z.dtype).mean(),
+        "test_gap": absolute_gap(torch.sigmoid(held), held_group),
+        "test_decision_gap": absolute_gap(positive, held_group),
+    }
+
+
+def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Tensor:
+    """|mean of p over group 1 - mean over group 0|."""
+    return group_gap(sums(p, torch.ones_like(p), group)).abs()

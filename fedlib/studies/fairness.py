@@ -1,0 +1,228 @@
+"""Study of the full paper's Figure 7: fair classification on Adult, ten unequal clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from fedlib import adult
+from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg
+from fedlib.problems import fairness
+from fedlib.store import Spec
+from fedlib.studies import fairness_claims as claims
+from fedlib.studies import fairness_figures as figures
+from fedlib.studies.base import Params, Study
+from fedlib.studies.fairness_numbers import METRICS, derive
+from fedlib.switching import Hard, Soft, Switch
+from fedlib.types import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STUDY", "clients_table", "people", "problem"]
+
+PARAMETERS = {
+    "seeds": "seeds; each fixes start, partition and participants",
+    "sweep_seeds": "seeds of the sweeps over step size, split and sign",
+    "rounds": "communication rounds T",
+    "lr": "step size of all runs but the sweep over step sizes",
+    "lrs": "step sizes of the sweep",
+    "tolerance": "switching threshold and level of the gap, epsilon",
+    "beta": "sharpness of soft switching",
+    "betas": "sharpnesses of the sweep",
+    "clients": "clients N",
+    "participants": "clients a round",
+    "alpha": "concentration of the Dirichlet split",
+    "alphas": "concentrations of the sweep",
+    "local_steps": "local steps E, a minibatch each",
+    "batch": "rows of a client's minibatch; a centralized one has that of all participants",
+    "central_values": "rows of a centralized method's batch for the gap",
+    "rhos": "penalties",
+    "duals": "dual steps of IPP ConEx",
+    "stand_in_rows": "0: the official files of Adult; else that many generated rows",
+}
+FULL: Params = {
+    "seeds": (0, 1, 2, 3, 4),
+    "sweep_seeds": (0, 1, 2),
+    "rounds": 500,
+    "lr": 0.1,
+    "lrs": (0.0001, 0.01, 0.3, 1.0),
+    "tolerance": 0.05,
+    "beta": 40.0,
+    "betas": (10.0, 160.0),
+    "clients": 10,
+    "participants": 5,
+    "alpha": 2.0,
+    "alphas": (0.5,),
+    "local_steps": 2,
+    "batch": 64,
+    "central_values": 1024,
+    "rhos": (0.1, 1.0, 10.0),
+    "duals": (1.0, 10.0),
+    "stand_in_rows": 0,
+}
+QUICK: Params = {
+    **FULL,
+    "seeds": (0, 1),
+    "sweep_seeds": (0, 1),
+    "rounds": 100,
+    "lr": 0.3,
+    "lrs": (0.0001,),
+    "betas": (160.0,),
+    "batch": 16,
+    "central_values": 256,
+    "stand_in_rows": 2000,
+}
+
+
+@lru_cache(maxsize=4)
+def people(stand_in_rows: int) -> adult.Adult:
+    """The official rows, or generated ones of the same schema (half as many for the test)."""
+    if stand_in_rows == 0:
+        return adult.official()
+    return adult.prepared(
+        adult.stand_in(stand_in_rows), adult.stand_in(max(stand_in_rows // 2, 41), seed=1)
+    )
+
+
+@lru_cache(maxsize=64)
+def problem(
+    seed: int, clients: int, alpha: float, sign: str = "pooled", stand_in_rows: int = 0
+) -> Problem:
+    """The federated problem of a seed; clients = 1 is the centralized one."""
+    rows = people(stand_in_rows)
+    source = "generated stand-in" if stand_in_rows else "adult"
+    test = rows.test.y
+    config = {
+        "data": source,
+        "train_rows": len(rows.train.y),
+        "test_rows": len(test),
+        "majority": round(1 - float(test.mean()), 6),
+    }
+    return fairness(
+        rows.train, rows.test, clients=clients, seed=seed, alpha=alpha, sign=sign, config=config
+    )
+
+
+def clients_table(p: Params) -> pd.DataFrame:
+    """How unequal the clients of every seed are: rows, and shares of men and of high incomes."""
+    import pandas as pd
+
+    found = {}
+    for seed in p["seeds"]:
+        task = problem(seed, p["clients"], float(p["alpha"]), stand_in_rows=p["stand_in_rows"])
+        own = [task.rows[j, :m] for j, m in enumerate(task.sizes)]
+        men, rich = ([float(x[r].mean()) for r in own] for x in (task.data[2], task.data[1]))
+        found[f"seed {seed}"] = {
+            "smallest client": f"{min(task.sizes)} rows",
+            "largest client": f"{max(task.sizes)} rows",
+            "share of men": f"{min(men):.2f} to {max(men):.2f}",
+            "share above 50K": f"{min(rich):.2f} to {max(rich):.2f}",
+        }
+    return pd.DataFrame.from_dict(found, orient="index")
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """All runs: Figure 7's curves, the penalties, and sweeps of step size, beta, split, sign."""
+    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
+    found: dict[str, Spec] = {}
+    for mode, switch in modes.items():
+        main = FedSGM(
+            lr=float(p["lr"]),
+            local_steps=p["local_steps"],
+            participants=p["participants"],
+            tolerance=float(p["tolerance"]),
+            switch=switch,
+            batch_size=p["batch"],
+        )
+        found[mode] = base(main, p)
+    for b in p["betas"]:
+        sharp = replace(found["soft"].algorithm, switch=Soft(float(b)))  # type: ignore[type-var]
+        found[f"soft_beta{b:g}"] = replace(found["soft"], algorithm=sharp)
+    found |= _penalties(p) | _central(p, modes)
+    free = FedAvg(
+        lr=float(p["lr"]),
+        local_steps=p["local_steps"],
+        participants=p["participants"],
+        batch_size=p["batch"],
+    )
+    found["fedavg"] = base(free, p)
+    return found | _sweeps({k: found[k] for k in ("hard", "soft", "fedavg")}, p)
+
+
+def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
+    """One run on the problem of the study; evaluated every tenth round."""
+    task = partial(
+        problem,
+        clients=p["clients"] if clients is None else clients,
+        alpha=float(p["alpha"]),
+        stand_in_rows=p["stand_in_rows"],
+    )
+    return Spec(algorithm, task, p["rounds"], tuple(p["seeds"]), evaluate_every=10, keep=METRICS)
+
+
+def _penalties(p: Params) -> dict[str, Spec]:
+    """Penalty-FedAvg with every penalty."""
+    return {
+        f"penalty_rho{rho:g}": base(
+            PenaltyFedAvg(
+                lr=float(p["lr"]),
+                local_steps=p["local_steps"],
+                participants=p["participants"],
+                tolerance=float(p["tolerance"]),
+                rho=float(rho),
+                batch_size=p["batch"],
+            ),
+            p,
+        )
+        for rho in p["rhos"]
+    }
+
+
+def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
+    """The centralized methods: E steps a round, on batches as large as all participants'."""
+    shared: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "tolerance": float(p["tolerance"]),
+        "steps": p["local_steps"],
+        "batch_size": p["batch"] * p["participants"],
+        "value_batch_size": p["central_values"],
+    }
+    found = {f"central_{m}": base(SGM(switch=s, **shared), p, 1) for m, s in modes.items()}
+    for rho in p["rhos"]:
+        found[f"central_penalty_rho{rho:g}"] = base(SGM(penalty=float(rho), **shared), p, 1)
+    for dual in p["duals"]:
+        found[f"conex_dual{dual:g}"] = base(ConEx(dual_lr=float(dual), **shared), p, 1)
+    return found
+
+
+def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
+    """Step sizes, the client's own sign, and other splits, on fewer seeds."""
+    found: dict[str, Spec] = {}
+    for name, full in main.items():
+        spec = replace(full, seeds=tuple(p["sweep_seeds"]))
+        for x in p["lrs"]:
+            slow: Any = replace(spec.algorithm, lr=float(x))  # type: ignore[type-var]
+            found[f"{name}_lr{x:g}"] = replace(spec, algorithm=slow)
+        if name == "fedavg":
+            continue
+        task: Any = spec.problem
+        found[f"{name}_client"] = replace(spec, problem=partial(task, sign="client"))
+        for a in p["alphas"]:
+            found[f"{name}_alpha{a:g}"] = replace(spec, problem=partial(task, alpha=float(a)))
+    return found
+
+
+STUDY = Study(
+    name="fairness",
+    title="Fair classification, full paper",
+    paper="F",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+)

@@ -1,0 +1,255 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Fair classification
+#
+# The full paper's Figure 7 {cite}`fedsgm2025`: a network predicts from census data who earns more
+# than 50,000 dollars {cite}`becker1996adult`, and its mean output must be the same for men and women up to
+# $\epsilon=0.05$ (demographic parity). Ten clients of unequal size and unequal mixture, five a round,
+# two minibatch steps each.
+#
+# In short: the constraint is real (without it the gap is {result}`fairness/fedavg.g:.2f`) and every tuned
+# method meets it at the price of one or two points of accuracy. Of the four things that the figure is
+# said to show, one is seen here: hard FedSGM comes out near the tuned penalty
+# ({result}`fairness/hard.f:.3f` against {result}`fairness/penalty.f:.3f` in the loss, with the smaller
+# gap). Soft switching has a smaller gap than both, at a larger loss. The centralized methods are not
+# more conservative but better: a lower loss at the same or a smaller gap. IPP ConEx ends *nearest* to
+# the level, not farthest below it. And the paper's step size of $10^{-4}$ satisfies the constraint
+# only because the network never learns.
+
+# %% tags=["parameters"]
+profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
+seeds = None  # list of seeds, None: the profile's
+rounds = None  # communication rounds T, None: the profile's
+lr = None  # step size, None: the profile's
+tolerance = None  # threshold and level epsilon, None: the profile's
+beta = None  # sharpness of soft switching, None: the profile's
+participants = None  # clients a round, None: the profile's
+alpha = None  # concentration of the Dirichlet split, None: the profile's
+stand_in_rows = None  # that many generated rows in place of Adult, None: the profile's
+device = "auto"  # "auto", "cpu" or "cuda"
+recompute = False  # compute even what is stored
+
+# %%
+import torch
+
+from fedlib import plot
+from fedlib.claims import check
+from fedlib.problems.fairness import combine_gaps
+from fedlib.studies import STUDIES, report
+from fedlib.studies.fairness import clients_table
+from fedlib.studies.fairness_figures import source
+
+study = STUDIES["fairness"]
+changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
+changes |= {"participants": participants, "alpha": alpha, "stand_in_rows": stand_in_rows}
+params = study.resolve(profile, **changes)
+traces = study.compute(profile, device=device, recompute=recompute, **changes)
+numbers = study.numbers(traces, profile, **changes)
+print(source(traces))
+
+# %% tags=["hide-input"]
+report.parameter_table(study, params)
+
+# %% [markdown]
+# ## The problem
+#
+# $f_j$ is the mean cross-entropy over client $j$'s rows. The constraint is not a mean over clients:
+# with $\pi(x;w)\in(0,1)$ the output and $\mathcal S$ the participants,
+#
+# $$
+# \hat G(w)=\Big\lvert\frac1{m_1}\sum_{x\in\mathcal S,\,\text{men}}\pi(x;w)
+# -\frac1{m_0}\sum_{x\in\mathcal S,\,\text{women}}\pi(x;w)\Big\rvert ,
+# $$
+#
+# sums and counts over all rows of all participants together. Every participant sends four numbers (two
+# sums, two counts), the server forms $\hat G$ and sends back the switching weight with the *sign* of
+# what stands inside the bars; the clients' constraint function is then the signed gap. Averaging the
+# clients' own gaps would be wrong, since gaps of opposite sign do not cancel then:
+
+# %% tags=["nbval-check-output"]
+answers = torch.tensor([[3.0, 4.0, 1.0, 4.0], [1.0, 4.0, 3.0, 4.0]])  # sum, count of men; of women
+own = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
+check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(own) / 2 == 0.5)
+_ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
+
+# %% [markdown]
+# Two consequences. The pooled $g$ is no average of $g_j$, and an absolute value of a network's outputs
+# is not convex, so none of the theorems applies to this figure as stated. And $f$ has two readings:
+# the paper's, the mean of the *clients'* means, which federated methods minimize, and the mean over
+# *rows*, which centralized ones do. With clients as unequal as these they differ: for
+# hard FedSGM {result}`fairness/hard.f_clients:.3f` against {result}`fairness/hard.f:.3f`. Figures and
+# tables show the mean over rows, so that all methods are measured by the same yardstick.
+
+# %% tags=["hide-input"]
+clients_table(params)
+
+# %% [markdown]
+# ## Figure 7
+#
+# Centralized methods have all rows in one place and take as many steps (two a round) on batches as
+# large as those of all participants together; they look at a fresh batch for the gap at every step.
+# IPP ConEx {cite}`boob2023stochastic`, which the paper names without settings, solves a sequence of proximal problems
+# $\min f+\mu\lVert w-u\rVert^2$ subject to $g+\mu\lVert w-u\rVert^2\le\epsilon$; inside, a multiplier $y$ is
+# raised along an *extrapolated* linear model of the constraint and the model steps along
+# $\nabla f+y\nabla g$. It is one of the double-loop baselines of {cite}`huang2023oracle`.
+
+# %% tags=["hide-input"]
+plot.show(
+    study.figures["figure_7"](traces),
+    alt="Four panels against rounds. Above, federated: the losses of hard and soft FedSGM and of the "
+    "tuned penalty fall together to about 0.36, that of FedAvg without constraint lower; FedAvg's gap "
+    "leaves the frame within 60 rounds, those of the others are ragged and mostly below the level, soft "
+    "lowest. Below, centralized and dashed: the same losses with thin bands, gaps of hard, soft and "
+    "penalty below the level, soft lowest, and the two IPP ConEx curves, slower in the loss, at the level.",
+    caption="Mean over the seeds and one standard deviation. Federated solid, centralized dashed. The "
+    "gap without constraint leaves the frame.",
+    size=(8.6, 5.4),
+)
+
+# %% tags=["hide-input"]
+labels = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
+labels |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
+labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
+labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in params["rhos"]}
+labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in params["duals"]}
+training = {"f": "late f", "g": "late g", "best_f": "best feasible f", "violations": "violations"}
+report.runs_table(numbers, labels, training)
+
+# %% [markdown]
+# *Late* is the mean over the last fifth of the rounds, evaluated exactly on all training rows every
+# tenth round; *best feasible* the smallest loss at an evaluated round with $g\le\epsilon$; *violations*
+# the share of evaluated rounds with $g>\epsilon$ in the second half.
+#
+# On the test rows, which no choice has looked at. The *decision gap* is the difference of the two
+# groups' shares of people whom the rule $\pi>\frac12$ calls rich. It is what fairness tools report
+# {cite}`weerts2023fairlearn`, and not what is constrained. The larger class alone gives an accuracy
+# of {result}`fairness/majority:.3f`.
+
+# %% tags=["hide-input"]
+held = {"test_loss": "loss", "test_accuracy": "accuracy", "test_gap": "gap"}
+held |= {"test_decision_gap": "decision gap"}
+report.runs_table(numbers, labels, held)
+
+# %% [markdown]
+# ## Loss against gap, and the penalty's sensitivity
+
+# %% tags=["hide-input"]
+plot.show(
+    study.figures["trade_off"](traces),
+    alt="Two scatters of late gap against late loss, a point a seed; the right one enlarges the part "
+    "below the level. Penalty 0.1 lies at three times the level and the smallest losses, federated "
+    "penalty 10 far below the level at the largest. Between them centralized hard, soft and penalty 1 lie "
+    "leftmost in tight clusters, federated hard and soft to their right, and IPP ConEx at the level.",
+    caption="One point a seed; penalties as crosses, centralized methods hollow.",
+    size=(9.4, 4.0),
+)
+
+# %% [markdown]
+# The penalty is tuned by a written rule on training curves alone: the smallest mean late $f$ among those
+# with mean late $g\le1.05\,\epsilon$. That picks $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty
+# ten times smaller is infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds, one ten
+# times larger costs {result}`fairness/penalty_rho10.f:.3f` in the loss. Differences between methods on
+# the same seeds (the first minus the second):
+
+# %% tags=["hide-input"]
+pairs = {"hard - tuned penalty": "hard_vs_penalty", "soft - hard": "soft_vs_hard"}
+pairs |= {"soft - tuned penalty": "soft_vs_penalty"}
+pairs |= {"hard, federated - centralized": "hard_vs_central"}
+pairs |= {"soft, federated - centralized": "soft_vs_central"}
+gained = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
+report.runs_table(numbers, pairs, gained)
+
+# %% [markdown]
+# ## Why a step size of $10^{-4}$ cannot be meant
+#
+# The paper states $E=2$ and $\eta=10^{-4}$. Read as two minibatch steps that is a thousand steps of
+# $10^{-4}$, and the network stays where it starts: with a gap near zero, hence always feasible, and
+# with an accuracy of {result}`fairness/hard_lr0.0001.test_accuracy:.2f`, far below that of the larger
+# class alone. At 0.01 the constrained runs have learned just to name that class for nearly everybody
+# (decision gap {result}`fairness/hard_lr0.01.test_decision_gap:.3f`). A small gap is worth nothing
+# unless the accuracy is above that of the larger class. From 0.1 on the step size matters little; all
+# other figures use 0.1.
+
+# %% tags=["hide-input"]
+plot.show(
+    study.figures["readings"](traces),
+    alt="Late loss, gap and test accuracy against the step size for hard, soft and no constraint. At "
+    "1e-4 the loss is twice as large as at 0.1, the gap zero and the accuracy far below the dashed line "
+    "of the majority class; from 0.1 on all three are flat, the gap without constraint far above the level.",
+    caption="Late values against the step size; bars are 95 % intervals over the seeds.",
+    size=(8.8, 3.2),
+)
+
+# %% [markdown]
+# ## Sign, sharpness, split
+#
+# *Client's own sign* is the literal $\nabla\lvert\mathrm{gap}_j\rvert$: every client takes the sign of its own
+# minibatch's gap; both modes end with a larger pooled gap then. The sharpness moves soft switching along the trade-off: the ramp starts
+# $1/\beta$ below the level, and with $\beta=10$ that is below zero, so that it never lets go. A smaller
+# $\alpha$ makes clients more unequal.
+
+# %% tags=["hide-input"]
+variants = {"soft": "soft"} | {f"soft, beta = {b:g}": f"soft_beta{b:g}" for b in params["betas"]}
+for m in ("hard", "soft"):
+    variants |= {f"{m}, client's own sign": f"{m}_client"}
+    variants |= {f"{m}, alpha = {a:g}": f"{m}_alpha{a:g}" for a in params["alphas"]}
+report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"})
+
+# %% tags=["hide-input"]
+signs = {"hard: client's sign - pooled sign": "hard_client_vs_hard"}
+signs |= {"soft: client's sign - pooled sign": "soft_client_vs_soft"}
+report.runs_table(numbers, signs, gained)
+
+# %% tags=["nbval-check-output"]
+level, late = 1.05 * params["tolerance"], {m: numbers[f"{m}.g"].value for m in traces}
+smallest, largest = (f"penalty_rho{pick(params['rhos']):g}" for pick in (min, max))
+slow = [numbers[f"{m}_lr0.0001.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
+check("without the constraint the mean late gap exceeds twice the level", late["fedavg"] > 2 * level)
+check("mean late gap of hard and of soft at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
+check("mean late gap of soft below that of hard", late["soft"] < late["hard"])
+check("smallest penalty ends above the level, largest below", late[smallest] > level > late[largest])
+check("at step 1e-4 no mean late test accuracy is 0.005 above the majority's", max(slow) < numbers["majority"].value + 0.005)
+_ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
+
+# %% [markdown]
+# ## Verdicts
+#
+# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on
+# the generated stand-in are never judged.
+
+# %% tags=["hide-input"]
+report.claims_table(study, numbers)
+
+# %% tags=["hide-input"]
+report.paper_table(study, numbers)
+
+# %% [markdown]
+# ## What the paper leaves open
+#
+# | open in the paper | chosen here |
+# | --- | --- |
+# | preprocessing | `fnlwgt` and `education` dropped, rows with missing values removed (30,162 training and 15,060 test rows), five z-scored numbers and one-hot columns of seven categories: 87 columns |
+# | protected group | sex |
+# | network | 87-64-32-1 with ReLU, sigmoid output; the output enters the loss and the gap |
+# | "Dirichlet, 2.0" | every (label, group) cell is dealt out to the clients by its own Dirichlet(2) shares |
+# | $E=2$, $\eta=10^{-4}$ | two minibatch steps of 64 rows, step 0.1 (see above) |
+# | value for switching | all rows of the participants; where outputs have standard deviation $s$, the gap of a batch of 64 (43 men, 21 women) has $s\sqrt{1/43+1/21}=0.27\,s$: with $s=0.2$ as much as the level |
+# | sign of $\nabla g_j$ | that of the pooled gap |
+# | IPP ConEx | 100 inner steps, proximal weight 0.05 on both, primal step 0.1, dual steps 1 and 10, not tuned further |
+#
+# ```{provenance} fairness
+# ```
+#
+# ```{notebook-links} fairness
+# ```
