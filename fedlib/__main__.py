@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from fedlib.cache import DataError
 from fedlib.claims import VERDICTS
 from fedlib.studies import STUDIES, all_claims
 
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
             list_claims()
         else:
             reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
-    except (ValueError, OSError, FloatingPointError) as error:
+    except (ValueError, OSError, FloatingPointError, DataError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0

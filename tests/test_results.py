@@ -164,6 +164,21 @@ def test_an_unknown_profile_is_one_sentence(capsys):
     assert "profile must" in capsys.readouterr().err
 
 
+def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch):
+    from fedlib.studies.fairness import problem
+
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", offline)
+    getattr(problem, "cache_clear", lambda: None)()
+    assert main(["reproduce", "fairness", "--device", "cpu"]) == 2
+    assert re.search(r"^adult: adult\.data is not in .*FEDLIB_DATA", capsys.readouterr().err)
+
+
+def offline(*_, **__):
+    raise OSError("no network")
+
+
 def test_an_unknown_parameter_is_refused():
     with pytest.raises(ValueError, match="np_unified: parameter must"):
         STUDIES["np_unified"].resolve("full", lrr=0.1)

@@ -135,7 +135,7 @@ def specs(p: Params) -> dict[str, Spec]:
     for x in p["dampings"]:
         found[f"damping{x:g}"] = replace(sweep, algorithm=replace(soft, damping=float(x)))
     if p["variants"]:
-        found["hard_none"] = replace(main, algorithm=replace(soft, switch=Hard()))
+        found["hard_none"] = replace(sweep, algorithm=replace(soft, switch=Hard()))
         found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=TopK(0.25)))
         found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
         found["central_small"] = replace(

@@ -127,7 +127,7 @@ def _column(ax: Axes, rollout: Rollout, frames: int) -> None:
     for i, centre in enumerate(CENTRES):
         left, right = centre - HALF_WIDTH, centre + HALF_WIDTH
         label = "forbidden" if i == 0 else None
-        ax.axvspan(left, right, color=COSTLY, alpha=0.18, linewidth=0, label=label)
+        ax.axvspan(left, right, color=COSTLY, alpha=0.25, linewidth=0, label=label)
     x, down = rollout.states[:, 0].tolist(), [-rate * t for t in range(len(rollout.states))]
     ax.plot(x, down, color=COLORS[0], linewidth=1, label="path of the cart")
     costly = [t + 1 for t, cost in enumerate(rollout.costs.tolist()) if cost]
