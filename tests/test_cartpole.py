@@ -1,20 +1,15 @@
-"""Constrained cartpole: physics against Gymnasium's, costs at hand-made states, the batched op."""
+"""Constrained cartpole: physics against Gymnasium's, costs at hand-made states, episodes."""
 
 import math
-from functools import partial
 from importlib import import_module
-from itertools import product
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from controllers import BALANCE, linear_policy
-from torch import nn
-from torch.func import grad, jacrev, jvp, vmap
 
-from fedlib import models
-from fedlib.policies import LOG_STD, Episodes, Gaussian, Head, Logits, Simulator
+from fedlib.policies import Episodes, Simulator
 from fedlib.problems.cartpole import CartPole, cartpole, ends, forbidden, simulate, step
 from fedlib.sampling import seeded
 from fedlib.types import Batch
@@ -22,8 +17,6 @@ from fedlib.types import Batch
 #: the module; the package has a function of its name
 physics = import_module("fedlib.problems.cartpole")
 SAFE = 6 * math.pi / 180
-#: torch's forward mode warns of itself when it is first used
-FORWARD_MODE = pytest.mark.filterwarnings("ignore:`torch.jit.script` is dep:DeprecationWarning")
 
 
 def generator(seed=0):
@@ -251,204 +244,6 @@ def per_client_of_completed(amount, ended, each):
     complete = before < ended.sum(0)
     total, count = (amount * complete).sum(0), ended.sum(0)
     return total.view(-1, each).sum(1) / count.view(-1, each).sum(1)
-
-
-class TestSimulate:
-    """The custom operation, for all ways of batching it, against the loop."""
-
-    policies = torch.stack([
-        linear_policy(push=push, log_std=-1.0, dtype=torch.float64)
-        for push in (1.0, -1.0, 0.5, -0.5, 0.8, 0.0, -0.8, 1.2)
-    ])  # fmt: skip
-
-    @staticmethod
-    def one(w, chance, head="gaussian"):
-        return simulate(w[None], chance[None, None], head)[0, 0]
-
-    def looped(self, levels, w, chance):
-        if not levels:
-            return self.one(w, chance)
-        w_in, chance_in = levels[0]
-        size = len(w) if w_in is not None else len(chance)
-        pairs = [
-            (w if w_in is None else w[i], chance if chance_in is None else chance[i])
-            for i in range(size)
-        ]
-        return torch.stack([self.looped(levels[1:], *pair) for pair in pairs])
-
-    @pytest.mark.parametrize("depth", [1, 2, 3])
-    def test_every_nesting_is_the_loop(self, depth):
-        for levels in product(((0, 0), (0, None), (None, 0)), repeat=depth):
-            shape = [[2] * sum(level[k] is not None for level in levels) for k in (0, 1)]
-            w = self.policies[: 2 ** len(shape[0])].view(*shape[0], -1)
-            chance = uniform(*shape[1], 14, 2, 5, seed=depth)
-            mapped = self.one
-            for level in reversed(levels):
-                mapped = vmap(mapped, in_dims=level)
-            together, alone = mapped(w, chance), self.looped(levels, w, chance)
-            assert together.shape == alone.shape == (*[2] * depth, 15, 2, 8)
-            assert torch.allclose(together, alone, rtol=0, atol=1e-10), levels
-            assert (alone[..., 7] > 0).any()  # some episodes ended and were started again
-
-    @pytest.mark.parametrize("head", ["gaussian", "logits"])
-    def test_other_axes_and_both_heads(self, head):
-        chance, w = uniform(14, 3, 2, 5), self.policies[:3].T.contiguous()
-        together = vmap(partial(self.one, head=head), in_dims=(1, 1), out_dims=1)(w, chance)
-        alone = [self.one(w[:, i], chance[:, i], head) for i in range(3)]
-        assert torch.allclose(together, torch.stack(alone, 1), rtol=0, atol=1e-10)
-
-    def test_in_float32_too(self):
-        w, chance = self.policies[:4].float(), uniform(4, 14, 2, 5).float()
-        together = vmap(self.one)(w, chance)
-        alone = self.looped([(0, 0)], w, chance)
-        assert together.dtype == torch.float32
-        assert torch.allclose(together, alone, rtol=0, atol=1e-5)
-
-    def test_groups_of_environments_are_independent(self):
-        chance = uniform(2, 3, 14, 2, 5)
-        whole = simulate(self.policies[:2], chance, "gaussian")
-        for b, k in product(range(2), range(3)):
-            assert torch.allclose(
-                whole[b, k], self.one(self.policies[b], chance[b, k]), rtol=0, atol=1e-10
-            )
-
-    def test_nothing_depends_on_the_future(self):
-        chance = uniform(20, 3, 5)
-        other = chance.clone()
-        other[11:] = uniform(9, 3, 5, seed=9)
-        a, b = self.one(self.policies[0], chance), self.one(self.policies[0], other)
-        assert torch.equal(a[:11], b[:11])
-        assert not torch.equal(a[12:], b[12:])
-
-    def test_op_check(self):
-        torch.library.opcheck(
-            simulate,
-            (self.policies[:2], uniform(2, 1, 3, 2, 5), "gaussian"),
-            test_utils=("test_schema", "test_faketensor"),
-        )
-
-
-class TestPolicy:
-    def network(self):
-        return nn.Sequential(
-            models.linear(4, 128), nn.Tanh(), models.linear(128, 128), nn.Tanh(),
-            models.linear(128, 2),
-        ).double()  # fmt: skip
-
-    def test_has_17410_parameters_and_starts_as_documented(self):
-        w = physics.parameters(generator())
-        assert w.shape == models.ravel(self.network())[0].shape == (17410,)
-        assert torch.equal(w, physics.parameters(generator()))
-        parts = torch.split(w, list(physics.SIZES))
-        for part, inputs in zip(parts[:4], (4, 4, 128, 128), strict=True):
-            bound = 1 / math.sqrt(inputs)
-            assert 0.95 * bound < part.abs().max() <= bound
-        assert 0.0099 / math.sqrt(128) * 0.95 < parts[4].abs().max() <= 0.01 / math.sqrt(128)
-        assert torch.equal(parts[5], torch.tensor([0.0, -0.5]))
-
-    def test_is_the_network_with_the_same_vector(self):
-        w = physics.parameters(generator()).double()
-        states = uniform(6, 3, 5) - 0.5
-        seen = states[..., :4] * torch.tensor([1.0, 1, 5, 1])
-        expected = models.ravel(self.network())[1](w, seen)
-        assert torch.allclose(CartPole().policy(w, states), expected, rtol=0, atol=1e-14)
-        assert expected.abs().max() > 0.1
-
-    @FORWARD_MODE
-    def test_change_is_the_jacobian_times_the_direction(self):
-        sim, states = CartPole(), uniform(6, 3, 5) - 0.5
-        w = physics.parameters(generator()).double()
-        v = torch.randn(17410, generator=generator(1), dtype=torch.float64)
-        expected = jvp(lambda u: sim.policy(u, states), (w,), (v,))[1]
-        assert torch.allclose(sim.policy_change(w, v, states), expected, rtol=1e-12)
-
-    def test_critics_see_numbers_of_order_one(self):
-        sim = CartPole()
-        episodes = sim.episodes(linear_policy(log_std=-0.5), sim.chance(1, generator())[0])
-        inputs = sim.inputs(episodes.states)
-        assert inputs.shape == (201, 5, 5)
-        assert inputs.abs().max() < 4
-        edge = torch.tensor([2.4, 0, physics.MAX_ANGLE, 0, 200])
-        assert torch.allclose(sim.inputs(edge), torch.tensor([1.0, 0, 1, 0, 1]))
-
-
-HEADS = {"gaussian": Gaussian(), "logits": Logits()}
-heads = pytest.mark.parametrize("name", HEADS)
-
-
-def hessian(f):
-    return jacrev(jacrev(f))
-
-
-def torch_distribution(name, outputs):
-    if name == "logits":
-        return torch.distributions.Categorical(logits=outputs)
-    return torch.distributions.Normal(outputs[..., 0], outputs[..., 1].clamp(*LOG_STD).exp())
-
-
-def outputs_of(*shape, seed=0):
-    return 2 * uniform(*shape, 2, seed=seed) - 1.5  # log deviations within the range
-
-
-class TestHeads:
-    @heads
-    def test_log_prob_and_kl_are_those_of_torch(self, name):
-        head, old, new = HEADS[name], outputs_of(50), outputs_of(50, seed=1)
-        action = head.sample(old, uniform(50, seed=2))
-        p, q = torch_distribution(name, old), torch_distribution(name, new)
-        assert torch.allclose(head.log_prob(old, action), p.log_prob(action), rtol=1e-10)
-        assert torch.allclose(
-            head.kl(old, new), torch.distributions.kl_divergence(p, q), rtol=1e-8, atol=1e-14
-        )
-        assert (head.kl(old, old).abs() < 1e-14).all()
-        assert isinstance(head, Head)
-
-    @heads
-    def test_probabilities_sum_to_one(self, name):
-        outputs = outputs_of(7)
-        if name == "logits":
-            total = sum(HEADS[name].log_prob(outputs, torch.tensor(a)).exp() for a in (0.0, 1.0))
-        else:
-            x = torch.linspace(-40, 40, 80001, dtype=torch.float64)
-            density = HEADS[name].log_prob(outputs[:, None], x[None]).exp()
-            total = torch.trapezoid(density, x, dim=1)
-        assert torch.allclose(total, torch.ones(7, dtype=torch.float64), atol=1e-10)
-
-    @heads
-    def test_quantiles_are_samples(self, name):
-        head, outputs = HEADS[name], outputs_of(5)
-        u = (torch.arange(20000, dtype=torch.float64) + 0.5) / 20000
-        action = head.sample(outputs[:, None].expand(5, 20000, 2), u.expand(5, 20000))
-        p = torch_distribution(name, outputs)
-        mean = torch.softmax(outputs, -1)[:, 1] if name == "logits" else p.mean
-        assert torch.allclose(action.mean(1), mean, atol=1e-4)
-        if name == "gaussian":
-            assert torch.allclose(p.cdf(action.T).T, u.expand(5, 20000), atol=1e-9)
-
-    @heads
-    def test_fisher_is_minus_the_expected_hessian(self, name):
-        head = HEADS[name]
-        for outputs in outputs_of(4):
-            if name == "logits":
-                actions = torch.tensor([0.0, 1.0], dtype=torch.float64)
-                weights = head.log_prob(outputs, actions).exp()
-            else:
-                actions = torch.linspace(-30, 30, 6001, dtype=torch.float64)
-                weights = 0.01 * head.log_prob(outputs, actions).exp()
-            curvature = vmap(hessian(head.log_prob), in_dims=(None, 0))(outputs, actions)
-            expected = -(weights[:, None, None] * curvature).sum(0)
-            matrix = vmap(partial(head.fisher, outputs))(torch.eye(2, dtype=torch.float64))
-            assert torch.allclose(matrix, expected, atol=1e-9)
-            assert torch.allclose(matrix, hessian(partial(head.kl, outputs))(outputs), atol=1e-9)
-
-    @pytest.mark.parametrize("raw", [LOG_STD[0] - 0.1, LOG_STD[1] + 0.1])
-    def test_a_clamped_deviation_does_not_move(self, raw):
-        outputs = torch.tensor([0.3, raw], dtype=torch.float64)
-        one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        assert torch.equal(Gaussian().fisher(outputs, one), torch.zeros_like(one))
-        slope = grad(Gaussian().log_prob)(outputs, torch.tensor(1.0, dtype=torch.float64))
-        assert slope[1] == 0
-        assert slope[0] != 0
 
 
 class TestProblem:

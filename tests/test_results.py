@@ -165,12 +165,13 @@ def test_an_unknown_profile_is_one_sentence(capsys):
 
 
 def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch):
-    from fedlib.studies.fairness import problem
+    from fedlib.studies.fairness import people, problem
 
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", offline)
-    getattr(problem, "cache_clear", lambda: None)()
+    people.cache_clear()
+    problem.cache_clear()
     assert main(["reproduce", "fairness", "--device", "cpu"]) == 2
     assert re.search(r"^adult: adult\.data is not in .*FEDLIB_DATA", capsys.readouterr().err)
 
