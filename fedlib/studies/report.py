@@ -59,12 +59,17 @@ def runs_table(
     there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
     rows = {
         label: {
-            with_unit(text, numbers[f"{run}.{m}"]): replace(numbers[f"{run}.{m}"], unit="").text()
+            with_unit(text, numbers[f"{run}.{m}"]): unbroken(numbers[f"{run}.{m}"])
             for m, text in measures.items()
         }
         for label, run in there.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def unbroken(n: Number) -> str:
+    """Value and interval, which a narrow column must not tear apart."""
+    return replace(n, unit="").text().replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def with_unit(text: str, n: Number) -> str:
