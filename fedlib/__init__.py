@@ -1,32 +1,67 @@
 """fedlib: constrained and multi-objective federated optimization, as the papers write it."""
 
-from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg, PolicyFedSGM
+from fedlib.algorithms import (
+    FSMGDA,
+    MGDA,
+    SGM,
+    ConEx,
+    FedAvg,
+    FedCMOO,
+    FedCMOOPref,
+    FedCMOOTheory,
+    FedSGM,
+    PenaltyFedAvg,
+    PolicyFedSGM,
+    Scalarized,
+)
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Vectorized
+from fedlib.gram import MeanOfGrams, OneWay, TwoWay
+from fedlib.lowrank import LowRank
+from fedlib.preference import Preference
 from fedlib.run import Diverged, run
+from fedlib.sketches import Exact, Largest, Masked
 from fedlib.switching import Hard, Soft
 from fedlib.trace import Trace
 from fedlib.types import Problem
+from fedlib.weights import FindWeights, Least, MinNorm
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FSMGDA",
+    "MGDA",
     "SGM",
     "ConEx",
     "Diverged",
+    "Exact",
     "FedAvg",
+    "FedCMOO",
+    "FedCMOOPref",
+    "FedCMOOTheory",
     "FedSGM",
+    "FindWeights",
     "Hard",
     "Identity",
+    "Largest",
+    "Least",
     "Loop",
+    "LowRank",
+    "Masked",
+    "MeanOfGrams",
+    "MinNorm",
+    "OneWay",
     "PenaltyFedAvg",
     "PolicyFedSGM",
+    "Preference",
     "Problem",
     "RandK",
     "Rounding",
+    "Scalarized",
     "Soft",
     "TopK",
     "Trace",
+    "TwoWay",
     "Vectorized",
     "run",
 ]

@@ -105,10 +105,18 @@ class Federation:
         return tuple(answer) if isinstance(answer, Reply) else answer
 
     def tell(
-        self, wire: Compressor, message: Float[Tensor, "d"], noise: Tensor | tuple[()] = ()
+        self,
+        wire: Compressor,
+        message: Float[Tensor, "d"],
+        noise: Tensor | tuple[()] = (),
+        receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
-        """Send one message to all N clients through `wire`; returns what they receive."""
-        self.bits_down += self.problem.num_clients * wire.bits(message.numel())
+        """Send one message through `wire` to some `receivers`, by default all N clients.
+
+        Returns what they receive.
+        """
+        count = self.problem.num_clients if receivers is None else receivers
+        self.bits_down += count * wire.bits(message.numel())
         return wire(message, noise)
 
     def keep(self, memory: Tensor, draw: Draw, new: Tensor) -> Tensor:
@@ -185,8 +193,12 @@ class Loop(Federation):
         return pytree.tree_map(lambda *xs: torch.stack(xs), *answers)
 
     def tell(
-        self, wire: Compressor, message: Float[Tensor, "d"], noise: Tensor | tuple[()] = ()
+        self,
+        wire: Compressor,
+        message: Float[Tensor, "d"],
+        noise: Tensor | tuple[()] = (),
+        receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
         """As in `Federation`, through encode and decode."""
-        received = super().tell(wire, message, noise)
+        received = super().tell(wire, message, noise, receivers)
         return wire.decode(wire.encode(received, noise), received, noise)

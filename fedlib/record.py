@@ -26,6 +26,8 @@ aten = torch.ops.aten
 RESHAPING = frozenset({"view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze"})
 #: Operations that only relabel entries if a dense tensor stays dense and loses none of them.
 RELABELING = RESHAPING | {"select", "slice", "permute", "transpose", "t", "alias", "detach"}
+#: Operations whose arguments TorchScript's tracer refuses (a dtype, a list of booleans).
+UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
 #: The in-place forms that vmap uses on values which nobody else sees.
 OUT_OF_PLACE = {
     aten.squeeze_.default: aten.squeeze.default,
@@ -82,7 +84,7 @@ def record(
 
 def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., Any]:
     """The recorded operations, run by TorchScript's interpreter if it knows them all."""
-    if any(node.target is aten.view.dtype for node in graph.graph.nodes):
+    if any(node.target in UNTRACED for node in graph.graph.nodes):
         return graph  # the same operations, called from Python
     with warnings.catch_warnings():
         # TorchScript is in maintenance; only its interpreter is used, and a failure would be loud.

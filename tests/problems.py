@@ -1,9 +1,9 @@
-"""The Neyman-Pearson problem on breast cancer, as the tests use it: in float64."""
+"""Problems that many tests use, in float64: Neyman-Pearson, and quadratics with a known front."""
 
 import torch
 
 from fedlib import data
-from fedlib.problems import neyman_pearson
+from fedlib.problems import neyman_pearson, pareto
 
 
 def np_problem(seed=0, clients=20, fraction=0.8, **options):
@@ -12,3 +12,17 @@ def np_problem(seed=0, clients=20, fraction=0.8, **options):
     return neyman_pearson(
         table.X, table.y, clients=clients, seed=seed, train_fraction=fraction, **options
     )
+
+
+def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0, **options):
+    """Quadratics around random centres; clients differ by `spread`, rows of a client by `noise`."""
+    rng = torch.Generator().manual_seed(seed)
+    sizes = ((1, 1, tasks, dim), (clients, 1, tasks, dim), (clients, rows, tasks, dim))
+    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
+    return pareto(0.3 * parts[0] + spread * parts[1] + noise * parts[2], **options)
+
+
+def three_objectives():
+    """Eight clients with three rows each, far from the front at the start."""
+    start = torch.ones(5, dtype=torch.float64)
+    return objectives(clients=8, rows=3, tasks=3, spread=0.1, noise=0.1, w0=start)

@@ -9,7 +9,7 @@ import numpy as np
 import plain
 import pytest
 import torch
-from problems import np_problem
+from problems import np_problem, three_objectives
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
@@ -28,7 +28,22 @@ EXAMPLES = {
     fl.SGM: fl.SGM(lr=0.1, tolerance=0.05, steps=2),
     PolicyFedSGM: PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=3),
     fl.ConEx: fl.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=2, batch_size=20),
+    fl.FedCMOO: fl.FedCMOO(lr=0.1, local_steps=2, participants=5, batch_size=2),
+    fl.FedCMOOPref: fl.FedCMOOPref(lr=0.1, local_steps=2, participants=5),
+    fl.FedCMOOTheory: fl.FedCMOOTheory(
+        lr=0.1,
+        local_steps=2,
+        participants=5,
+        step=0.05,
+        gram_participants=3,
+        batch_size=2,
+        compressor=fl.RandK(0.5),
+    ),
+    fl.FSMGDA: fl.FSMGDA(lr=0.1, local_steps=2, participants=5, batch_size=2),
+    fl.Scalarized: fl.Scalarized(lr=0.1, local_steps=2, participants=5, batch_size=2),
+    fl.MGDA: fl.MGDA(lr=0.1),
 }
+SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
 
 
@@ -42,6 +57,8 @@ rows_only = pytest.mark.parametrize(
 def task(algorithm):
     if isinstance(algorithm, PolicyFedSGM):
         return cartpole(0, clients=3, environments=2, evaluation=4)
+    if isinstance(algorithm, SEVERAL):
+        return three_objectives()
     return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
 
 

@@ -9,7 +9,18 @@ LIBRARY = Path(__file__).resolve().parents[1] / "fedlib"
 FILES = sorted(LIBRARY.rglob("*.py"))
 BASE = {"types", "checks"}
 INGREDIENTS = {"client", "compress", "policies", "sampling", "sets", "switching", "trpo"}
-DATA = {"adult", "models", "data", "split"}
+INGREDIENTS |= {"gram", "lowrank", "preference", "sketches", "weights"}
+DATA = {
+    "adult",
+    "attributes",
+    "celeba",
+    "data",
+    "models",
+    "molecules",
+    "networks",
+    "pairs",
+    "split",
+}
 TOP = {"studies", "claims", "store", "plot", "__main__", "fingerprint", "numbers"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}
 

@@ -2,10 +2,40 @@
 
 from fedlib.algorithms.baselines import SGM, FedAvg, PenaltyFedAvg
 from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo_theory import FedCMOOTheory
 from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 
-__all__ = ["ALGORITHMS", "SGM", "ConEx", "FedAvg", "FedSGM", "PenaltyFedAvg", "PolicyFedSGM"]
+__all__ = [
+    "ALGORITHMS",
+    "FSMGDA",
+    "MGDA",
+    "SGM",
+    "ConEx",
+    "FedAvg",
+    "FedCMOO",
+    "FedCMOOPref",
+    "FedCMOOTheory",
+    "FedSGM",
+    "PenaltyFedAvg",
+    "PolicyFedSGM",
+    "Scalarized",
+]
 
 #: Every algorithm; the common test holds each of them to account.
-ALGORITHMS = (FedSGM, FedAvg, PenaltyFedAvg, SGM, ConEx, PolicyFedSGM)
+ALGORITHMS = (
+    FedSGM,
+    FedAvg,
+    PenaltyFedAvg,
+    SGM,
+    ConEx,
+    PolicyFedSGM,
+    FedCMOO,
+    FedCMOOPref,
+    FedCMOOTheory,
+    FSMGDA,
+    Scalarized,
+    MGDA,
+)

@@ -1,5 +1,6 @@
 """What is minimized: one file per study problem."""
 
+from fedlib.problems.attributes import attributes
 from fedlib.problems.cartpole import cartpole
 from fedlib.problems.classification import (
     classification,
@@ -8,17 +9,24 @@ from fedlib.problems.classification import (
 )
 from fedlib.problems.fairness import fairness
 from fedlib.problems.neyman_pearson import neyman_pearson
+from fedlib.problems.paired_digits import paired_digits
+from fedlib.problems.pareto import pareto
+from fedlib.problems.qm9 import qm9
 from fedlib.problems.quadratics import quadratics
 from fedlib.problems.staircase import staircase
 from fedlib.problems.weakly_convex import clipped_distances
 
 __all__ = [
+    "attributes",
     "cartpole",
     "classification",
     "clipped_distances",
     "fairness",
     "mlp_classification",
     "neyman_pearson",
+    "paired_digits",
+    "pareto",
+    "qm9",
     "quadratics",
     "softmax_regression",
     "staircase",

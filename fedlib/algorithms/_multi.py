@@ -1,0 +1,149 @@
+"""What methods for several objectives share: state, checks, gradients, local steps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from fedlib import checks
+from fedlib.client import Client
+from fedlib.gram import GramEstimate
+from fedlib.sampling import check_work, draw_round
+from fedlib.types import Batch, Draw, Info, Problem
+
+__all__ = [
+    "State",
+    "check_numbers",
+    "check_problem",
+    "draw_tasks",
+    "local_steps",
+    "shared_part",
+    "step_range",
+    "task_batch",
+    "task_gradients",
+    "weight_info",
+]
+
+
+class State(NamedTuple):
+    """What a method carries from round to round."""
+
+    w: Tensor  # [d] the model
+    weights: Tensor  # [M] lam, the objectives' weights of the last round
+
+
+def check_numbers(
+    who: str, lr: object, server_lr: object, local_steps: object, participants: object
+) -> None:
+    """Check the parameters that all these methods have; raises as `checks` does."""
+    checks.positive(who, "lr", lr)
+    checks.positive(who, "server_lr", server_lr)
+    checks.count(who, "local_steps", local_steps)
+    checks.count(who, "participants", participants)
+
+
+def check_problem(
+    who: str,
+    problem: Problem,
+    participants: int,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+    shared: int | None = None,
+) -> State:
+    """Check a round's work against the problem; returns its start and equal weights.
+
+    Raises
+    ------
+    ValueError
+        for too few clients or rows, a problem with constraints, or more shared parameters than
+        there are.
+    """
+    check_work(who, problem, participants, batch_size, value_batch_size)
+    if problem.num_constraints:
+        raise ValueError(
+            f"{who}: the problem must have objectives only, {problem.name} has "
+            f"{problem.num_constraints} constraints."
+        )
+    if shared is not None:
+        checks.count(who, "shared", shared, 1, problem.dim, "the model's parameters")
+    count = problem.num_objectives
+    return State(problem.w0, problem.w0.new_full((count,), 1 / count))
+
+
+def shared_part(shared: int | None, problem: Problem) -> int:
+    """How many of the first parameters count for the Gram matrix: `shared`, or all of them."""
+    return problem.dim if shared is None else shared
+
+
+def draw_tasks(
+    problem: Problem,
+    rng: torch.Generator,
+    *,
+    gram: GramEstimate,
+    participants: int,
+    local_steps: int,
+    batch_size: int | None,
+    value_batch_size: int | None = None,
+    shared: int | None = None,
+    shared_batch: bool = False,
+) -> Draw:
+    """Participants; one batch an objective (or one for all), then those of steps 2 .. E; noise."""
+    tasks = problem.num_objectives
+    draw = draw_round(
+        problem,
+        rng,
+        participants=participants,
+        local_steps=step_range(local_steps, tasks, shared_batch)[1],
+        batch_size=batch_size,
+        value_batch_size=value_batch_size,
+    )
+    noise = gram.draw(participants, tasks, shared_part(shared, problem), rng)
+    return draw._replace(uplink=noise.up, downlink=noise.down)
+
+
+def step_range(local_steps: int, tasks: int, shared_batch: bool) -> tuple[int, int]:
+    """First and last + 1 of the batches of steps 2 .. E; the gradients of step 1 precede them."""
+    first = 1 if shared_batch else tasks
+    return first, first + local_steps - 1
+
+
+def task_batch(client: Client, first: int, count: int) -> tuple[Batch, int | None]:
+    """Batches `first .. first + count` of a client on a leading axis, or all its rows, with none.
+
+    The second entry is the axis for `vmap`.
+    """
+    batches = client.state.batches
+    if not isinstance(batches, Batch):
+        return client.batch(0), None
+    part = slice(first, first + count)
+    return Batch(tuple(x[part] for x in batches.data), batches.weight[part]), 0
+
+
+def task_gradients(client: Client, w: Tensor, separate: bool = True) -> Tensor:
+    """At the client: the gradients `[M, d]` of its objectives at `w`.
+
+    Objective k is differentiated on batch k of the round if `separate`, else all on batch 0.
+    """
+    count = client.num_objectives
+    batch, axis = task_batch(client, 0, count) if separate else (client.batch(0), None)
+    each = torch.eye(count, dtype=w.dtype, device=w.device)
+    gradients: Tensor = vmap(client.gradient, in_dims=(None, axis, 0))(w, batch, each)
+    return gradients
+
+
+def local_steps(
+    client: Client, u: Tensor, weights: Tensor, lr: float | Tensor, first: int, last: int
+) -> Tensor:
+    """At the client: steps on the weighted sum of its objectives, on batches first .. last - 1."""
+    for step in range(first, last):
+        u = u - lr * client.gradient(u, client.batch(step), weights)
+    return u
+
+
+def weight_info(gram: Tensor, weights: Tensor) -> Info:
+    """The weights, and the squared norm of the direction that they promise."""
+    each = {f"weight_{k}": weights[k - 1] for k in range(1, len(weights) + 1)}
+    return {"direction": weights @ (gram @ weights), **each}

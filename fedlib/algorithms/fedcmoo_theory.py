@@ -1,0 +1,144 @@
+"""FedCMOO as its convergence theorem has it: unbiased compression, two samples, one weight step.
+
+Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
+AISTATS 2025 (arXiv 2410.16398), Algorithms 9 and 10. Letters as in `fedlib.algorithms.fedcmoo`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms._multi import (
+    State,
+    check_numbers,
+    check_problem,
+    local_steps,
+    task_gradients,
+    weight_info,
+)
+from fedlib.client import Client
+from fedlib.compress import Compressor, Identity
+from fedlib.federation import Federation
+from fedlib.sampling import draw_round
+from fedlib.sketches import Columns, Wire
+from fedlib.types import Draw, Info, Problem
+from fedlib.weights import FindWeights
+
+__all__ = ["FedCMOOTheory", "State"]
+
+
+@dataclass(frozen=True)
+class FedCMOOTheory:
+    r"""The variant of FedCMOO that the convergence theorem is about.
+
+        1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
+        2  each i in A_j, j = 1, 2: compresses every gradient of its H_i at w and sends them
+        3  Y_j = their mean over A_j;  G = Y_1 Y_2', unbiased, not symmetric
+        4  lam <- project(lam - step G lam) onto the simplex, sent to S
+        5  each j in S starts from u = w
+        6      E times: u <- u - lr sum_k lam_k grad f_jk(u), fresh batches
+        7      Delta_j = (w - u) / (E lr) is sent
+        8  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+    step : beta, of the one step of line 4.
+    gram_participants : n'.
+    compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedCMOO`; in `init` also for a compressor that is biased.
+
+    Reference: Algorithms 9 (lines 2, 3) and 10.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    step: float
+    gram_participants: int
+    server_lr: float = 1.0
+    batch_size: int | None = None
+    compressor: Compressor = Identity()
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_numbers("FedCMOOTheory", self.lr, self.server_lr, self.local_steps, self.participants)
+        checks.nonnegative("FedCMOOTheory", "step", self.step)
+        checks.count("FedCMOOTheory", "gram_participants", self.gram_participants)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; equal weights."""
+        most = problem.num_clients
+        checks.count("FedCMOOTheory", "gram_participants", self.gram_participants, 1, most)
+        if self.compressor.variance(problem.dim) is None:
+            raise ValueError(
+                f"FedCMOOTheory: compressor must be unbiased, got {self.compressor!r}; "
+                "take Identity or a scaled RandK."
+            )
+        return check_problem("FedCMOOTheory", problem, self.participants, self.batch_size)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """S and its batches; A_1 and A_2 one after another as `voters`, their batches `values`."""
+        size, tasks, count = self.batch_size, problem.num_objectives, self.gram_participants
+        both = [
+            draw_round(problem, rng, participants=count, local_steps=tasks, batch_size=size)  # 1
+            for _ in range(2)
+        ]
+        main = draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=size,
+        )
+        batches = [a.batches for a in both if isinstance(a.batches, Tensor)]
+        return main._replace(
+            voters=torch.cat([a.participants for a in both]),
+            values=torch.cat(batches) if batches else (),
+            uplink=Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng),
+        )
+
+    def task_gradients(self, client: Client) -> Tensor:
+        """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
+        sketch = Columns(self.compressor)
+        return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
+
+    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+        """At a client of S: E steps on the weighted objectives."""
+        u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 5, 6
+        return (client.model - u) / (self.local_steps * self.lr)  # 7
+
+    def mean_gradients(self, fed: Federation, w: Tensor, draw: Draw, which: int) -> Tensor:
+        """Y_1 or Y_2, `[M, d]`."""
+        some = slice(which * self.gram_participants, (which + 1) * self.gram_participants)
+        assert isinstance(draw.voters, Tensor)
+        asked = Draw(
+            draw.voters[some],
+            batches=draw.values[some] if isinstance(draw.values, Tensor) else (),
+            uplink=draw.uplink[some] if isinstance(draw.uplink, Tensor) else (),
+        )
+        tasks = fed.problem.num_objectives
+        wire = Wire(Columns(self.compressor), tasks)
+        sent = fed.ask(self.task_gradients, fed.clients(asked, model=w), wire=wire)  # 2
+        mean: Tensor = sent.mean(0).view(tasks, -1)  # 3
+        return mean
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        told = self.participants + 2 * self.gram_participants
+        w = fed.tell(Identity(), state.w, receivers=told)  # 1
+        Y = [self.mean_gradients(fed, w, draw, which) for which in range(2)]
+        G = Y[0] @ Y[1].mT  # 3
+        lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4
+        clients = fed.clients(draw._replace(uplink=(), voters=(), values=()), model=w)
+        delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
+        return State(w, lam), fed.info(**weight_info(G, lam))

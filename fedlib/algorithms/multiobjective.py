@@ -1,0 +1,245 @@
+"""What FedCMOO is compared with: FSMGDA, FedAvg on the mean of the objectives, centralized MGDA.
+
+References: Yang, Liu, Liu, Liu, Momma, *Federated Multi-Objective Learning*, NeurIPS 2023 (FSMGDA);
+Desideri, *Multiple-gradient descent algorithm*, Comptes Rendus 2012 (MGDA); both as Askin, Sharma,
+Joshi, Joe-Wong, AISTATS 2025, write and run them (Algorithm 5, sections 2 and 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from fedlib import checks
+from fedlib.algorithms._multi import (
+    State,
+    check_numbers,
+    check_problem,
+    local_steps,
+    shared_part,
+    task_batch,
+    task_gradients,
+    weight_info,
+)
+from fedlib.client import Client
+from fedlib.compress import Identity
+from fedlib.federation import Federation
+from fedlib.gram import gram_of
+from fedlib.sampling import draw_round
+from fedlib.types import Batch, Draw, Info, Problem
+from fedlib.weights import Least, MinNorm, Weights
+
+__all__ = ["FSMGDA", "MGDA", "Scalarized", "State"]
+
+
+@dataclass(frozen=True)
+class FSMGDA:
+    r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S, each objective k by itself: u = w
+        3      E times: u <- u - lr grad f_jk(u), batches of its own
+        4      Delta_jk = (w - u) / (E lr)
+        5  all M updates are sent;  Delta_k = mean_j Delta_jk
+        6  lam = weights(G, lam) with G the Gram matrix of the Delta_k, then least(lam)
+        7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
+    weights : the rule of line 6.
+    least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
+        `Least(0.002, mixture=False)`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction for a parameter out of range; in `init` for one that does not fit the
+        problem, or a problem with constraints.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    server_lr: float = 1.0
+    batch_size: int | None = None
+    weights: Weights = MinNorm()
+    least: Least | None = None
+    shared: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_numbers("FSMGDA", self.lr, self.server_lr, self.local_steps, self.participants)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; equal weights."""
+        return check_problem(
+            "FSMGDA", problem, self.participants, self.batch_size, shared=self.shared
+        )
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants, and E batches an objective, one objective after another."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=problem.num_objectives * self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_updates(self, client: Client) -> Tensor:
+        """At the client: the M updates, one after another `[M d]`."""
+        tasks, steps = client.num_objectives, self.local_steps
+        own, axis = task_batch(client, 0, tasks * steps)
+        if axis is not None:  # [M, E, ...]
+            data = tuple(x.reshape(tasks, steps, *x.shape[1:]) for x in own.data)
+            own = Batch(data, own.weight.reshape(tasks, steps, -1))
+
+        def alone(batches: Batch, task: Tensor) -> Tensor:
+            u = client.model  # 2
+            for e in range(steps):
+                batch = batches
+                if axis is not None:
+                    batch = Batch(tuple(x[e] for x in batches.data), batches.weight[e])
+                u = u - self.lr * client.gradient(u, batch, task)  # 3
+            return (client.model - u) / (steps * self.lr)  # 4
+
+        each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
+        updates: Tensor = vmap(alone, in_dims=(axis, 0))(own, each)
+        return updates.flatten()
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
+        delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
+        G = gram_of(delta[:, : shared_part(self.shared, fed.problem)])
+        lam = self.weights(G, state.weights)  # 6
+        lam = lam if self.least is None else self.least(lam)  # 6
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * (lam @ delta))  # 7
+        return State(w, lam), fed.info(**weight_info(G, lam))
+
+
+@dataclass(frozen=True)
+class Scalarized:
+    r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S starts from u = w
+        3      E times: u <- u - lr (1 / M) sum_k grad f_jk(u)
+        4      Delta_j = (w - u) / (E lr) is sent
+        5  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    It is `FedCMOO` with weights that do not move, without the Gram matrix.
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FSMGDA`.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    server_lr: float = 1.0
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_numbers("Scalarized", self.lr, self.server_lr, self.local_steps, self.participants)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; equal weights."""
+        return check_problem("Scalarized", problem, self.participants, self.batch_size)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants and their batches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_update(self, client: Client) -> Tensor:
+        """At the client: E local steps on the mean of its objectives."""
+        lam = client.objective_weights(client.model)
+        u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 2, 3
+        return (client.model - u) / (self.local_steps * self.lr)  # 4
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        delta = fed.ask(self.local_update, fed.clients(draw, model=w)).mean(0)  # 2-4
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 5
+        return State(w, state.weights), fed.info()
+
+
+@dataclass(frozen=True)
+class MGDA:
+    r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
+
+        1  every client sends its M gradients at w;  g_k = their means
+        2  lam = weights(G, lam) with G the Gram matrix of the g_k
+        3  w <- project(w - lr sum_k lam_k g_k)
+
+    The method for all data in one place; with many clients their gradients are averaged, which is
+    the same up to the bits. Along the direction of line 3 the objective that falls least falls
+    most (to first order, for a step of its length).
+
+    Parameters
+    ----------
+    lr : step size.
+    batch_size : rows of a client's batch for each objective, or None for full gradients. With
+        minibatches the direction is biased: the weights depend on the same noise.
+    weights : the rule of line 2, the exact minimizer by default.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FSMGDA`.
+    """
+
+    lr: float
+    batch_size: int | None = None
+    weights: Weights = MinNorm()
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("MGDA", "lr", self.lr)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; equal weights."""
+        return check_problem("MGDA", problem, problem.num_clients, self.batch_size)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """All clients, and a batch for each objective."""
+        return draw_round(
+            problem,
+            rng,
+            participants=problem.num_clients,
+            local_steps=problem.num_objectives,
+            batch_size=self.batch_size,
+        )
+
+    def task_gradients(self, client: Client) -> Tensor:
+        """At the client: its M gradients, one after another `[M d]`."""
+        return task_gradients(client, client.model).flatten()  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One step at the server."""
+        w = fed.tell(Identity(), state.w)
+        sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
+        g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
+        G = gram_of(g)
+        lam = self.weights(G, state.weights)  # 2
+        w = fed.project(w - self.lr * (lam @ g))  # 3
+        return State(w, lam), fed.info(**weight_info(G, lam))

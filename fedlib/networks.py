@@ -1,0 +1,274 @@
+"""The networks of the multi-task experiments: one encoder, one decoder for every task.
+
+The models of Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective
+Optimization*, AISTATS 2025, with the layers of the authors' code, without its dropout: it is
+random, and a loss here is a function of the model and the rows. Parameters of the encoder come
+first in `models.ravel`, so that the first `encoder_size` of them are those that all tasks share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from fedlib import checks
+
+__all__ = [
+    "MessagePassing",
+    "Set2Set",
+    "Tasks",
+    "encoder_size",
+    "molecule_network",
+    "pair_cnn",
+    "pair_lenet",
+    "resnet",
+    "started",
+]
+
+BONDS = 5  # numbers of an edge: four kinds of bond, and the distance
+ATOM = 11  # numbers of an atom
+
+
+class Tasks(nn.Module):
+    """An encoder and a list of decoders: outputs `[..., M, out]`, one row for every task."""
+
+    def __init__(self, encoder: nn.Module, decoders: list[nn.Module]) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoders = nn.ModuleList(decoders)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """What every decoder makes of the code."""
+        code = self.encoder(*inputs)
+        return torch.stack([decoder(code) for decoder in self.decoders], dim=-2)
+
+
+def encoder_size(module: Tasks) -> int:
+    """How many of the first parameters all tasks share."""
+    return sum(p.numel() for p in module.encoder.parameters())
+
+
+def pair_lenet(
+    rng: torch.Generator | None = None, *, decoders: int = 2, out: int = 10, hidden: int = 50
+) -> Tasks:
+    """The network for pictures of 1 x 28 x 28 pixels: two convolutions, then linear maps.
+
+    Encoder (28,515 parameters): convolutions 1-10 (padding 1) and 10-15 of 3 x 3, each with
+    max-pooling of 2 and ReLU; linear 540-50, ReLU. Decoders: linear 50-`hidden`, ReLU, linear
+    `hidden`-`out`; one linear map 50-`out` if `hidden` is 0. With the defaults 34,635 in all.
+    """
+    checks.count("pair_lenet", "hidden", hidden, low=0)
+
+    def decoder() -> nn.Module:
+        if not hidden:
+            return nn.Linear(50, out)
+        return nn.Sequential(nn.Linear(50, hidden), nn.ReLU(), nn.Linear(hidden, out))
+
+    def make() -> Tasks:
+        encoder = nn.Sequential(
+            *(nn.Conv2d(1, 10, 3, padding=1), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Conv2d(10, 15, 3), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Flatten(-3), nn.Linear(540, 50), nn.ReLU()),
+        )
+        return Tasks(encoder, _several("pair_lenet", decoders, out, decoder))
+
+    return started(make, rng)
+
+
+def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int = 10) -> Tasks:
+    """The network for pictures of 3 x 32 x 32 pixels, 1,726,508 parameters with the defaults.
+
+    Encoder (1,685,888): convolutions 3-64 and 64-64 of 3 x 3, padding 1, each with ReLU and
+    max-pooling of 2; linear 4096-384 and 384-192, each with ReLU. Decoders: linear 192-100-`out`
+    with nothing between (the paper calls it a single linear layer, its number of parameters is
+    that of two).
+    """
+
+    def make() -> Tasks:
+        encoder = nn.Sequential(
+            *(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Flatten(-3), nn.Linear(4096, 384), nn.ReLU(), nn.Linear(384, 192), nn.ReLU()),
+        )
+        return Tasks(encoder, _several("pair_cnn", decoders, out, decoder))
+
+    def decoder() -> nn.Module:
+        return nn.Sequential(nn.Linear(192, 100), nn.Linear(100, out))
+
+    return started(make, rng)
+
+
+class Block(nn.Module):
+    """Two convolutions of 3 x 3 with group norm, and a path around them."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.path = nn.Sequential(
+            nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False),
+            nn.GroupNorm(2, outside),
+            nn.ReLU(),
+            nn.Conv2d(outside, outside, 3, padding=1, bias=False),
+            nn.GroupNorm(2, outside),
+        )
+        self.around: nn.Module = nn.Identity()
+        if stride > 1 or inside != outside:
+            self.around = nn.Sequential(
+                nn.Conv2d(inside, outside, 1, stride, bias=False), nn.GroupNorm(2, outside)
+            )
+
+    def forward(self, x: Float[Tensor, "B c h h"]) -> Float[Tensor, "B out g g"]:
+        """The sum of both paths, ReLU."""
+        return torch.relu(self.path(x) + self.around(x))
+
+
+def resnet(rng: torch.Generator | None = None, *, decoders: int = 40, out: int = 2) -> Tasks:
+    """A ResNet-18 for pictures of 3 x 32 x 32 pixels; encoder of 11,168,832 parameters.
+
+    A first convolution of stride 1, stages of 64, 128, 256, 512 channels of two blocks each, group
+    norm with 2 groups. The mean over the first 3 x 3 of the last 4 x 4 pixels is the code, as in
+    the authors' model (their pooling of size 3 never sees the last row and column). Decoders:
+    linear 512-`out`; 40 of them with 2 outputs give 11,209,872 parameters, 5 with 8 give
+    11,189,352.
+    """
+
+    def make() -> Tasks:
+        layers: list[nn.Module] = [
+            nn.Conv2d(3, 64, 3, padding=1, bias=False),
+            nn.GroupNorm(2, 64),
+            nn.ReLU(),
+        ]
+        inside = 64
+        for outside, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+            layers += [Block(inside, outside, stride), Block(outside, outside, 1)]
+            inside = outside
+        encoder = nn.Sequential(*layers, nn.AvgPool2d(3), nn.Flatten(-3))
+        return Tasks(encoder, _several("resnet", decoders, out, lambda: nn.Linear(512, out)))
+
+    return started(make, rng)
+
+
+class MessagePassing(nn.Module):
+    r"""The encoder for molecules, as complete graphs of at most n atoms; padded atoms are masked.
+
+        h_v = relu(linear(x_v))
+        3 times:  m_v = relu(root h_v + bias + mean over u != v of A(e_uv) h_u)
+                  h_v = GRU(m_v, h_v)
+        code = relu(linear(Set2Set(h)))
+
+    A is a matrix of 64 x 64 that a network of two layers, 5-128-4096, makes of an edge. It is
+    linear in the 128 numbers $a_{uv}$ of the hidden layer, so the sum over u is taken first:
+    $\sum_u A(e_{uv})h_u = \sum_k A_k\sum_u a_{uvk}h_u + A_0\sum_u h_u$, which needs no matrix
+    for an edge.
+    """
+
+    def __init__(self, dim: int = 64, width: int = 128, rounds: int = 3) -> None:
+        super().__init__()
+        self.dim, self.rounds = dim, rounds
+        self.first = nn.Linear(ATOM, dim)
+        self.edge = nn.Linear(BONDS, width)
+        self.matrix = nn.Linear(width, dim * dim)  # [from, to] of the message, row by row
+        self.root = nn.Linear(dim, dim)
+        self.gates_in, self.gates_own = nn.Linear(dim, 3 * dim), nn.Linear(dim, 3 * dim)
+        self.pool = Set2Set(dim)
+        self.last = nn.Linear(2 * dim, dim)
+
+    def forward(
+        self,
+        atoms: Float[Tensor, "B n 11"],
+        edges: Float[Tensor, "B n n 5"],
+        real: Bool[Tensor, "B n"],
+    ) -> Float[Tensor, "B dim"]:
+        """The code of every molecule; `real` says which atoms are there."""
+        near = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(atoms.dtype)
+        near = near * (1 - torch.eye(real.shape[-1], dtype=atoms.dtype, device=atoms.device))
+        share = near / near.sum(-1, keepdim=True).clamp_min(1)  # of each neighbour u of v
+        hidden = torch.relu(self.edge(edges)) * share.unsqueeze(-1)  # [B, v, u, width]
+        h = torch.relu(self.first(atoms))
+        for _ in range(self.rounds):
+            h = self.gated(torch.relu(self.root(h) + self.messages(hidden, share, h)), h)
+        return torch.relu(self.last(self.pool(h, real)))
+
+    def messages(self, hidden: Tensor, share: Tensor, h: Tensor) -> Float[Tensor, "B n dim"]:
+        """The mean over all other atoms u of A(e_uv) h_u, for every atom v."""
+        mixed = hidden.transpose(-1, -2) @ h.unsqueeze(-3)  # [B, v, width, from]
+        by_width = self.matrix.weight.view(self.dim, self.dim, -1).permute(2, 0, 1)
+        constant = (share @ h) @ self.matrix.bias.view(self.dim, self.dim)
+        return mixed.flatten(-2) @ by_width.reshape(-1, self.dim) + constant
+
+    def gated(self, m: Tensor, h: Tensor) -> Float[Tensor, "B n dim"]:
+        """A gated recurrent unit: reset r, update z, candidate c; (1 - z) c + z h."""
+        r_in, z_in, c_in = self.gates_in(m).chunk(3, -1)
+        r_own, z_own, c_own = self.gates_own(h).chunk(3, -1)
+        z = torch.sigmoid(z_in + z_own)
+        candidate = torch.tanh(c_in + torch.sigmoid(r_in + r_own) * c_own)
+        return (1 - z) * candidate + z * h
+
+
+class Set2Set(nn.Module):
+    """A molecule's code from its atoms: an LSTM asks `steps` times, attention answers."""
+
+    def __init__(self, dim: int, steps: int = 3) -> None:
+        super().__init__()
+        self.dim, self.steps = dim, steps
+        self.gates_in, self.gates_own = nn.Linear(2 * dim, 4 * dim), nn.Linear(dim, 4 * dim)
+
+    def forward(
+        self, h: Float[Tensor, "B n dim"], real: Bool[Tensor, "B n"]
+    ) -> Float[Tensor, "B 2*dim"]:
+        """The last question and its answer, side by side."""
+        question = cell = torch.zeros_like(h[..., 0, :])
+        both = torch.cat([question, question], -1)
+        for _ in range(self.steps):
+            i, f, g, o = (self.gates_in(both) + self.gates_own(question)).chunk(4, -1)
+            cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+            question = torch.sigmoid(o) * torch.tanh(cell)
+            score = (h @ question.unsqueeze(-1)).squeeze(-1).masked_fill(~real, -torch.inf)
+            answer = (torch.softmax(score, -1).unsqueeze(-2) @ h).squeeze(-2)
+            both = torch.cat([question, answer], -1)
+        return both
+
+
+def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) -> Tasks:
+    """Message passing on molecules and linear decoders 64-1; 617,675 parameters for 11 targets.
+
+    The encoder has 616,960: linear 11-64; three rounds of messages with one edge network 5-128-4096
+    and one gated recurrent unit; Set2Set of 3 steps; linear 128-64.
+    """
+
+    def make() -> Tasks:
+        parts = _several("molecule_network", decoders, 1, lambda: nn.Linear(64, 1))
+        return Tasks(MessagePassing(), parts)
+
+    return started(make, rng)
+
+
+def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Tasks:
+    """The network that `make` describes, its start drawn from `rng` (of seed 0 if None).
+
+    Weights and biases of a linear map or convolution are uniform in +-1/sqrt(inputs of a unit);
+    group norms start as the identity.
+    """
+    rng = torch.Generator().manual_seed(0) if rng is None else rng
+    with torch.device("meta"):  # without storage first: nothing comes from the global generator
+        module = make()
+    module = module.to_empty(device="cpu")
+    with torch.no_grad():
+        for part in module.modules():
+            if isinstance(part, (nn.Linear, nn.Conv2d)):
+                bound = 1 / math.sqrt(part.weight[0].numel())
+                for parameter in part.parameters():
+                    parameter.uniform_(-bound, bound, generator=rng)
+            elif isinstance(part, nn.GroupNorm):
+                part.weight.fill_(1)
+                part.bias.fill_(0)
+    return module
+
+
+def _several(who: str, decoders: int, out: int, make: Callable[[], nn.Module]) -> list[nn.Module]:
+    checks.count(who, "decoders", decoders)
+    checks.count(who, "out", out)
+    return [make() for _ in range(decoders)]

@@ -1,0 +1,264 @@
+"""Two pictures in one: MultiMNIST, MNIST with Fashion-MNIST, CIFAR-10 with a digit on it.
+
+The composite sets of the multi-task experiments of Askin, Sharma, Joshi, Joe-Wong, *Federated
+Communication-Efficient Multi-Objective Optimization*, AISTATS 2025. The paper says how they look
+(Figs. 5-7), its authors' code where the pictures lie; the geometry here is that of the code.
+Composites are kept as bytes, not as numbers: 47 MB for 60,000 pictures of 28 x 28 pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor
+from torch.nn.functional import affine_grid, grid_sample
+
+from fedlib import checks, data
+
+__all__ = [
+    "MNIST_SCALE",
+    "NAMES",
+    "Pairs",
+    "Scale",
+    "augmented",
+    "beside",
+    "blended",
+    "cifar10_mnist",
+    "load",
+    "mnist_fashion",
+    "multi_mnist",
+    "rotated",
+]
+
+SIDE = 28  # pixels of a digit or an item
+OPACITY = 156  # of 255: how much a digit hides of the picture below it
+CHUNK = 5000  # pictures rotated at a time
+
+#: The sets that `load` knows.
+NAMES = ("multi_mnist", "mnist_fashion", "cifar10_mnist")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How bytes become numbers: (x / 255 - mean) / std, one mean and one std a channel."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, X: UInt8[Tensor, "*b c h w"]) -> Float[Tensor, "*b c h w"]:
+        """The numbers that a network is given, float32."""
+        mean = torch.tensor(self.mean, device=X.device).view(-1, 1, 1)
+        std = torch.tensor(self.std, device=X.device).view(-1, 1, 1)
+        return (X.float() / 255 - mean) / std
+
+
+MNIST_SCALE = Scale((0.1307,), (0.3081,))
+CIFAR10_SCALE = Scale((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Composite pictures and the two labels of each, as tensors on the CPU."""
+
+    X: UInt8[Tensor, "R c h w"]
+    y: Int[Tensor, "R 2"]
+    names: tuple[str, str]  # of the two tasks
+    scale: Scale
+    angle: int = 25  # augmentation turns pictures by up to so many degrees
+    nearest: bool = False  # whether a turned picture takes whole angles and the nearest pixels
+    mirror: float = 0.0  # the chance that augmentation mirrors a picture
+    exact: Bool[Tensor, "R"] | None = None  # CIFAR-10: which pictures are the canonical pixels
+
+    def cells(self) -> Int[Tensor, "R"]:
+        """The composite label 10 y_1 + y_2, by which the papers split the rows over clients."""
+        return 10 * self.y[:, 0] + self.y[:, 1]
+
+
+def load(name: str, split: str, limit: int | None = None) -> Pairs:
+    """The composite set `name`, one of `NAMES`; other arguments as in its own function.
+
+    Raises
+    ------
+    ValueError
+        for another name or split.
+    DataError
+        if a file is neither in the cache nor to be had.
+    """
+    checks.one_of("load", "name", name, NAMES)
+    made = {
+        "multi_mnist": multi_mnist,
+        "mnist_fashion": mnist_fashion,
+        "cifar10_mnist": cifar10_mnist,
+    }
+    return made[name](split, limit)
+
+
+def multi_mnist(split: str, limit: int | None = None, seed: int = 0) -> Pairs:
+    """Two MNIST digits, top left and bottom right, overlapping; 28 x 28 pixels.
+
+    On a black canvas of 36 x 36 the left digit has rows and columns 0-27 and the right one 6-33,
+    with the larger value where both lie; nearest pixels then bring it to 28 x 28. Every picture is
+    the left digit once, its partner a uniform draw from the same split.
+
+    Parameters
+    ----------
+    split : `"train"` (60,000 pictures) or `"test"` (10,000).
+    limit : only the first so many pictures; partners still come from the whole split.
+    seed : fixes the partners.
+    """
+    table = data.mnist(split)
+    count = _count("multi_mnist", limit, len(table.y))
+    partner = torch.randint(len(table.y), (len(table.y),), generator=_rng(seed, split))[:count]
+    X = beside(table.X[:count], table.X[partner], side=36, offset=6)
+    y = torch.stack([table.y[:count], table.y[partner]], 1)
+    return Pairs(X.unsqueeze(1), y, ("left digit", "right digit"), MNIST_SCALE)
+
+
+def mnist_fashion(split: str, limit: int | None = None, seed: int = 0) -> Pairs:
+    """An MNIST digit top left and a Fashion-MNIST item bottom right; 28 x 28 pixels.
+
+    On a black canvas of 42 x 42 the digit has rows and columns 0-27 and the item 14-41, with the
+    larger value where both lie; nearest pixels then bring it to 28 x 28. Items are partners by a
+    random permutation: each is used once. Parameters as in `multi_mnist`.
+    """
+    digit, item = data.mnist(split), data.fashion_mnist(split)
+    count = _count("mnist_fashion", limit, len(digit.y))
+    partner = torch.randperm(len(item.y), generator=_rng(seed, split))[:count]
+    X = beside(digit.X[:count], item.X[partner], side=42, offset=14)
+    y = torch.stack([digit.y[:count], item.y[partner]], 1)
+    return Pairs(X.unsqueeze(1), y, ("digit", "item"), MNIST_SCALE)
+
+
+def cifar10_mnist(split: str, limit: int | None = None, exact_only: bool = False) -> Pairs:
+    """A CIFAR-10 picture with an MNIST digit in its middle; 3 x 32 x 32 pixels.
+
+    Picture i carries digit i of the same split. Of a packed CIFAR-10 test set only the first 1,000
+    pictures are the canonical pixels (`exact` says which): an accuracy over more is not the one of
+    the papers. (Their text also calls this set CIFAR10+FMNIST; the pictures carry digits.)
+
+    Parameters
+    ----------
+    split : `"train"` (50,000 pictures) or `"test"` (10,000).
+    limit : only the first so many pictures.
+    exact_only : leave out test pictures that are lossy copies.
+    """
+    table, digit = data.cifar10(split, exact_only), data.mnist(split)
+    count = _count("cifar10_mnist", limit, len(table.y))
+    X = blended(table.X[:count].permute(0, 3, 1, 2), digit.X[:count])
+    y = torch.stack([table.y[:count], digit.y[:count]], 1)
+    exact = None if table.exact is None else table.exact[:count]
+    names = ("object", "digit")
+    return Pairs(X, y, names, CIFAR10_SCALE, angle=30, nearest=True, mirror=0.4, exact=exact)
+
+
+def beside(
+    left: UInt8[Tensor, "R 28 28"], right: UInt8[Tensor, "R 28 28"], side: int, offset: int
+) -> UInt8[Tensor, "R 28 28"]:
+    """Two pictures on one canvas, brought to the size of one.
+
+    Parameters
+    ----------
+    left : lies at rows and columns 0-27 of the canvas.
+    right : lies at rows and columns `offset` to `offset` + 27; the larger value wins.
+    side : rows and columns of the canvas. Pixel i of the result is pixel
+        floor((i + 1/2) side / 28) of the canvas, the one nearest to its centre.
+    """
+    canvas = left.new_zeros(len(left), side, side)
+    canvas[:, :SIDE, :SIDE] = left
+    part = canvas[:, offset : offset + SIDE, offset : offset + SIDE]
+    torch.maximum(part, right, out=part)
+    nearest = ((2 * torch.arange(SIDE) + 1) * side) // (2 * SIDE)
+    return canvas[:, nearest][:, :, nearest]
+
+
+def blended(
+    below: UInt8[Tensor, "R 3 32 32"], digit: UInt8[Tensor, "R 28 28"]
+) -> UInt8[Tensor, "R 3 32 32"]:
+    """A digit over the middle of a picture, all channels, where the digit is not black.
+
+    There the result is 156/255 of the digit and 99/255 of the picture, rounded; the digit keeps
+    its size and lies at rows and columns 2-29.
+    """
+    result = below.clone()
+    part = result[:, :, 2 : 2 + SIDE, 2 : 2 + SIDE]
+    over = digit.unsqueeze(1)
+    mixed = (OPACITY * over.int() + (255 - OPACITY) * part.int() + 127) // 255
+    part[:] = torch.where(over > 0, mixed.to(torch.uint8), part)
+    return result
+
+
+def rotated(
+    X: UInt8[Tensor, "R c h h"],
+    degrees: Float[Tensor, "R"],
+    *,
+    fill: float = 0.0,
+    nearest: bool = False,
+) -> UInt8[Tensor, "R c h h"]:
+    """Every picture turned counter-clockwise about its centre by its own angle.
+
+    Parameters
+    ----------
+    X : pictures, square.
+    degrees : the angles.
+    fill : the value, 0-255, of what comes in from outside.
+    nearest : take the nearest pixel, in place of bilinear interpolation and rounding.
+    """
+    parts = []
+    for some, angle in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
+        turn = torch.deg2rad(angle.float())
+        zero = torch.zeros_like(turn)
+        # from the result's coordinates (x to the right, y down) to those of the source
+        matrix = torch.stack([turn.cos(), -turn.sin(), zero, turn.sin(), turn.cos(), zero], -1)
+        where = affine_grid(matrix.view(-1, 2, 3), list(some.shape), align_corners=False)
+        mode = "nearest" if nearest else "bilinear"
+        moved = grid_sample(some.float() - fill, where, mode=mode, align_corners=False) + fill
+        parts.append(moved.round().clamp(0, 255).to(torch.uint8))
+    return torch.cat(parts)
+
+
+def augmented(
+    pairs: Pairs, copies: int, rng: torch.Generator, *, grey: bool = True
+) -> UInt8[Tensor, "rows c h h"]:
+    """Copies of all pictures, each turned by an angle of its own; copy k of row r is row k R + r.
+
+    Angles are uniform up to `pairs.angle`, and whole where `pairs.nearest`; a picture is mirrored
+    with chance `pairs.mirror`. The papers' code draws angles anew whenever a picture is read (and
+    mirrors whole batches); here `copies` of them are drawn once, so that the clients' losses stay
+    means over fixed rows.
+
+    Parameters
+    ----------
+    pairs : the pictures.
+    copies : how many of each, at least 1.
+    rng : draws angles and mirrors.
+    grey : what comes in from outside is the mean grey of MNIST (zero after scaling, as in the
+        papers' code) for bilinear turns; otherwise, and for nearest ones, black.
+    """
+    checks.count("augmented", "copies", copies)
+    fill = 255 * pairs.scale.mean[0] if grey and not pairs.nearest else 0.0
+    turned = []
+    for _ in range(copies):
+        share = torch.rand(len(pairs.X), generator=rng)
+        angles = pairs.angle * (2 * share - 1)
+        if pairs.nearest:
+            angles = torch.floor((2 * pairs.angle + 1) * share) - pairs.angle
+        X = rotated(pairs.X, angles, fill=fill, nearest=pairs.nearest)
+        if pairs.mirror:
+            flip = torch.rand(len(X), generator=rng) < pairs.mirror
+            X = torch.where(flip.view(-1, 1, 1, 1), X.flip(-1), X)
+        turned.append(X)
+    return torch.cat(turned)
+
+
+def _count(who: str, limit: int | None, rows: int) -> int:
+    if limit is not None:
+        checks.count(who, "limit", limit, high=rows, note="the pictures of the split")
+    return rows if limit is None else limit
+
+
+def _rng(seed: int, split: str) -> torch.Generator:
+    """Another stream for each split: partners of the two must not repeat each other."""
+    checks.at_least("pairs", "seed", seed, 0)
+    return torch.Generator().manual_seed(2 * seed + (split == "test"))

@@ -1,0 +1,111 @@
+"""What the note on balancing measures: the imbalance mu, the direction a, the linear programme.
+
+Plain NumPy and SciPy, apart from the library's own FedCMOO-Pref. As in the paper, r are the
+preferences, F the losses, G the Gram matrix with columns g_1, ..., g_M; nothing here assumes that G
+is symmetric.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, nnls
+
+from fedlib import checks
+
+__all__ = ["Program", "balance", "game_value", "min_norm", "preference_program"]
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Program(NamedTuple):
+    """The linear programme (19), its sets and its solution; NaN where it is infeasible."""
+
+    weights: Array  # [M]
+    value: float  # w^T G a above the tolerance, w^T G 1 below
+    falling: Flags  # J: the objectives with a^T g_k > 0
+    worst: Flags  # J*: the largest r_k F_k
+    low: Array  # right sides of the constraints w^T g_k >= low_k, -inf where there is none
+
+
+def balance(r: Array, losses: Array) -> tuple[Array, Array]:
+    """The imbalance mu = KL(u | 1/M), `[...]`, and the direction a, `[..., M]`.
+
+    Args:
+        r: preferences, positive, `[M]`.
+        losses: F, positive, `[..., M]`.
+
+    Raises:
+        ValueError: an entry is not positive.
+    """
+    if not (np.all(r > 0) and np.all(losses > 0)):
+        least = min(np.min(r), np.min(losses))
+        raise ValueError(checks.sentence("balance", "r and losses", "be positive", least))
+    u = r * losses / (r * losses).sum(-1, keepdims=True)
+    log = np.log(u.shape[-1] * u)
+    mu = (u * log).sum(-1)
+    return mu, r * (log - mu[..., None])
+
+
+def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.01) -> Program:
+    """Eq. (19) as printed, with SciPy's HiGHS.
+
+    Args:
+        r: preferences, `[M]`.
+        losses: F, `[M]`.
+        G: `[M, M]`, any square matrix.
+        tolerance: epsilon, above which mu is to be lowered.
+
+    Raises:
+        ValueError: an argument out of range.
+    """
+    mu, a = balance(r, losses)
+    rate, v = a @ G, r * losses  # rate_k = a^T g_k
+    falling, worst = rate > 0, v >= v.max() * (1 - 1e-12)
+    low = np.where(worst, 0.0, rate if falling.any() else 0.0)
+    low = np.where(falling & ~worst, -np.inf, low)
+    goal, kept, scale = G @ (a if mu > tolerance else np.ones_like(a)), low > -np.inf, _size(G)
+    found = linprog(
+        -goal / scale,
+        A_ub=-G.T[kept] / scale,
+        b_ub=-low[kept] / scale,
+        A_eq=np.ones((1, len(a))),
+        b_eq=[1.0],
+        method="highs",
+    )
+    if found.status != 0:
+        return Program(np.full_like(a, np.nan), np.nan, falling, worst, low)
+    return Program(found.x, -float(found.fun) * scale, falling, worst, low)
+
+
+def game_value(G: Array) -> float:
+    """The largest min_k w^T g_k that a w in the simplex reaches, by linear programming."""
+    size, scale = len(G), _size(G)
+    found = linprog(
+        np.r_[np.zeros(size), -1.0],
+        A_ub=np.hstack([-G.T / scale, np.ones((size, 1))]),
+        b_ub=np.zeros(size),
+        A_eq=np.r_[np.ones(size), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * size + [(None, None)],
+        method="highs",
+    )
+    return -float(found.fun) * scale
+
+
+def min_norm(jac: Array) -> Array:
+    """Weights of the shortest vector J w, w in the simplex, for J `[d, M]`.
+
+    Exact: the nonnegative least squares problem |J v|^2 + (1^T v - 1)^2, normalised.
+    """
+    scale = max(float(np.linalg.norm(jac)), 1e-300)
+    stacked = np.vstack([jac / scale, np.ones((1, jac.shape[1]))])
+    v, _ = nnls(stacked, np.r_[np.zeros(len(jac)), 1.0])
+    return np.asarray(v / v.sum())
+
+
+def _size(G: Array) -> float:
+    return max(float(np.abs(G).max()), 1e-300)

@@ -1,0 +1,44 @@
+"""What problems with several tasks share: their metrics, and rows with turned copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+__all__ = ["task_metrics", "with_copies"]
+
+#: `(w, rows of the data) -> (losses [B, M], hits [B, M] or None)`, what each row adds to each task.
+RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
+
+
+def task_metrics(
+    w: Float[Tensor, "d"], rows: tuple[Tensor, ...], values: RowValues, chunk: int
+) -> dict[str, Tensor]:
+    """Mean `loss_1`, ..., `loss_M` over some rows, their mean `loss`; the same of `accuracy`.
+
+    Parameters
+    ----------
+    w : the model.
+    rows : tensors `[R, ...]`.
+    values : losses and hits of rows; without hits there are no accuracies.
+    chunk : how many rows are computed at a time.
+    """
+    parts = [values(w, some) for some in zip(*(torch.split(x, chunk) for x in rows), strict=True)]
+    total = {"loss": [losses for losses, _ in parts]}
+    hits = [hit for _, hit in parts if hit is not None]
+    if hits:
+        total["accuracy"] = hits
+    found = {}
+    for name, pieces in total.items():
+        mean = torch.cat(pieces).mean(0)
+        found[name] = mean.mean()
+        found |= {f"{name}_{k + 1}": mean[k] for k in range(len(mean))}
+    return found
+
+
+def with_copies(rows: Int[Tensor, "N m"], count: int, copies: int) -> Int[Tensor, "N more"]:
+    """A client's rows in every copy of a data set of `count` rows, one copy after another."""
+    return torch.cat([rows + k * count for k in range(copies)], dim=1)

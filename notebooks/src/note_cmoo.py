@@ -1,0 +1,673 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # FedCMOO: the convergence theorem
+#
+# Many objectives, one model: {cite}`askin2025fedcmoo` (C below) chooses the weights of the objectives from an estimate of their Gram matrix, and lets the clients train on the weighted sum.
+# This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary 1.1, and says where each constant comes from. They are about a variant, C's Algorithm 10, and not about the method as it is run.
+#
+# Three findings. **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`): the mean and the noise of local gradients are correlated. The repair costs one cross term, and the rate stays what it is. The constant $C_1$, which enters the bound squared,
+# can be replaced by one that is up to two times smaller, and the drift of Lemma 7 by one that is at least $2\sqrt2$ times smaller in its leading part, without a condition on the step size. And the rate of Corollary 1.1 hides the distance to the optimum and mixes units; both are easily mended.
+
+# %% [markdown]
+# ## Setting
+#
+# $M$ objectives, $N$ clients, $F_k=\frac1N\sum_if_{i,k}$, and the Jacobian as a tall matrix, $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$, and $\mathbf F(x)w$ where it means $\mathbf F(x)^\top w$.) $\mathcal S_M$ is the probability simplex,
+# $G=J^\top J$ the Gram matrix, with columns $g_k$; where a single objective is meant, $\nabla F_k$ is written out. A round of Algorithm 10, from the model $x$ and the weights $w$:
+#
+# $$
+# \begin{aligned}
+# w'&=\Pi_{\mathcal S_M}\big(w-\beta\,Y_1^\top Y_2\,w\big),&Y_j&=\frac1{n'}\sum_{i\in\mathcal A_j}\mathcal Q\big(\tilde H_i^{(j)}\big),\\
+# x_i^0&=x,\quad x_i^{s+1}=x_i^s-\eta_c\textstyle\sum_kw'_k\tilde\nabla f_{i,k}(x_i^s),&\Delta_i&=\frac{x-x_i^\tau}{\tau\eta_c},\\
+# x'&=x-\eta\,\bar\Delta,\qquad\eta=\eta_s\eta_c\tau,&\bar\Delta&=\frac1n\sum_{i\in\mathcal B}\Delta_i .
+# \end{aligned}
+# $$ (eq-cmoo-round)
+#
+# $\mathcal A_1,\mathcal A_2$ are sets of $n'$ distinct clients, $\mathcal B$ one of $n$, each uniform and all three independent. $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client $i$'s stochastic gradients at $x$, fresh for every use, and $\mathcal Q$ acts on every column by itself. $\mathbb E$ is the expectation given $x$ and $w$.
+#
+# ```{prf:assumption} C-A1 to C-A5
+# :label: cmoo-assumption
+#
+# 1. Every $f_{i,k}$ is $L$-smooth.
+# 2. $\mathbb E\tilde\nabla f_{i,k}(x)=\nabla f_{i,k}(x)$ and $\mathbb E\lVert\tilde\nabla f_{i,k}(x)-\nabla f_{i,k}(x)\rVert^2\le\sigma_l^2$, independently over clients and uses.
+# 3. $\frac1N\sum_i\lVert\nabla f_{i,k}(x)-\nabla F_k(x)\rVert^2\le\sigma_g^2$ for every $k$.
+# 4. $\lVert\nabla f_{i,k}(x)\rVert\le b$.
+# 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over clients.
+# ```
+#
+# Random masking that keeps $K$ of $d$ entries and rescales has $q=\frac dK-1$ ({prf:ref}`unb-lemma-randk`). The randomized SVD with which the method is run is not unbiased; nothing below covers it. Throughout, for $n'$ of $N$ clients,
+#
+# $$
+# S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
+# $$ (eq-cmoo-constants)
+#
+# $C_1$ is C's; $C_2$ is ours, and $\frac12C_1\le C_2\le C_1$.
+
+# %% [markdown]
+# ## The direction: MGDA
+#
+# For one client and exact gradients the weights of {cite}`desideri2012mgda` are those of the shortest vector $Jw$. Why this one:
+#
+# ```{prf:lemma} The minimum-norm problem
+# :label: cmoo-lemma-mgda
+#
+# Let $w^\circ\in\mathcal S_M$ minimise $\lVert Jw\rVert$, and $v^\circ=Jw^\circ$. Then $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$ for every $k$, with equality where $w^\circ_k>0$, and
+#
+# $$
+# \max_v\min_k\Big\{\langle v,\nabla F_k\rangle-\frac12\lVert v\rVert^2\Big\}=\frac12\min_{w\in\mathcal S_M}\lVert Jw\rVert^2 ,
+# $$ (eq-cmoo-mgda)
+#
+# the maximum being at $v^\circ$. If the $F_k$ are $L$-smooth, $F_k(x-\eta v^\circ)\le F_k(x)-\eta\big(1-\frac{L\eta}2\big)\lVert v^\circ\rVert^2$ for every $k$.
+# ```
+#
+# ```{prf:proof}
+# 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ are in $\mathcal S_M$. The derivative of $\frac12\lVert J\cdot\rVert^2$ there at $\epsilon=0$ is not negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. With $w=e_k$: $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these with weights $w^\circ_k$ is an equality, so each with
+#    $w^\circ_k>0$ is one.
+# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: take $v=v^\circ$ and use step 1.
+# 3. *It is at most that*: for any $v$, a minimum over $k$ is at most the mean with weights $w^\circ$, $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
+# 4. *Descent.* $F_k(x-\eta v)\le F_k(x)-\eta\langle\nabla F_k,v\rangle+\frac{L\eta^2}2\lVert v\rVert^2$, and step 1.
+# ```
+#
+# C exchanges minimum and maximum by a minimax theorem; steps 2 and 3 do without. A point where $v^\circ=0$ is *Pareto stationary*. If noisy gradients choose the weights and make the step, the step is biased: with two objectives on a line, $\nabla F_1=1$, $\nabla F_2=-2$ and noise $\pm3$ on the second, the point is Pareto stationary,
+# but the mean of the minimum-norm step is $\frac12$ (below). Hence the two independent factors in {eq}`eq-cmoo-round`.
+
+# %% [markdown]
+# ## The weights: Lemmas 1 to 5
+#
+# ```{prf:lemma} C Lemma 1
+# :label: cmoo-lemma-1
+#
+# If the columns of $A\in\mathbb R^{d\times M}$ have length at most $b$ and $w\in\mathcal S_M$: $\lVert Aw\rVert\le b$, $\lVert A\rVert_{\rm op}\le b\sqrt M$ and $\lVert A^\top Aw\rVert\le\sqrt Mb^2$.
+# ```
+#
+# ```{prf:proof}
+# The norm is convex; $\lVert A\rVert_{\rm op}\le\lVert A\rVert_F\le\sqrt{Mb^2}$; the last is the product of the two. Equal columns attain all three.
+# ```
+#
+# ```{prf:lemma} C Lemmas 2 and 3
+# :label: cmoo-lemma-2
+#
+# Let $E_j=Y_j-J$. Every column of $E_j$ has mean zero and $\mathbb E\lVert E_je_k\rVert^2\le S_1$. Hence $\mathbb E\lVert E_j\rVert_F^2\le MS_1$, $\mathbb E\lVert E_j\rVert_{\rm op}\le\sqrt{MS_1}$, and for $w\in\mathcal S_M$ that is fixed given the past, $\mathbb E\lVert E_jw\rVert^2\le S_1$.
+# ```
+#
+# ```{prf:proof}
+# Fix a column, write $h_i$ for $\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$.
+#
+# 1. *Three errors.* $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$. The first has mean zero given $\mathcal A$ and the $\xi_i$, the second given $\mathcal A$, the third in the mean over $\mathcal A$. So they are uncorrelated and their mean squares add up.
+# 2. *Compression.* Independent over clients: $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
+# 3. *Noise.* Likewise $\frac{\sigma_l^2}{n'}$. Together with step 2, this is where $1+q$ comes from.
+# 4. *Sampling.* For $n'$ of $N$ without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products $\langle h_i-\bar h,h_l-\bar h\rangle$, $i\ne l$, add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
+#    So the mean square is $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
+# 5. *All columns.* Add them up; $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$, and Jensen's inequality for the square root. For $E_jw=\sum_kw_kE_je_k$, Jensen's inequality for the square: no $M$ here.
+# ```
+#
+# If all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$, steps 2 to 4 are equalities. The same noise and mask for all columns, and equal columns, make Lemma 3 one.
+#
+# ```{prf:lemma} C Lemma 4
+# :label: cmoo-lemma-4
+#
+# $\mathbb E\lVert w'-w\rVert\le\beta\sqrt MC_1$, and even $\mathbb E\lVert w'-w\rVert^2\le\beta^2MC_2^2$.
+# ```
+#
+# ```{prf:proof}
+# 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$, so $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
+# 2. *C.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. Their mean norms are at most $\sqrt Mb^2$ (Lemma 1), $\sqrt{MS_1}\,b$ and $b\sqrt M\cdot\sqrt{S_1}$ (Lemmas 1, 2, 3), and $\sqrt{MS_1}\sqrt{S_1}$ (independence of $E_1$ and $E_2$). The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
+# 3. *Directly.* $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$, and by independence
+#
+#    $$
+#    \mathbb E\lVert Y_1^\top Y_2w\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\;\mathbb E\lVert Y_2w\rVert^2\le M(b^2+S_1)\cdot(b^2+S_1)=MC_2^2 ,
+#    $$ (eq-cmoo-square)
+#
+#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$: the cross terms, which make $C_1$ out of $C_2$, have mean zero in squares.
+# ```
+#
+# ```{prf:lemma} C Lemma 5
+# :label: cmoo-lemma-5
+#
+# For every $u\in\mathcal S_M$,
+#
+# $$
+# \langle J(w-u),Jw\rangle\le\frac{\lVert w-u\rVert^2-\mathbb E\lVert w'-u\rVert^2}{2\beta}+\frac{\beta MC^2}2,\qquad C=C_1\text{ or even }C_2 .
+# $$ (eq-cmoo-lemma5)
+# ```
+#
+# ```{prf:proof}
+# 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$: $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
+# 2. Take $\mathbb E$. The factors are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the product is $\langle J(w-u),Jw\rangle$. The square is {eq}`eq-cmoo-square`.
+# 3. Divide by $2\beta$.
+# ```
+#
+# Step 2 is where one and the same factor, $Y_1=Y_2=Y$, will not do: $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace is too large by $\mathbb E\lVert E\rVert_F^2$.
+
+# %% [markdown]
+# ## The step: Lemmas 6 and 7
+#
+# $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the noise $\xi_i^s$. Then $\lVert m_i^s\rVert\le b$ and $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$, both by Jensen's inequality; it needs $w'$ to be independent of the $\xi_i^s$.
+#
+# ```{prf:lemma} C Lemma 6, as it can be proved
+# :label: cmoo-lemma-6
+#
+# $\mathbb E\lVert\bar\Delta\rVert^2\le\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. If $\tau=1$, then $\mathbb E\lVert\bar\Delta\rVert^2\le b^2+\frac{\sigma_l^2}n$. (C prints $b^2+\frac{\sigma_l^2}{n\tau}$ for every $\tau$.)
+# ```
+#
+# ```{prf:proof}
+# 1. $\bar\Delta=\bar m+\bar\xi$, the means of the $n\tau$ vectors $m_i^s$ and $\xi_i^s$. $\lVert\bar m\rVert\le b$.
+# 2. Given all that came before it, $\xi_i^s$ has mean zero; given $\mathcal B$, the noises of different clients are independent. So the $\xi_i^s$ are uncorrelated, and $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
+# 3. Minkowski's inequality in $L^2$: $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
+# 4. If $\tau=1$, $\bar m$ is fixed given $\mathcal B$, $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the squares add up. If $\tau>1$ the later $m_i^s$ depend on earlier noise, and this product need not vanish.
+# ```
+#
+# ```{prf:example} C Lemma 6 as printed fails
+# :label: cmoo-example-6
+#
+# One client, one objective, $\nabla f(x)=-Lx$ cut off at $\pm b$, so that 1 and 4 of {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, noise $\pm\sigma_l$ with $\sigma_l=4b$, and $\eta_c=\frac1{2L\tau}=\frac1{4L}$.
+#
+# 1. The first gradient is 0. The step goes to $x=-\eta_c\xi^0=\mp\frac bL$, where the gradient is $\pm b$: the sign of $\xi^0$.
+# 2. $2\Delta=\xi^0+\operatorname{sign}(\xi^0)\,b+\xi^1$, with mean square $(4b+b)^2+16b^2=41b^2$.
+# 3. $\mathbb E\Delta^2=10.25\,b^2$. Printed is $b^2+\frac{16b^2}2=9\,b^2$; {prf:ref}`cmoo-lemma-6` has $(1+\sqrt8)^2b^2=14.7\,b^2$.
+# ```
+#
+# ```{prf:lemma} C Lemma 7, with smaller constants
+# :label: cmoo-lemma-7
+#
+# For fixed $u\in\mathcal S_M$,
+#
+# $$
+# \mathbb E\langle Ju,\,Jw'-\bar\Delta\rangle\le L\eta_cb\Big(\frac{\tau-1}2\,b+\sqrt{\frac{\tau-1}2}\,\sigma_l\Big) .
+# $$ (eq-cmoo-lemma7)
+#
+# C has $L\eta_cb\big(\sqrt{2\tau(\tau-1)}\,b+\sqrt\tau\,\sigma_l\big)$, for $\eta_c\le\frac1{2L\tau}$.
+# ```
+#
+# ```{prf:proof}
+# 1. *Means.* $w'$ does not depend on $\mathcal B$, nor on the noise of local steps. Given $w'$, the mean of $\bar\Delta$ is $\frac1{N\tau}\sum_{i,s}\mathbb Em_i^s$ and $Jw'=\frac1N\sum_im_i^0$.
+# 2. *Smoothness.* $\lVert m_i^0-m_i^s\rVert\le L\lVert x_i^s-x\rVert$, since $\sum_kw'_kf_{i,k}$ is $L$-smooth. With $\lVert Ju\rVert\le b$ (Lemma 1) the left side is at most $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
+# 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in Lemma 6, $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
+# 4. *Sum.* $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
+#
+# C bounds the drift by a recursion, for which the step must be short: with $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$ it has $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$ under a root, then $1-y\ge\frac12$. With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so this proves C's lemma too.
+# ```
+
+# %% [markdown]
+# ## Theorem 1
+#
+# ```{prf:theorem} C Theorem 1, as it can be proved
+# :label: cmoo-theorem
+#
+# Under {prf:ref}`cmoo-assumption`, let $\delta=\sum_kw_k^{(0)}\big(F_k(x^{(0)})-\inf F_k\big)$. Then
+#
+# $$
+# \begin{aligned}
+# \frac1T\sum_{t<T}\mathbb E\big\lVert J(x^{(t)})w^{(t)}\big\rVert^2\le\;&\frac\delta{T\eta}+\beta M\Big(Cb^2+\frac{C^2}2\Big)+\frac{L\eta}2\Big(b+\frac{\sigma_l}{\sqrt{n\tau}}\Big)^2\\
+# &+L\eta_cb\Big(\frac{\tau-1}2\,b+\sqrt{\frac{\tau-1}2}\,\sigma_l\Big)
+# \end{aligned}
+# $$ (eq-cmoo-theorem)
+#
+# with $\eta=\eta_s\eta_c\tau$ and $C=C_2$. The same holds for the smaller $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$ on the left.
+# ```
+#
+# Printed are $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and C's drift of {prf:ref}`cmoo-lemma-7` in the last. Only the third term has to be changed.
+#
+# ```{prf:proof}
+# Fix $u\in\mathcal S_M$; $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
+#
+# 1. *One round.* $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$. The last is Lemma 6.
+# 2. *Three insertions.* $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$. (Write out the right side: everything but the left cancels.)
+# 3. *Their means.* The first is Lemma 7. The second is at most $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$ by Lemmas 1 and 4. The third is Lemma 5.
+# 4. *All rounds.* Divide by $\eta$ and take the mean over $t<T$. The $\phi$ telescope to at most $\frac{\phi(x^{(0)})-\inf\phi}{T\eta}$, the distances to $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
+# 5. *Choice.* $u=w^{(0)}$ makes the latter zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
+#
+# If $\beta=0$ then $w=u$ in all rounds and the third insertion is zero: this is FedAvg on $\sum_kw_k^{(0)}F_k$.
+# ```
+#
+# The theorem says nothing of the quality of the weights: with $\beta=0$ it is at its best, and the point found is then a stationary point of one fixed sum, which is Pareto stationary. $\beta>0$ is a price here, not a gain.
+#
+# ```{prf:corollary} C Corollary 1.1, with constants
+# :label: cmoo-corollary
+#
+# With $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$, the right side of {eq}`eq-cmoo-theorem` is at most
+#
+# $$
+# \frac1{\sqrt T}\bigg[L\delta+Cb^2+\frac{C^2}2+\frac12\Big(b+\frac{\sigma_l}{\sqrt{n\tau}}\Big)^2+\frac{b^2}{2\sqrt\tau}+\frac{b\,\sigma_l}\tau\bigg] .
+# $$ (eq-cmoo-corollary)
+#
+# With $\beta=\frac1{MC\sqrt T}$, in the place of $Cb^2+\frac{C^2}2$ there is $b^2+\frac C2$.
+# ```
+#
+# ```{prf:proof}
+# $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. So the drift is $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Use $\tau-1\le\tau$ in both.
+# ```
+#
+# By $2uv\le u^2+v^2$ this is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$, as $Cb^2\le C^2$. C's form has no $L\delta$, which is right for one problem and $T\to\infty$, and wrong as a bound that is uniform in $\delta$: a model that starts far away on a slope $b$ stays on it for $T$ rounds (below).
+# And $b^2+C^2$ adds squares to fourth powers of a gradient, since $\beta$ has the units of $\frac1{\text{gradient}^2}$. The second $\beta$ has these units.
+
+# %% [markdown]
+# ## The two-way estimate
+#
+# The method as it is run estimates $G$ once, from biased compression. Client $i$ sends $H_i$, a low-rank approximation of $\tilde H_i=H_i+R_i$.
+#
+# ```{prf:lemma} C equations 13 and 14
+# :label: cmoo-lemma-two-way
+#
+# Let $\operatorname{sym}X=\frac12(X+X^\top)$, $H=\sum_iH_i$. Then
+#
+# $$
+# \Big(\sum_i\tilde H_i\Big)^\top\Big(\sum_i\tilde H_i\Big)=\operatorname{sym}\Big[\sum_i\tilde H_i^\top\tilde H_i+\sum_{i\ne j}H_i^\top H_j+2\sum_iR_i^\top(H-H_i)\Big]+\sum_{i\ne j}R_i^\top R_j .
+# $$ (eq-cmoo-two-way)
+# ```
+#
+# ```{prf:proof}
+# The terms $i=j$ of the left side are the first sum. For $i\ne j$, $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. $\sum_{i\ne j}H_i^\top R_j$ is the transpose of $\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)=Z$, so both together are $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
+# ```
+#
+# C drops the last sum and leaves out $\operatorname{sym}$, that is, it writes $2Z$ for $Z+Z^\top$. The quadratic form $w^\top Gw$ does not see this, the step $w-\beta Gw$ does.
+#
+# ```{admonition} Differences from the printed paper
+# :class: warning
+#
+# * **Lemma 6** (eq. 21) is false for $\tau>1$: {prf:ref}`cmoo-example-6`. Theorem 1 then needs $\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. We know no run that breaks the printed theorem; its proof does not go through.
+# * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$; meant is $\nabla F_k$.
+# * **Lemmas 2, 4, 5**: some displays have $\frac{1+q}{n'}$ for $\frac{1+q}{n'}\sigma_l^2$. The lemmas are then false for $\sigma_l>1$ (below).
+# * **Equations 13, 14**: the two forms of the mixed sum differ by a transpose, and each is right after symmetrisation only.
+# * **Corollary 1.1** needs $\tau T\ge4$ for $\eta_c\le\frac1{2L\tau}$ (not with {eq}`eq-cmoo-lemma7`), hides $L\delta$, and has a $\beta$ with units.
+# * **$\mathbf F(x)w$** stands for $\mathbf F(x)^\top w$.
+# * **What is not covered:** compression by randomized SVD (biased), one set of clients for the Gram matrix and the step, $K>1$ steps for the weights, gradients used twice. The method as run does all of these.
+# ```
+
+# %% [markdown]
+# ## Checks
+
+# %% tags=["parameters"]
+profile = "full"  # "quick": fewer and shorter runs
+seed = 0  # of the random instances
+instances = None  # number of random instances; None: 20 in the full profile, 5 in the quick one
+draws = None  # of the randomness of a round; None: 20000 in the full profile, 2000 in the quick one
+
+# %%
+from dataclasses import replace
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pandas as pd
+
+from fedlib import plot
+from fedlib.claims import check
+from fedlib.cmoo_checks import (
+    column_variance,
+    gram_factor,
+    local_work,
+    project_simplex,
+    random_gradients,
+    theory_run,
+    waves,
+)
+from fedlib.pref_checks import min_norm
+from fedlib.theory_cmoo import (
+    Setting,
+    corollary,
+    drift,
+    gram_constant,
+    gram_variance,
+    step_square,
+    theorem_1,
+    weight_move,
+    weight_regret,
+)
+
+instances = instances or {"quick": 5, "full": 20}[profile]
+draws = draws or {"quick": 2000, "full": 20_000}[profile]
+rng = np.random.default_rng(seed)
+
+# %% [markdown]
+# **MGDA**: random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns have very different lengths. {eq}`eq-cmoo-mgda` is tested with 2000 random directions near $v^\circ$; then one step of length $\frac1L$ on random waves (below). Last, the biased step, with both values of the noise.
+
+# %%
+optimal, largest, reached = [], [], []
+for M in np.repeat([2, 3, 5, 11], instances):
+    jac = rng.standard_normal((6, M)) * np.exp(rng.standard_normal(M))
+    v, size = jac @ min_norm(jac), np.abs(jac).max() ** 2
+    near = v + np.abs(v).max() * rng.standard_normal((2000, 6)) * rng.random((2000, 1)) ** 2
+    best = ((near @ jac).min(1) - np.square(near).sum(1) / 2).max()
+    optimal.append(((jac.T @ v).min() - v @ v) / size)
+    largest.append((best - v @ v / 2) / size)
+    reached.append((best + 1e-12) / (v @ v / 2 + 1e-12))
+falls = []
+for _ in range(10 * instances):
+    problem, x = waves(rng, Setting(b=1.0, M=2, N=4), 3, 0.5), rng.standard_normal((1, 3))
+    jac = problem.gradients(x)[0].mean(0)
+    v = jac @ min_norm(jac)
+    falls.append((problem.losses(x) - problem.losses(x - v)).min() / (v @ v))
+steps = [np.array([[1.0, -2.0 + noise]]) for noise in (3.0, -3.0)]
+biased = np.mean([(jac @ min_norm(jac))[0] for jac in steps])
+
+# %% tags=["nbval-check-output"]
+check(f"<grad F_k, v> >= |v|^2 on {4 * instances} instances, to 1e-12", min(optimal) > -1e-12)
+check("no direction is better than v, to 1e-12", max(largest) <= 1e-12)
+check("some direction comes within 5 % of the value of v", max(reached) > 0.95)
+check(
+    f"all losses fall by |v|^2 / (2 L) in {10 * instances} steps of length 1 / L", min(falls) >= 0.5
+)
+check("not always by |v|^2 / L", min(falls) < 1)
+_ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(biased - 0.5) < 1e-12)
+
+# %% [markdown]
+# **Lemma 1**: random matrices, equal columns, and what a missing $\sqrt M$ would do.
+
+
+# %%
+def sides(A, w):  # |Aw|, |A|_op / sqrt(M), |A'Aw| / sqrt(M) for columns of length 1
+    parts = A @ w, A.T @ A @ w / sqrt(A.shape[1])
+    return [
+        np.linalg.norm(parts[0]),
+        np.linalg.norm(A, 2) / sqrt(A.shape[1]),
+        np.linalg.norm(parts[1]),
+    ]
+
+
+tried = [
+    sides(random_gradients(rng, 1, 6, M, 1.0, 1.0)[0], rng.dirichlet(np.ones(M)))
+    for M in np.repeat([2, 5, 11], instances)
+]
+equal = sides(np.tile(random_gradients(rng, 1, 6, 1, 1.0, 1.0)[0], 5), np.ones(5) / 5)
+
+# %% tags=["nbval-check-output"]
+check(f"all three hold on {3 * instances} instances", np.max(tried) <= 1)
+_ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1).max() < 1e-12)
+
+# %% [markdown]
+# **Lemmas 2 and 3.** Clients with gradients of length $b=1$, 4 of 10 for the factor, $d=12$, $M=4$, Rand-K with half of the entries ($q=1$), $\sigma_l=2$. The exact variance of every column (a formula, held against simulation), with the $\sigma_g$ of the instance; then the two lemmas by simulation, with independent and with common randomness of the columns.
+
+
+# %%
+def with_spread(gradients, s):
+    spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0).max()
+    return replace(s, sigma_g=sqrt(spread))
+
+
+def mean_error(values):  # mean over draws and its standard error
+    return values.mean(0), values.std(0) / sqrt(len(values))
+
+
+base = Setting(b=1.0, sigma_l=2.0, q=1.0, M=4, N=10, n=4, n_gram=4)
+found = {"exact": [], "gap": [], "op": [], "J w": [], "J w, common": [], "misprint": []}
+for _ in range(instances):
+    g = random_gradients(rng, 10, 12, 4, 1.0, 0.7)
+    s, w = with_spread(g, base), rng.dirichlet(np.ones(4))
+    many = np.broadcast_to(g, (draws // 10, *g.shape))
+    errors = gram_factor(many, s, rng) - g.mean(0)
+    mean, error = mean_error(np.square(errors).sum(1))
+    exact, limit = column_variance(g, s), gram_variance(s)
+    same = np.broadcast_to(g[..., :1], many.shape)
+    together = gram_factor(same, s, rng, common=True) - same[0].mean(0)
+    found["exact"].append(exact.max() / limit)
+    found["gap"].append(np.abs(mean - exact).max() / error.max())
+    found["op"].append(np.linalg.norm(errors, 2, axis=(1, 2)).mean() / sqrt(4 * limit))
+    found["J w"].append(np.square(errors @ w).sum(1).mean() / limit)
+    found["J w, common"].append(np.square(together @ w).sum(1).mean() / column_variance(g, s)[0])
+    found["misprint"].append(exact.min() / gram_variance(s, misprint=True))
+
+# %% tags=["nbval-check-output"]
+text = f"on {instances} instances"
+check(f"formula and simulation agree within 5 standard errors {text}", max(found["gap"]) < 5)
+check(f"variance of a column <= S_1 {text}", max(found["exact"]) <= 1 + 1e-12)
+check("    equality to 1e-12: all gradients have length b", max(found["exact"]) > 1 - 1e-12)
+check(
+    "    without the factor sigma_l^2 it is exceeded by half or more", min(found["misprint"]) > 1.5
+)
+check(
+    f"E|E|_op <= sqrt(M S_1) {text}, and more than half of it",
+    min(found["op"]) > 0.5 and max(found["op"]) <= 1,
+)
+check(f"Lemma 3: E|E w|^2 <= S_1 {text}", max(found["J w"]) <= 1)
+_ = check(
+    "    within 10 % of equality for equal columns with common randomness",
+    np.abs(np.array(found["J w, common"]) - 1).max() < 0.1,
+)
+
+# %% [markdown]
+# **Lemmas 4 and 5.** The same instances with $\sigma_l=\frac12$, random $w$, $\beta=0.05$. Both sides of {eq}`eq-cmoo-lemma5` are affine in $u$ once $\lVert u\rVert^2$ cancels, so the vertices $u=e_k$ stand for all of $\mathcal S_M$. Then two objectives along $+v$ and two along $-v$, exact, with the weights on the first two, where both lemmas are equalities;
+# and the bias of a single factor.
+
+
+# %%
+def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side less its first term
+    new = project_simplex(w - beta * np.einsum("rdk,rdm,m->rk", first, second, w))
+    vertices = np.eye(len(w))
+    gain = [np.square(p - vertices).sum(-1) for p in (new[:, None], w[None])]
+    return np.linalg.norm(new - w, axis=1), (w - vertices) @ jac.T @ jac @ w + (
+        gain[0] - gain[1]
+    ) / (2 * beta)
+
+
+beta, ratios = 0.05, {"move": [], "square": [], "C1": [], "C2": [], "bias": []}
+for _ in range(instances):
+    g, w = random_gradients(rng, 10, 12, 4, 1.0, 0.7), rng.dirichlet(np.ones(4))
+    s, many = (
+        with_spread(g, replace(base, sigma_l=0.5)),
+        np.broadcast_to(g, (draws // 10, *g.shape)),
+    )
+    first, second = (gram_factor(many, s, rng) for _ in range(2))
+    move, left = one_move(g.mean(0), first, second, w, beta)
+    mean, error = mean_error(left)
+    ratios["move"].append(move.mean() / weight_move(s, beta, "ours"))
+    ratios["square"].append(np.square(move).mean() / weight_move(s, beta, "ours") ** 2)
+    ratios["C1"].append((mean + 4 * error).max() / weight_regret(s, beta))
+    ratios["C2"].append((mean + 4 * error).max() / weight_regret(s, beta, "ours"))
+    excess = mean_error(np.square(first).sum((1, 2)) - np.square(g.mean(0)).sum())
+    ratios["bias"].append(abs(excess[0] - column_variance(g, s).sum()) / excess[1])
+v = random_gradients(rng, 1, 12, 1, 1.0, 1.0)
+signs = (v * np.array([1.0, 1.0, -1.0, -1.0]))[0]
+s = Setting(b=1.0, M=4)
+tight = one_move(signs, signs[None], signs[None], np.array([0.5, 0.5, 0, 0]), beta)
+tight_move, tight_regret = float(tight[0][0]), float(tight[1].max())
+
+# %% tags=["nbval-check-output"]
+check(f"Lemma 4: E|w' - w| <= beta sqrt(M) C_2 {text}", max(ratios["move"]) <= 1)
+check(f"    and E|w' - w|^2 <= beta^2 M C_2^2 {text}", max(ratios["square"]) <= 1)
+check(f"Lemma 5 with C_1, all u, plus 4 standard errors {text}", max(ratios["C1"]) <= 1)
+check(f"Lemma 5 with C_2, all u, plus 4 standard errors {text}", max(ratios["C2"]) <= 1)
+check("equality in Lemma 4 to 1e-12", abs(tight_move / weight_move(s, beta) - 1) < 1e-12)
+check("equality in Lemma 5 to 1e-12", abs(tight_regret / weight_regret(s, beta) - 1) < 1e-12)
+check(
+    "    without sqrt(M), Lemma 4 fails by a factor 2", tight_move > 1.9 * beta * gram_constant(s)
+)
+check("    with half of the last term, Lemma 5 fails", tight_regret > 0.9 * weight_regret(s, beta))
+_ = check(
+    f"one factor: E tr(Y'Y) - tr G is E|E|^2, within 5 standard errors {text}",
+    max(ratios["bias"]) < 5,
+)
+
+# %% [markdown]
+# **Lemma 6.** The example by listing its four outcomes; then random waves, $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$: they are $L$-smooth with gradients of length at most $b$, everywhere. $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$, $\eta_c=\frac1{2L\tau}$.
+
+# %%
+case = Setting(b=1.0, sigma_l=4.0, tau=2)
+outcomes = []
+for first, second in product((4.0, -4.0), repeat=2):
+    x = -0.25 * (0 + first)  # the gradient at 0 is 0, eta_c = 1/4
+    outcomes.append((first + np.clip(-x, -1, 1) + second) / 2)
+square = float(np.mean(np.square(outcomes)))
+crowd = Setting(b=1.0, sigma_l=2.0, sigma_g=1.0, q=1.0, M=3, N=10, n=4, n_gram=4, tau=5)
+squares = []
+for _ in range(instances):
+    problem, x = waves(rng, crowd, 6, 0.5), np.tile(rng.standard_normal(6), (draws // 10, 1))
+    w = np.tile(rng.dirichlet(np.ones(3)), (draws // 10, 1))
+    work = local_work(problem, crowd, x, w, 0.1, rng)
+    squares.append(np.square(work).sum(1).mean() / step_square(crowd, "corrected"))
+
+# %% tags=["nbval-check-output"]
+check("the example has mean square 10.25 b^2, to 1e-12", abs(square - 10.25) < 1e-12)
+check("    above the printed bound, 9 b^2", square > 1.1 * step_square(case))
+check(
+    "    below the corrected one",
+    square <= step_square(case, "corrected"),
+    f"{step_square(case, 'corrected'):.1f} b^2",
+)
+check("    and a single step keeps the printed one", 16 <= step_square(replace(case, tau=1)) == 17)
+_ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
+
+# %% [markdown]
+# **Lemma 7.** The same waves with $\sigma_l=\frac12$; both sides are affine in $u$, so again $u=e_k$. Then $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise, where the gradients of the local steps are $b(1-L\eta_c)^s$: with short steps, {eq}`eq-cmoo-lemma7` becomes an equality.
+
+# %%
+calm, lefts = replace(crowd, sigma_l=0.5), []
+for _ in range(instances):
+    problem, point = waves(rng, calm, 6, 0.5), rng.standard_normal((1, 6))
+    jac, w = problem.gradients(point)[0].mean(0), rng.dirichlet(np.ones(3))
+    x, weights = np.tile(point, (draws // 10, 1)), np.tile(w, (draws // 10, 1))
+    mean, error = mean_error((jac @ w - local_work(problem, calm, x, weights, 0.1, rng)) @ jac)
+    lefts.append((mean + 4 * error).max() / drift(calm, 0.1, "ours"))
+line = [
+    (1 - np.mean((1 - h) ** np.arange(tau))) / drift(Setting(b=1.0, tau=tau), h, "ours")
+    for tau, h in product((2, 5, 20), (1e-2, 1e-4))
+]
+settings = [
+    Setting(b=1.0, sigma_l=noise, tau=tau) for noise in (0.0, 1.0, 10.0) for tau in range(2, 200)
+]
+gains = [drift(s, 1e-3) / drift(s, 1e-3, "ours") for s in settings]
+
+# %% tags=["nbval-check-output"]
+check(f"random waves: left side plus 4 standard errors below ours {text}", max(lefts) <= 1)
+check("quadratic: at most ours, to 1e-9, for tau = 2, 5, 20 and two steps", max(line) <= 1 + 1e-9)
+check(
+    "    and above 0.999 of it for the shorter step: half of it is exceeded",
+    min(line[1::2]) > 0.999,
+)
+_ = check(
+    "ours is smaller than printed by a factor above 1.4 for tau = 2..199, sigma_l = 0, b, 10 b",
+    min(gains) > 1.4,
+    f"{min(gains):.2f} to {max(gains):.2f}",
+)
+
+# %% [markdown]
+# **Theorem 1 and Corollary 1.1.** Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$, $\tau=5$, $\sigma_g\le b$), step sizes of the corollary, 16 runs for every number of rounds $T$; $\delta$ is computed with the lower bound $-\frac{b^2}L$ of the losses.
+
+# %%
+rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
+problem = waves(rng, calm, 12, 0.5)
+gap = float((problem.losses(np.zeros((1, 12))) - problem.floor).mean())
+versions = ("printed", "corrected", "ours")
+bounds = {
+    v: [theorem_1(replace(calm, T=T), corollary(replace(calm, T=T), v), gap, v) for T in rounds]
+    for v in versions
+}
+mean, error, ours = [], [], []
+for T in rounds:
+    now = replace(calm, T=T)
+    values = theory_run(problem, now, corollary(now), 16, rng).mean(1)
+    mean.append(values.mean())
+    error.append(values.std() / 4)
+    ours.append(theory_run(problem, now, corollary(now, "ours"), 16, rng).mean())
+upper = np.array(mean) + 3 * np.array(error)
+totals = {v: np.array([b.total for b in bounds[v]]) for v in versions}
+slope = np.polyfit(np.log(rounds), np.log(mean), 1)[0]
+
+# %% tags=["nbval-check-output"]
+check(
+    f"mean |J w|^2 + 3 standard errors <= corrected bound, T = {rounds[0]}..{rounds[-1]}",
+    (upper <= totals["corrected"]).all(),
+)
+check("    and <= the printed one", (upper <= totals["printed"]).all())
+check("    with our beta: <= our bound", (np.array(ours) <= totals["ours"]).all())
+check(
+    "our bound is less than 2/3 of the corrected one",
+    (totals["ours"] < 2 / 3 * totals["corrected"]).all(),
+)
+_ = check(
+    "the measured values fall at least as fast as T^-0.3",
+    slope < -0.3,
+    f"log-log slope {slope:.2f}",
+)
+
+# %% tags=["hide-input"]
+table = pd.DataFrame(
+    {"measured": mean, "measured, our beta": ours} | totals, index=pd.Index(rounds, name="T")
+)
+table.round(3)
+
+
+# %% tags=["hide-input"]
+def draw(fig):
+    ax = fig.subplots(subplot_kw={"xlabel": "rounds T", "ylabel": "mean of |J w|^2"})
+    for name in ("measured", *versions):
+        ax.plot(
+            rounds, table[name], marker="o", label=name if name == "measured" else f"bound, {name}"
+        )
+    ax.set_xscale("log")
+    plot.plain_log(ax)
+    ax.legend()
+
+
+plot.show(
+    draw,
+    alt="Mean squared norm against the number of rounds, both axes logarithmic: four nearly straight falling lines. The printed and the "
+    "corrected bound lie on top of each other, ours is about a third of them, and the measured values are lowest, about a fifth of ours.",
+    caption="Algorithm 10 with the step sizes of Corollary 1.1, and the right side of Theorem 1 in three versions.",
+)
+
+# %% [markdown]
+# **What the rate hides.** One client, one objective with slope 1 as far as $\lvert x\rvert\ge1$ (Huber's function, $L=b=C_1=1$, no noise, $\tau=1$), step size of the corollary, started at $x=2\sqrt T$.
+
+# %%
+hidden = {}
+for T in (100, 2500, 10_000):
+    x, total = 2 * sqrt(T), 0.0
+    for _ in range(T):
+        slope_x = float(np.clip(x, -1, 1))
+        x, total = x - slope_x / sqrt(T), total + slope_x**2 / T
+    s = Setting(b=1.0, T=T)
+    hidden[T] = (
+        total * sqrt(T) / 2,
+        total / theorem_1(s, corollary(s), 2 * sqrt(T) - 0.5, "corrected").total,
+    )
+
+# %% tags=["nbval-check-output"]
+check(
+    "mean |F'|^2 over (b^2 + C_1^2) / sqrt(T) is 5, 25, 50 for T = 100, 2500, 10000",
+    np.allclose([h[0] for h in hidden.values()], [5, 25, 50]),
+)
+_ = check(
+    "    the theorem, with delta, holds, within a factor 3",
+    all(1 / 3 < h[1] <= 1 for h in hidden.values()),
+)
+
+# %% [markdown]
+# **The two-way estimate**: random $H_i$ and $R_i$, 5 clients, $d=8$, $M=4$; the largest error relative to the largest entry.
+
+# %%
+errors = []
+for _ in range(instances):
+    H, R = rng.standard_normal((2, 5, 8, 4))
+    full, rest = (H + R).sum(0), np.einsum("idk,jdm->km", R, R) - np.einsum("idk,idm->km", R, R)
+    parts = [
+        np.einsum("idk,idm->km", H + R, H + R),
+        H.sum(0).T @ H.sum(0) - np.einsum("idk,idm->km", H, H),
+    ]
+    raw = sum(parts) + 2 * np.einsum("idk,idm->km", R, H.sum(0) - H)
+    wanted, scale = full.T @ full - rest, np.abs(full.T @ full).max()
+    w = rng.dirichlet(np.ones(4))
+    differences = ((raw + raw.T) / 2 - wanted, raw - wanted, (raw - wanted) + (raw - wanted).T)
+    errors.append(
+        [np.abs(e).max() / scale for e in differences] + [abs(w @ (raw - wanted) @ w) / scale]
+    )
+errors = np.array(errors)
+
+# %% tags=["nbval-check-output"]
+check(f"the expansion is exact with sym, to 1e-12 {text}", errors[:, 0].max() < 1e-12)
+check(
+    "    without sym it is wrong by more than 5 % of the largest entry, everywhere",
+    errors[:, 1].min() > 0.05,
+)
+check("    the error is antisymmetric, to 1e-12", errors[:, 2].max() < 1e-12)
+_ = check("    and w'Gw does not see it, to 1e-12", errors[:, 3].max() < 1e-12)
