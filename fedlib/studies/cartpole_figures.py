@@ -24,8 +24,8 @@ WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
 CURVES = {
     "federated, soft": "soft_top0.5",
     "federated, hard": "hard_top0.5",
-    "centralized, soft": "central_soft",
-    "centralized, hard": "central_hard",
+    "centralized, soft": "central_fine_soft",
+    "centralized, hard": "central_fine_hard",
 }
 
 
