@@ -57,12 +57,12 @@ def c18(n: Numbers) -> Outcome:
 
 
 def c19(n: Numbers) -> Outcome:
-    """At round 500 each format has a reward of 197 or more within its interval, at cost <= 30."""
+    """At round 500 each format's mean reward is within 5 % of 197, its cost surely at most 30."""
     parts, texts = {}, []
     for name in FORMATS:
         reward, cost = n[f"soft_{name}.reward500"], n[f"soft_{name}.cost500"]
-        parts[f"{name}: reward 197 or more"] = reward.high >= 197
-        parts[f"{name}: cost at most 30"] = cost.low <= BUDGET
+        parts[f"{name}: reward within 5 % of 197"] = reward.value >= 0.95 * 197
+        parts[f"{name}: cost at most 30"] = cost.high <= BUDGET
         texts.append(f"{name} {reward.text()} at {cost.text()}")
     return judge(parts, "; ".join(texts))
 
@@ -148,7 +148,8 @@ CLAIMS = (
         "With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 at a "
         "cost of at most 30.",
         "Reward and cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
-        "The interval of the reward reaches 197, that of the cost 30, for each format.",
+        "For each format the mean reward is at least 0.95 times 197, and the interval of the cost "
+        "lies below 30.",
         tuple(f"soft_{name}" for name in FORMATS),
         c19,
     ),
