@@ -41,8 +41,8 @@ PARAMETERS = {
     "formats": "bits of the number formats of Table 1",
     "fractions": "K/d of Table 1",
     "cg_steps": "iterations of conjugate gradient",
-    "variants": "1: also two-logit policy, uplink-only compression, smaller centralized run, hard "
-    "switching without compression; 0: not",
+    "variants": "1: also two-logit policy, uplink-only compression, centralized runs with fewer "
+    "samples or curvature states, hard switching without compression; 0: not",
     "evaluate_every": "rounds between two evaluations",
 }
 FULL: Params = {
@@ -115,10 +115,10 @@ def specs(p: Params) -> dict[str, Spec]:
     }
     found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
     found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
-    found["central_soft"] = at_server
-    found["central_hard"] = replace(
-        at_server, algorithm=replace(soft, participants=1, switch=Hard())
-    )
+    # as many curvature states as the clients have together
+    fine = replace(soft, participants=1, curvature_states=clients * soft.curvature_states)
+    found["central_fine_soft"] = replace(at_server, algorithm=fine)
+    found["central_fine_hard"] = replace(at_server, algorithm=replace(fine, switch=Hard()))
     found["free"] = replace(
         main,
         algorithm=replace(soft, tolerance=math.inf),
@@ -137,6 +137,10 @@ def specs(p: Params) -> dict[str, Spec]:
     if p["variants"]:
         found["hard_none"] = replace(sweep, algorithm=replace(soft, switch=Hard()))
         found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=TopK(0.25)))
+        found["central_soft"] = at_server
+        found["central_hard"] = replace(
+            at_server, algorithm=replace(soft, participants=1, switch=Hard())
+        )
         found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
         found["central_small"] = replace(
             sweep,

@@ -9,7 +9,7 @@ __all__ = ["CLAIMS", "PAPER_VALUES", "TABLE_1"]
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (
-    ("central_soft", "centralized", 119.9, 33.6, 198.2, 33.2),
+    ("central_fine_soft", "centralized", 119.9, 33.6, 198.2, 33.2),
     ("soft_none", "none (float32)", 67.2, 26.9, 199.4, 27.6),
     ("soft_float16", "float16", 90.5, 31.2, 198.8, 26.9),
     ("soft_float8", "float8", 91.4, 31.4, 199.1, 26.5),
@@ -17,7 +17,7 @@ TABLE_1 = (
     ("soft_top0.5", "Top-K 0.5", 46.5, 23.8, 131.6, 24.0),
     ("soft_top0.25", "Top-K 0.25", 25.1, 22.7, 25.5, 22.2),
 )
-PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_soft", "central_hard"))
+PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard"))
 FORMATS = ("float16", "float8", "float4")
 
 
@@ -42,7 +42,7 @@ def c17(n: Numbers) -> Outcome:
     """Under hard switching the federated run's reward exceeds the centralized one's."""
     parts, texts = {}, []
     for at in (100, 250, 500):
-        r = n[f"hard_top0.5/central_hard.reward{at}"]
+        r = n[f"hard_top0.5/central_fine_hard.reward{at}"]
         parts[f"federated ahead at round {at}"] = r.low > 1
         texts.append(f"round {at}: {r.text()}")
     return judge(parts, "reward federated/centralized " + ", ".join(texts))
@@ -57,12 +57,12 @@ def c18(n: Numbers) -> Outcome:
 
 
 def c19(n: Numbers) -> Outcome:
-    """At round 500 each format has a reward of 197 or more within its interval, at cost <= 30."""
+    """At round 500 each format's mean reward is within 5 % of 197, its cost surely at most 30."""
     parts, texts = {}, []
     for name in FORMATS:
         reward, cost = n[f"soft_{name}.reward500"], n[f"soft_{name}.cost500"]
-        parts[f"{name}: reward 197 or more"] = reward.high >= 197
-        parts[f"{name}: cost at most 30"] = cost.low <= BUDGET
+        parts[f"{name}: reward within 5 % of 197"] = reward.value >= 0.95 * 197
+        parts[f"{name}: cost at most 30"] = cost.high <= BUDGET
         texts.append(f"{name} {reward.text()} at {cost.text()}")
     return judge(parts, "; ".join(texts))
 
@@ -86,7 +86,7 @@ def c20(n: Numbers) -> Outcome:
 
 def c21(n: Numbers) -> Outcome:
     """At round 500 the centralized cost exceeds 30, the federated one does not."""
-    central, federated = n["central_soft.cost500"], n["soft_none.cost500"]
+    central, federated = n["central_fine_soft.cost500"], n["soft_none.cost500"]
     parts = {
         "centralized soft violates": central.low > BUDGET,
         "federated without compression does not": federated.low <= BUDGET,
@@ -127,7 +127,7 @@ CLAIMS = (
         "Reward around rounds 100, 250 and 500, federated divided by centralized on the same "
         "seeds, 10 seeds.",
         "The interval of the ratio lies above 1, at each of the three rounds.",
-        ("hard_top0.5", "central_hard"),
+        ("hard_top0.5", "central_fine_hard"),
         c17,
     ),
     Claim(
@@ -148,7 +148,8 @@ CLAIMS = (
         "With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 at a "
         "cost of at most 30.",
         "Reward and cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
-        "The interval of the reward reaches 197, that of the cost 30, for each format.",
+        "For each format the mean reward is at least 0.95 times 197, and the interval of the cost "
+        "lies below 30.",
         tuple(f"soft_{name}" for name in FORMATS),
         c19,
     ),
@@ -173,7 +174,7 @@ CLAIMS = (
         "Cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
         "The interval of the centralized cost lies above 30, that of the federated one reaches 30 "
         "or less.",
-        ("central_soft", "soft_none"),
+        ("central_fine_soft", "soft_none"),
         c21,
     ),
 )

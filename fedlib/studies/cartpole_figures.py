@@ -24,8 +24,8 @@ WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
 CURVES = {
     "federated, soft": "soft_top0.5",
     "federated, hard": "hard_top0.5",
-    "centralized, soft": "central_soft",
-    "centralized, hard": "central_hard",
+    "centralized, soft": "central_fine_soft",
+    "centralized, hard": "central_fine_hard",
 }
 
 
@@ -115,8 +115,8 @@ def table_1(traces: Traces) -> plot.Draw:
             ax.set_yticks(range(len(table)), [entry[1] for entry in table])
             if metric == "cost":
                 ax.axvline(BUDGET, color="#d62728", linestyle=":", label="mean budget 30")
-            ax.legend(loc="center left" if metric == "reward" else "lower right")
         ax.invert_yaxis()
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
     return draw
 
@@ -143,7 +143,7 @@ def endings(traces: Traces) -> plot.Draw:
         for ax in axes[count:]:
             ax.set_visible(False)
         handles, labels = axes[0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside lower center", ncols=3)
+        fig.legend(handles, labels, loc="outside upper center", ncols=3)
         fig.supxlabel("round", fontsize=9)
         fig.supylabel("share of episodes", fontsize=9)
 

@@ -65,14 +65,14 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         numbers |= {f"{name}.{k}": v for k, v in _measures(trace).items()}
-    for a, b in (("soft_top0.5", "hard_top0.5"), ("central_soft", "central_hard")):
+    for a, b in (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard")):
         numbers[f"{a}/{b}.first"] = ratio(first_success(traces[a]), first_success(traces[b]))
         numbers[f"{a}/{b}.area"] = ratio(area(traces[a]), area(traces[b]))
     for at in (100, 250, 500):
         federated, central = (
-            around(traces[n], "reward", at) for n in ("hard_top0.5", "central_hard")
+            around(traces[n], "reward", at) for n in ("hard_top0.5", "central_fine_hard")
         )
-        numbers[f"hard_top0.5/central_hard.reward{at}"] = ratio(federated, central)
+        numbers[f"hard_top0.5/central_fine_hard.reward{at}"] = ratio(federated, central)
     few, all_ = (traces[f"half_n{n}"] for n in _ends(p["sweep_participants"]))
     numbers["few/all.area"] = ratio(area(few), area(all_))
     numbers["few/all.cost_scatter"] = ratio(scatter(few, "cost"), scatter(all_, "cost"))

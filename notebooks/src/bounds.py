@@ -147,6 +147,8 @@ plot.show(
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *Solution.* If $\lVert w\rVert\le D$ then $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$; if $\lVert w\rVert>D$ the second part of the maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both are equal to it.
 # 2. *Steps.* While the first part is the larger one and some coordinate is still zero, a subgradient is $G$ times the unit vector of such a coordinate: one step lowers it to $-\eta G$ and leaves the maximum at 0. After $k\le ET$ steps
 #    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$, so the second part is below 0, and $g<0$: no round works on the constraint.

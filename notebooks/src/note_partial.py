@@ -58,6 +58,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. A convex function of a sum has, for a sample without replacement, an expectation no larger than for one with replacement {cite}`hoeffding1963probability`: the mean over a set without repetition is the conditional
 #    expectation of a mean over draws with replacement, suitably arranged, and Jensen's inequality does the rest. So the $n$ draws may be taken independent.
 # 2. For one draw, Hoeffding's lemma: $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply $n$ times: the exponent is $n\cdot\frac{x^2R^2}{8n^2}$.
@@ -124,6 +126,8 @@
 # The printed theorem has $4GD$ for $2GD$ (from Lemma 4), the threshold $\epsilon=b+2r$, and claims $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *One round.* Projection is nonexpansive and $w^*\in\mathcal X$: $\lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2$. Write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$ in the middle.
 #    The product with $\nu_t$ is that of {prf:ref}`hard-lemma-round`, and $\lVert\bar\Delta_t\rVert\le EG$ as there. Hence {eq}`eq-hard-round` holds with $Y_t$ of the proof of Lemma 4 added on the right.
 # 2. *All rounds.* Sum, telescope, divide by $2\eta ET$. The additional terms are $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$, by Lemma 4, used twice with $\frac\delta3$, at most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$ this is the second term of $b$:
@@ -203,6 +207,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. A participant's new residual is what its compressor leaves out: $\lVert e_j\rVert\leftarrow\lVert y-\mathcal C(y)\rVert\le\varrho(\lVert e_j\rVert+EG)$ with $y=e_j+\Delta_j$. Others keep theirs. If $\lVert e_j\rVert\le\frac\varrho{1-\varrho}EG$ then the right side is at most $\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$ again.
 # 2. $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}{1-\varrho^2}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$: F's constant. The mean over all clients, times $\frac Nn$, is the bound of $\tilde e_t$.
 # 3. $\lVert\mathcal C(y)\rVert\le(1+\varrho)\lVert y\rVert\le(1+\varrho)\big(\frac\varrho{1-\varrho}+1\big)EG=\frac{1+\varrho}{1-\varrho}EG$.
@@ -235,6 +241,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *Direct expansion.* A virtual iterate is of no use here: projection breaks it. Instead, $\lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2$.
 # 2. *Three products.* {prf:ref}`comp-lemma-cancel` writes the cross term as
 #

@@ -56,6 +56,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. A mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and what a client steps along is one of its subgradients. So {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` apply as they stand:
 #    their proofs use nothing else about $h_j$, and $\sigma_t$ does not change during the round.
 # 2. $h(w_t)-h(w^*)$ is the bracket in {eq}`eq-soft-regret`.
@@ -188,7 +190,7 @@
 # Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. In the setting of {prf:ref}`comp-theorem`, with $\lVert\cdot\rVert$ read as $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$ if the compressors are random,
 #
 # $$
-# \lVert e_t\rVert\le\frac s{1-s}\,EG,\qquad\lVert v_t\rVert\le\frac{1+s}{1-s}\,EG,\qquad\lVert\hat e_t\rVert\le\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s}\,\eta EG ,
+# \lVert e_t\rVert\le\frac s{1-s}\,EG,\quad\lVert v_t\rVert\le\frac{1+s}{1-s}\,EG,\quad\lVert\hat e_t\rVert\le\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s}\,\eta EG ,
 # $$ (eq-soft-triangle)
 #
 # and {eq}`eq-soft-regret` holds with
@@ -199,6 +201,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$; from 0 this climbs to $\frac s{1-s}EG$. (F squares and uses Young's inequality at this point.)
 # 2. $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
 # 3. $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$, the recursion of step 1 with other letters.

@@ -79,6 +79,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. There are $NTE$ noises (count also those of clients that are not drawn). By {prf:ref}`sto-moments` with $u=\log\frac{NTE}\delta$ and a union bound, with probability at least $1-\delta$ all of them satisfy
 #
 #    $$
@@ -107,6 +109,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. Put the noises of all rounds in one row, round by round, within a round client by client and step by step. Given those before it, each contributes $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$, which has mean zero; and $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, so point 1 of {prf:ref}`sto-assumption`
 #    holds for $X$ with $\frac{2\eta D}n\sigma_\xi$. The indicator of $\mathcal A$ is known before.
 # 2. By {prf:ref}`sto-mgf` (a) each has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. There are $nET$ of them, so the sum has the proxy $\kappa\frac{4\eta^2D^2ET}n\sigma_\xi^2$ (Azuma, as in {prf:ref}`part-lemma-4`), and exceeds $\sqrt{2\cdot\text{proxy}\cdot\log\frac1\delta}$ with probability at most $\delta$.
@@ -205,6 +209,8 @@
 # F has $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$, $4GD$ for $2GD$, 2 for the 3 under the second root, the threshold $b+2r$ and the claim that both gaps are at most the threshold.
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *Expand*, as in step 1 of the proof of {prf:ref}`part-theorem-4`, with $s_t=\bar\Delta_t+Q_t$ for the step:
 #
 #    $$
@@ -233,6 +239,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $(EG+Q)^2\le2E^2G^2+2Q^2$, so the last term of $\Gamma$ is at most $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. And $\frac RG\le\frac12+\frac{R^2}{2G^2}$, so the first is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare term by term with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$.
 # 2. What $b$ has more, $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$, is at most what it has less, $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$, if $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
 # ```

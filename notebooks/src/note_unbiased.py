@@ -55,6 +55,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$ the $X_j$ are fixed, and $\mathbb E_t\zeta_j=0$.
 # 2. The products $\langle X_i,\zeta_j\rangle$ have mean zero. So have $\langle\zeta_i,\zeta_j\rangle$ for $i\ne j$, by independence.
 # 3. What is left is $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$. The first is at most $E^2G^2$ since every $\lVert X_j\rVert\le EG$, the second at most $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
@@ -94,6 +96,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. Expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$. The cross term is bounded by {prf:ref}`unb-lemma-cross` as without compression. ($\sigma_t$ is computed from $w_t$, before the compressors are drawn, so $h_j$ is fixed.)
 # 2. The square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$ by {prf:ref}`unb-lemma-square`. The second part is new. Divided by $2\eta^2EG^2$ it is $\frac{Eq_u}{2N}$; the rest is $\Gamma_0\le2E^2$ or $\Gamma_{\rm direct}$ of the note on hard switching.
 # 3. Take the expectation over all rounds; the expected distances telescope as in {prf:ref}`hard-lemma-regret`.
@@ -139,6 +143,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. On $\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$, so on every path $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
 # 2. By Jensen's inequality on each path the sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$. Take expectations and use {prf:ref}`unb-lemma-regret`: {eq}`eq-unb-claim`. Feasibility is Jensen's inequality again.
 # 3. On $\mathcal A$, $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the sum in step 1 is at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$.
@@ -164,7 +170,10 @@
 # If $g\equiv0$ every round is good, $\bar w$ is the plain average, and $\mathbb Ef(\bar w)-f(w^*)\le B(\Gamma)$. For $E=1$ this is
 #
 # $$
-# DG\sqrt{\frac{4+q_u/N}T}\ \text{ with }\ \Gamma=2+\frac{q_u}{2N},\qquad DG\sqrt{\frac{1+q_u/N}T}\ \text{ with }\ \Gamma_{\rm direct}=\frac12+\frac{q_u}{2N} .
+# \begin{aligned}
+# &DG\sqrt{\frac{4+q_u/N}T}&&\text{with }\Gamma=2+\frac{q_u}{2N},\\
+# &DG\sqrt{\frac{1+q_u/N}T}&&\text{with }\Gamma_{\rm direct}=\frac12+\frac{q_u}{2N} .
+# \end{aligned}
 # $$ (eq-unb-fedcom)
 # ```
 #

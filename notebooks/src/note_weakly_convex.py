@@ -144,9 +144,9 @@
 #
 # $$
 # \begin{aligned}
-# \frac1T\sum_{t\in\mathcal A}\Big[\big(\hat\rho-\tfrac32\rho\big)d_t^2-\hat\lambda_tg(w_t)\Big]+\frac1T\sum_{t\in\mathcal B}g(w_t)
-# \le{}&\frac{D^2}{2\eta ET}+\eta G^2\Gamma_0+\frac{\eta^2\rho E^2G^2}2\\
-# &+\frac1{ET}\sum_{t<T}\langle\zeta_t-\Delta_t,w_t-\hat w_t\rangle .
+# &\frac1T\sum_{t\in\mathcal A}\Big[\big(\hat\rho-\tfrac32\rho\big)d_t^2-\hat\lambda_tg(w_t)\Big]+\frac1T\sum_{t\in\mathcal B}g(w_t)\\
+# &\quad\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma_0+\frac{\eta^2\rho E^2G^2}2\\
+# &\qquad+\frac1{ET}\sum_{t<T}\langle\zeta_t-\Delta_t,w_t-\hat w_t\rangle .
 # \end{aligned}
 # $$ (eq-weak-regret)
 # ```
@@ -178,6 +178,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. Given the past and the switch, the summand is the mean of $N$ numbers $\langle\sum_\tau\nu_{j,\tau},w_t-\hat w_t\rangle\in[-EGD,EGD]$ less the mean over $n$ of them, drawn without replacement. By Hoeffding's inequality it is sub-Gaussian with variance proxy $\frac{(2EGD)^2}{4n}=\frac{E^2G^2D^2}n$ and has mean zero.
 # 2. Azuma's argument: a sum of at most $T$ of them exceeds $EGD\sqrt{\frac{2T}n\log\frac4\delta}$ with probability at most $\frac\delta4$. Divided by $ET$ this is half of what the lemma says.
 # 3. A $\frac{\sigma^2}n$-sub-Gaussian number exceeds $\sigma\sqrt{\frac2n\log\frac{8T}\delta}$ in absolute value with probability at most $2\cdot\frac\delta{8T}$. There are $T$ rounds.
@@ -192,7 +194,10 @@
 # 4. *Stationarity.* On $\mathcal A$, $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by {prf:ref}`weak-lemma-10` (if $g(w_t)<0$ the left side is not positive). Hence
 #
 #    $$
-#    \big(\hat\rho-\tfrac32\rho\big)\sum_{t\in\mathcal A}d_t^2\le TB_w-\lvert\mathcal B\rvert B_w+\lvert\mathcal A\rvert\Lambda\epsilon=\lvert\mathcal A\rvert\,(B_w+\Lambda\epsilon)\le\lvert\mathcal A\rvert\,(1+\Lambda)\,\epsilon .
+#    \begin{aligned}
+#    \big(\hat\rho-\tfrac32\rho\big)\sum_{t\in\mathcal A}d_t^2&\le TB_w-\lvert\mathcal B\rvert B_w+\lvert\mathcal A\rvert\Lambda\epsilon\\
+#    &=\lvert\mathcal A\rvert\,(B_w+\Lambda\epsilon)\le\lvert\mathcal A\rvert\,(1+\Lambda)\,\epsilon .
+#    \end{aligned}
 #    $$ (eq-weak-end)
 #
 # 5. The mean of $d_t$ is at most the root of the mean of $d_t^2$.
