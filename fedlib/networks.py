@@ -154,9 +154,12 @@ def resnet(rng: torch.Generator | None = None, *, decoders: int = 40, out: int =
 class MessagePassing(nn.Module):
     r"""The encoder for molecules, as complete graphs of at most n atoms; padded atoms are masked.
 
+    In the paper's letters::
+
         h_v = relu(linear(x_v))
-        3 times:  m_v = relu(root h_v + bias + mean over u != v of A(e_uv) h_u)
-                  h_v = GRU(m_v, h_v)
+        three times:
+            m_v = relu(root h_v + bias + mean over u != v of A(e_uv) h_u)
+            h_v = GRU(m_v, h_v)
         code = relu(linear(Set2Set(h)))
 
     A is a matrix of 64 x 64 that a network of two layers, 5-128-4096, makes of an edge. It is
