@@ -39,6 +39,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$, because $\sum_kdu_k=0$. With $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ this is $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$,
 #    and $d\mathbf F=J^\top dx$.
 # 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. With $w=a$ (no weights, but the formula is the same) it is $-\frac\eta S\lVert Ja\rVert^2$.
@@ -73,6 +75,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *If.* All right sides are at most 0: $a^\top g_k\le0$ on $\bar{\mathcal J}$. A $w$ with $w^\top g_k\ge0$ for all $k$ meets all constraints. *Only if.* With $r_kF_k$ all equal, $\mathcal J^*$ is everything, and the constraints are $w^\top g_k\ge0$ for all $k$.
 # 2. $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem, $\operatorname{val}(G)=\min_p\max_ww^\top Gp$, and $w=p$ makes $w^\top Gp$ at least $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
 # 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$ on $\mathcal S_M$.
@@ -94,6 +98,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $w^\circ$ is feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is at least $w^{\circ\top}G\mathbf 1\ge M\nu$.
 # 2. Then $\bar{\mathcal J}$ is everything, and all right sides are 0. And $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
 # 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). So $a=(\alpha,-\gamma)$ with $\alpha,\gamma>0$ by {prf:ref}`pref-lemma-direction`, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.

@@ -71,6 +71,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ are in $\mathcal S_M$. The derivative of $\frac12\lVert J\cdot\rVert^2$ there at $\epsilon=0$ is not negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. With $w=e_k$: $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these with weights $w^\circ_k$ is an equality, so each with
 #    $w^\circ_k>0$ is one.
 # 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: take $v=v^\circ$ and use step 1.
@@ -120,6 +122,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$, so $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
 # 2. *C.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. Their mean norms are at most $\sqrt Mb^2$ (Lemma 1), $\sqrt{MS_1}\,b$ and $b\sqrt M\cdot\sqrt{S_1}$ (Lemmas 1, 2, 3), and $\sqrt{MS_1}\sqrt{S_1}$ (independence of $E_1$ and $E_2$). The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
 # 3. *Directly.* $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$, and by independence
@@ -142,6 +146,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$: $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
 # 2. Take $\mathbb E$. The factors are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the product is $\langle J(w-u),Jw\rangle$. The square is {eq}`eq-cmoo-square`.
 # 3. Divide by $2\beta$.
@@ -161,6 +167,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. $\bar\Delta=\bar m+\bar\xi$, the means of the $n\tau$ vectors $m_i^s$ and $\xi_i^s$. $\lVert\bar m\rVert\le b$.
 # 2. Given all that came before it, $\xi_i^s$ has mean zero; given $\mathcal B$, the noises of different clients are independent. So the $\xi_i^s$ are uncorrelated, and $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
 # 3. Minkowski's inequality in $L^2$: $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
@@ -190,6 +198,8 @@
 # ```
 #
 # ```{prf:proof}
+# In steps.
+#
 # 1. *Means.* $w'$ does not depend on $\mathcal B$, nor on the noise of local steps. Given $w'$, the mean of $\bar\Delta$ is $\frac1{N\tau}\sum_{i,s}\mathbb Em_i^s$ and $Jw'=\frac1N\sum_im_i^0$.
 # 2. *Smoothness.* $\lVert m_i^0-m_i^s\rVert\le L\lVert x_i^s-x\rVert$, since $\sum_kw'_kf_{i,k}$ is $L$-smooth. With $\lVert Ju\rVert\le b$ (Lemma 1) the left side is at most $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
 # 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in Lemma 6, $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
