@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.func import vmap
 
+from fedlib.mapping import looped
 from fedlib.types import Batch, Pooled, pullback
 
 __all__ = ["Client", "ClientState", "Reply"]
@@ -46,6 +48,7 @@ class Client:
     num_constraints: int
     pooled: Pooled | None = None
     simulator: Any = None
+    one_by_one: bool = False
 
     @property
     def model(self) -> Float[Tensor, "d"]:
@@ -71,6 +74,13 @@ class Client:
         """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
         shares = [1 / self.num_objectives] * self.num_objectives + [0.0] * self.num_constraints
         return torch.tensor(shares, dtype=w.dtype, device=w.device)
+
+    def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+        """`torch.func.vmap`, or a plain loop where the engine takes one thing after another.
+
+        `in_dims` has 0 or None for every argument.
+        """
+        return (looped if self.one_by_one else vmap)(function, in_dims)
 
     def batch(self, step: int) -> Batch:
         """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""

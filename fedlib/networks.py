@@ -43,8 +43,20 @@ class Tasks(nn.Module):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """What every decoder makes of the code."""
+        if len(inputs) == 1:
+            inputs = (channels_last(inputs[0]),)
         code = self.encoder(*inputs)
         return torch.stack([decoder(code) for decoder in self.decoders], dim=-2)
+
+
+def channels_last(pictures: Float[Tensor, "*B c h w"]) -> Float[Tensor, "*B c h w"]:
+    """The same pictures with their channels innermost in memory: convolution is faster there.
+
+    For one channel the order is the same and only the strides say so.
+    """
+    if pictures.shape[-3] == 1:
+        return pictures.squeeze(-3).unsqueeze(-1).movedim(-1, -3)
+    return pictures.movedim(-3, -1).contiguous().movedim(-1, -3)
 
 
 def encoder_size(module: Tasks) -> int:

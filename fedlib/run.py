@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from fedlib import checks
 from fedlib.checkpoint import Progress, Saver
-from fedlib.federation import Federation, Loop, Vectorized
+from fedlib.federation import Federation, Sequential, Vectorized
 from fedlib.grid import fill, stack
 from fedlib.mapping import looped, only, stacked, take
 from fedlib.protocols import Algorithm
@@ -31,7 +31,8 @@ from fedlib.types import Draw, Problem, describe
 
 __all__ = ["Diverged", "resolve_device", "run"]
 
-CHUNK = 50  # rounds between two looks at the state (finite? checkpoint due?)
+CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
+SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
 SMALL = 50_000  # below so many parameters a second thread makes a round slower
 
 
@@ -75,7 +76,7 @@ def run(
     checkpoint: Path | str | None = None,
     checkpoint_seconds: float = 30.0,
     progress: bool = True,
-    engine: type[Federation] = Vectorized,
+    engine: type[Federation] | None = None,
 ) -> Any:
     """Run one algorithm, or a grid of them that differ in floats only, for all seeds together.
 
@@ -91,7 +92,8 @@ def run(
     checkpoint : file to resume from if it exists, and to write to (whole or not at all).
     checkpoint_seconds : least time between two checkpoints.
     progress : a bar for runs that take longer than some seconds.
-    engine : `Vectorized`, or `Loop` for tests and debugging.
+    engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
+        `Loop` for tests and debugging.
 
     Returns
     -------
@@ -134,14 +136,16 @@ class _Loop:
         problem: Problem | Callable[[int], Problem],
         seeds: tuple[int, ...],
         device: torch.device,
-        engine: type[Federation],
+        engine: type[Federation] | None,
     ) -> None:
-        self.grid, self.seeds, self.device, self.engine = grid, seeds, device, engine
+        self.grid, self.seeds, self.device = grid, seeds, device
         self.own_problem = not isinstance(problem, Problem)
         self.problems = (
             [problem] if isinstance(problem, Problem) else [problem(seed) for seed in seeds]
         )
         check_same_shapes(self.problems, seeds)
+        alone = self.problems[0].one_by_one and device.type == "cpu"
+        self.engine = engine or (Sequential if alone else Vectorized)
         same = len({p.sizes for p in self.problems}) == 1
         shapes = self.problems if same else padded(self.problems)
         self.template, values = stack(grid, self.problems[0].w0)
@@ -200,8 +204,8 @@ class _Loop:
     def _batched(
         self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
     ) -> Callable[..., Any]:
-        """`function` over grid and seeds: recorded vmaps, or plain loops for the slow twin."""
-        mapper = looped if self.engine is Loop else vmap
+        """`function` over grid and seeds: recorded vmaps, or plain loops."""
+        mapper = looped if self.engine.one_by_one else vmap
         own = 0 if self.own_problem else None
         over_seeds, over_grid = (
             (None, own, *seed_dims),
@@ -210,16 +214,18 @@ class _Loop:
         one = (only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
         both = (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
         fixed = (self.hyper, self.tensors)
-        return partial(both, *fixed) if self.engine is Loop else record(both, *example, fixed=fixed)
+        if self.engine.one_by_one:
+            return partial(both, *fixed)
+        return record(both, *example, fixed=fixed)
 
     def go(self, now: Progress, rounds: int, every: int, show: bool, saver: Saver) -> Progress:
         """All remaining rounds."""
-        name = type(self.template).__name__
+        name, length = type(self.template).__name__, 1
         with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
             while now.round < rounds:
                 began = time.perf_counter()
                 before, first = now.state, now.round
-                last = min(first + CHUNK, rounds)
+                last = min(first + length, rounds)
                 draws = [self.draws(now.rngs) for _ in range(first, last)]
                 for draw in draws:
                     if now.round % every == 0:
@@ -229,7 +235,10 @@ class _Loop:
                     now.round += 1
                 if not torch.isfinite(now.state.w).all():
                     self._say_where(before, draws, first)
-                now.seconds += time.perf_counter() - began
+                took = time.perf_counter() - began
+                if took < SHORT:
+                    length = min(2 * length, CHUNK)
+                now.seconds += took
                 saver.save(now, done=now.round == rounds)
                 bar.update(last - first)
         now.metrics.append(self.measure(now.state.w))

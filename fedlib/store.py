@@ -41,6 +41,7 @@ __all__ = [
     "write_numbers",
 ]
 
+CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 LARGEST_MODEL = 1000  # final models up to this size are stored
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -93,8 +94,8 @@ def compute_or_load(
     """A Trace for every named spec: loaded if stored with the same configuration, else computed.
 
     Specs that differ in floats only are computed together. With `store` what was computed is
-    written to the results folder as soon as each group is done, so that an interrupted call goes
-    on where it stopped.
+    written to the results folder as soon as each group is done; a group that was interrupted goes
+    on from a checkpoint beside it, which is removed at the end.
 
     Raises
     ------
@@ -109,10 +110,13 @@ def compute_or_load(
             traces[name] = to_trace(read(run_path(study, profile, name)))
     missing = {name: spec for name, spec in specs.items() if name not in traces}
     for group in groups(missing):
-        for name, payload in _compute(study, profile, group, device, progress).items():
+        path = checkpoint_path(study, profile, group) if store else None
+        for name, payload in _compute(study, profile, group, device, progress, path).items():
             if store:
                 write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload)
+        if path is not None:
+            path.unlink(missing_ok=True)
     return {name: traces[name] for name in specs}
 
 
@@ -132,8 +136,21 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     return list(found.values())
 
 
+def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
+    """Where the progress of a group goes: one file for one configuration and one state of code."""
+    name, spec = next(iter(group.items()))
+    code = code_digest(roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem))
+    all_keys = digest({n: s.key() for n, s in group.items()})[:16]
+    return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
+
+
 def _compute(
-    study: str, profile: str, group: Mapping[str, Spec], device: str, progress: bool
+    study: str,
+    profile: str,
+    group: Mapping[str, Spec],
+    device: str,
+    progress: bool,
+    checkpoint: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
     first = next(iter(group.values()))
     made = {seed: first.problem(seed) for seed in first.seeds}
@@ -144,6 +161,7 @@ def _compute(
         seeds=first.seeds,
         evaluate_every=first.evaluate_every,
         device=device,
+        checkpoint=checkpoint,
         progress=progress,
     )
     return {

@@ -107,6 +107,7 @@ class Problem:
     simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
     pooled : how the constraint's value is formed, where it is not the mean over clients.
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
+    one_by_one : whether clients go one after another on a CPU, as convolutions do better.
     config : what a stored run records about it, JSON values only.
     """
 
@@ -125,6 +126,7 @@ class Problem:
     simulator: Any = None
     pooled: Pooled | None = None
     lengths: Int[Tensor, "N"] | tuple[()] = ()
+    one_by_one: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.func import vmap
 
 from fedlib import checks
 from fedlib.client import Client
@@ -113,7 +112,7 @@ def step_range(local_steps: int, tasks: int, shared_batch: bool) -> tuple[int, i
 def task_batch(client: Client, first: int, count: int) -> tuple[Batch, int | None]:
     """Batches `first .. first + count` of a client on a leading axis, or all its rows, with none.
 
-    The second entry is the axis for `vmap`.
+    The second entry is the axis for `client.each`.
     """
     batches = client.state.batches
     if not isinstance(batches, Batch):
@@ -130,7 +129,7 @@ def task_gradients(client: Client, w: Tensor, separate: bool = True) -> Tensor:
     count = client.num_objectives
     batch, axis = task_batch(client, 0, count) if separate else (client.batch(0), None)
     each = torch.eye(count, dtype=w.dtype, device=w.device)
-    gradients: Tensor = vmap(client.gradient, in_dims=(None, axis, 0))(w, batch, each)
+    gradients: Tensor = client.each(client.gradient, (None, axis, 0))(w, batch, each)
     return gradients
 
 

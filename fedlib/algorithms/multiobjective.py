@@ -8,10 +8,10 @@ Joshi, Joe-Wong, AISTATS 2025, write and run them (Algorithm 5, sections 2 and 7
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
-from torch.func import vmap
 
 from fedlib import checks
 from fedlib.algorithms._multi import (
@@ -108,7 +108,7 @@ class FSMGDA:
             return (client.model - u) / (steps * self.lr)  # 4
 
         each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
-        updates: Tensor = vmap(alone, in_dims=(axis, 0))(own, each)
+        updates: Tensor = client.each(alone, (axis, 0))(own, each)
         return updates.flatten()
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -133,16 +133,18 @@ class Scalarized:
         4      Delta_j = (w - u) / (E lr) is sent
         5  w <- project(w - server_lr lr E mean_j Delta_j)
 
-    It is `FedCMOO` with weights that do not move, without the Gram matrix.
+    It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
+    is on objective k: the single-task training that multi-task methods are compared with.
 
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+    task : the number of the only objective, from 1; None for the mean of all.
 
     Raises
     ------
     ValueError, TypeError
-        as `FSMGDA`.
+        as `FSMGDA`; in `init` also for an objective that there is not.
     """
 
     lr: float
@@ -150,14 +152,22 @@ class Scalarized:
     participants: int
     server_lr: float = 1.0
     batch_size: int | None = None
+    task: int | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters alone."""
         check_numbers("Scalarized", self.lr, self.server_lr, self.local_steps, self.participants)
+        if self.task is not None:
+            checks.count("Scalarized", "task", self.task)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
-        return check_problem("Scalarized", problem, self.participants, self.batch_size)
+        """Check against the problem; the fixed weights."""
+        state = check_problem("Scalarized", problem, self.participants, self.batch_size)
+        if self.task is None:
+            return state
+        tasks = problem.num_objectives
+        checks.count("Scalarized", "task", self.task, high=tasks, note="the problem's objectives")
+        return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants and their batches."""
@@ -169,16 +179,17 @@ class Scalarized:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client) -> Tensor:
-        """At the client: E local steps on the mean of its objectives."""
-        lam = client.objective_weights(client.model)
+    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+        """At the client: E local steps on its weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 2, 3
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
-        delta = fed.ask(self.local_update, fed.clients(draw, model=w)).mean(0)  # 2-4
+        # the weights are part of the method and not sent
+        update = partial(self.local_update, lam=state.weights)
+        delta = fed.ask(update, fed.clients(draw, model=w)).mean(0)  # 2-4
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 5
         return State(w, state.weights), fed.info()
 

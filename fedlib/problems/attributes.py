@@ -106,6 +106,7 @@ def attributes(
         w0=w0,
         metrics=metrics,
         heldout=held,
+        one_by_one=True,
         config={"name": "attributes", **own, "split_by": "seed", **(config or {})},
     )
 

@@ -36,6 +36,7 @@ def paired_digits(
     copies: int = 0,
     kinds: Sequence[str] = ("nll", "nll"),
     evaluate: int | None = None,
+    held: Pairs | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean loss of task k on the pictures of client j, k = 1, 2.
@@ -46,7 +47,7 @@ def paired_digits(
     that both tasks share, the first ones.
 
     `metrics`, on test pictures alone: `loss_1`, `loss_2`, `accuracy_1`, `accuracy_2` of the tasks,
-    `loss` and `accuracy`, their means.
+    `loss` and `accuracy`, their means; on further pictures the same with `held_` before it.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ def paired_digits(
     kinds : each task's loss, one of `LOSSES`.
     evaluate : only the first so many test pictures; by default all of them, but of CIFAR-10 those
         alone whose pixels are the canonical ones.
+    held : further pictures to evaluate on, such as some of a training set that no client has.
     config : entries to add to the stored configuration, such as the data set's name.
 
     Raises
@@ -95,11 +97,16 @@ def paired_digits(
         return batch.weight @ values(w, batch.data)[0]
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        return task_metrics(w, problem.heldout, values, CHUNK)
+        pictures, labels, *more = problem.heldout
+        found = task_metrics(w, (pictures, labels), values, CHUNK)
+        further = task_metrics(w, tuple(more), values, CHUNK) if more else {}
+        return found | {f"held_{name}": value for name, value in further.items()}
 
-    held = judged(test, evaluate)
+    of_test = judged(test, evaluate)
     choices = {"clients": clients, "alpha": alpha, "copies": copies, "kinds": list(kinds)}
-    sizes = {"pictures": len(train.y), "evaluate": len(held[0])}
+    sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
+    if held is not None:
+        sizes["held"] = len(held.y)
     own = {**choices, **sizes, "shared": networks.encoder_size(module), "tasks": list(train.names)}
     return Problem(
         name="paired_digits",
@@ -111,7 +118,8 @@ def paired_digits(
         num_constraints=0,
         w0=w0,
         metrics=metrics,
-        heldout=held,
+        heldout=of_test if held is None else (*of_test, held.X, held.y),
+        one_by_one=True,
         config={"name": "paired_digits", **own, "split_by": "seed", **(config or {})},
     )
 

@@ -86,5 +86,6 @@ def qm9(
         w0=w0,
         metrics=metrics,
         heldout=held,
+        one_by_one=True,
         config={"name": "qm9", **sizes, **shared, "split_by": "seed", **(config or {})},
     )

@@ -1,0 +1,91 @@
+"""Study of FedCMOO's Figures 1, 8, 9 and Tables 1, 2, 4 on two tasks of one picture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fedlib.gram import OneWay
+from fedlib.store import Spec
+from fedlib.studies import cmoo_common as common
+from fedlib.studies.base import Params
+from fedlib.studies.cmoo_common import method, pair_problem
+
+GREY = ("multi_mnist", "mnist_fashion")
+METHODS = ("fsmgda", "fedcmoo", "pref")
+CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
+KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
+
+PARAMETERS = {
+    "seeds": "seeds; each fixes start, split, participants and batches",
+    "variant_seeds": "seeds of the variants",
+    "rounds": "communication rounds T on the two grey data sets",
+    "mixed_rounds": "rounds with two kinds of loss",
+    "colour_seeds": "seeds on CIFAR-10 with digits",
+    "colour_rounds": "rounds there",
+    **common.PARAMETERS,
+}
+FULL: Params = {
+    "seeds": (0, 1, 2),
+    "variant_seeds": (0,),
+    "rounds": 100,
+    "mixed_rounds": 60,
+    "colour_seeds": (0,),
+    "colour_rounds": 12,
+    **common.FULL,
+}
+QUICK: Params = {
+    "seeds": (0, 1),
+    "variant_seeds": (0,),
+    "rounds": 2,
+    "mixed_rounds": 2,
+    "colour_seeds": (0,),
+    "colour_rounds": 1,
+    **common.QUICK,
+}
+
+
+def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: Any) -> Spec:
+    """One run on a composite set."""
+    problem = partial(
+        pair_problem,
+        data=data,
+        clients=p["clients"],
+        alpha=float(p["alpha"]),
+        copies=p["copies"],
+        pictures=p["pictures"],
+        test_pictures=p["test_pictures"],
+        **task,
+    )
+    return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Main runs, single tasks, mixed losses, variants, and CIFAR-10."""
+    found: dict[str, Spec] = {}
+    for data in GREY:
+        for name in METHODS:
+            made = method(name, data, p)
+            found[f"{data}_{name}"] = base(made, data, p, p["seeds"], p["rounds"])
+        for k in (1, 2):
+            made = method("scalarized", data, p, task=k)
+            found[f"{data}_single_{k}"] = base(made, data, p, p["seeds"], p["rounds"])
+    data, few = "mnist_fashion", p["variant_seeds"]
+    variants = {
+        "fedcmoo_oneway": method("fedcmoo", data, p, gram=OneWay()),
+        "pref_oneway": method("pref", data, p, gram=OneWay()),
+        "pref_free": method("pref", data, p, least=None),
+    }
+    for name, made in variants.items():
+        found[f"{data}_{name}"] = base(made, data, p, few, p["rounds"])
+    for name in ("scalarized", "fsmgda", "fedcmoo"):
+        made = method(name, "multi_mnist", p)
+        found[f"mixed_{name}"] = base(
+            made, "multi_mnist", p, p["seeds"], p["mixed_rounds"], kinds=("squared", "nll")
+        )
+    for name in METHODS:
+        made = method(name, "cifar10_mnist", p)
+        found[f"cifar10_mnist_{name}"] = base(
+            made, "cifar10_mnist", p, p["colour_seeds"], p["colour_rounds"]
+        )
+    return found

@@ -1,0 +1,67 @@
+"""Study of FedCMOO's Figures 2 and 4: how many local steps, and which preference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedlib.preference import Preference
+from fedlib.store import Spec
+from fedlib.studies import cmoo_common as common
+from fedlib.studies.base import Params
+from fedlib.studies.cmoo_common import method
+from fedlib.studies.cmoo_pairs import GREY, base
+
+__all__ = ["PARAMETERS", "specs"]
+
+PARAMETERS = {
+    "seeds": "seeds; each fixes start, split, participants and batches",
+    "step_rounds": "communication rounds T of the runs with different local steps",
+    "steps": "numbers of local steps",
+    "preference_rounds": "rounds T of the runs with preferences",
+    "ratios": "r_2 / r_1 of the preferences",
+    "tolerances": "thresholds of the divergence below which FedCMOO-Pref stops balancing",
+    **common.PARAMETERS,
+}
+FULL: Params = {
+    "seeds": (0,),
+    "step_rounds": 50,
+    "steps": (1, 5, 10, 20),
+    "preference_rounds": 60,
+    "ratios": (0.25, 0.5, 1.0, 2.0, 4.0),
+    "tolerances": (0.01, 0.001, 0.0001),
+    **common.FULL,
+}
+QUICK: Params = {
+    **FULL,
+    "step_rounds": 2,
+    "steps": (1, 2),
+    "preference_rounds": 2,
+    "ratios": (0.5, 1.0),
+    "tolerances": (0.01, 0.001),
+    **common.QUICK,
+}
+
+
+def ratios(second: float) -> tuple[float, float]:
+    """`(r_1, r_2)` with the smaller one 1."""
+    return (1.0, second) if second >= 1 else (1 / second, 1.0)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """FSMGDA and FedCMOO by local steps; FedCMOO-Pref by preference and by tolerance."""
+    found: dict[str, Spec] = {}
+    for data in GREY:
+        for steps in p["steps"]:
+            for name in ("fsmgda", "fedcmoo"):
+                made: Any = method(name, data, p, local_steps=int(steps))
+                run = base(made, data, p, p["seeds"], p["step_rounds"])
+                found[f"{data}_{name}_steps{steps}"] = run
+        for second in p["ratios"]:
+            for tolerance in p["tolerances"]:
+                if second != 1 and tolerance != p["tolerances"][0]:
+                    continue  # other tolerances for equal preference alone
+                rule = Preference(ratios=ratios(float(second)), epsilon=float(tolerance))
+                made = method("pref", data, p, preference=rule, least=None)
+                name = f"{data}_ratio{second:g}_tolerance{tolerance:g}"
+                found[name] = base(made, data, p, p["seeds"], p["preference_rounds"])
+    return found
