@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
+ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
 LARGEST_MODEL = 1000  # final models up to this size are stored
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -130,7 +131,7 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """Specs that can advance as one grid: equal but for floats of the algorithm."""
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        blank = fill(spec.algorithm, dict.fromkeys(floats(spec.algorithm), 1.0))
+        blank = fill(spec.algorithm, dict.fromkeys(floats(spec.algorithm), ANY))
         where = repr((blank, replace(spec, algorithm=blank).config(), spec.keep))
         found.setdefault(where, {})[name] = spec
     return list(found.values())
