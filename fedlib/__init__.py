@@ -15,7 +15,7 @@ from fedlib.algorithms import (
     Scalarized,
 )
 from fedlib.compress import Identity, RandK, Rounding, TopK
-from fedlib.federation import Loop, Vectorized
+from fedlib.federation import Loop, Sequential, Vectorized
 from fedlib.gram import MeanOfGrams, OneWay, TwoWay
 from fedlib.lowrank import LowRank
 from fedlib.preference import Preference
@@ -58,6 +58,7 @@ __all__ = [
     "RandK",
     "Rounding",
     "Scalarized",
+    "Sequential",
     "Soft",
     "TopK",
     "Trace",

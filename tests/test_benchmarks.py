@@ -18,7 +18,7 @@ from fedlib.types import Batch, pullback
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
 
-from benchmarks import bench  # noqa: E402
+from benchmarks import bench, multiobjective  # noqa: E402
 from benchmarks.workloads import ALGORITHMS, WORKLOADS  # noqa: E402
 
 ROWS = {"W1": 6400, "W3": 460, "W4": 1000}  # as few as the batches allow
@@ -153,3 +153,21 @@ def test_the_cartpole_benchmark_writes_what_it_measured(tmp_path, capsys):
     assert [r["compression"] for r in found] == list(cartpole.WIRES)
     assert all(r["seeds"] == 1 and r["s_per_round"] > 0 for r in found)
     assert "Top-K 0.5" in capsys.readouterr().out
+
+
+def test_w2_is_the_small_network_and_every_case_advances(monkeypatch):
+    for name, value in {"PARTICIPANTS": 2, "STEPS": 2, "BATCH": 8, "ROWS": 8}.items():
+        monkeypatch.setattr(multiobjective, name, value)
+    problem = multiobjective.generated(rows=8)
+    assert (problem.num_clients, problem.dim, problem.rows.shape[1]) == (100, 34_635, 8)
+    rounds = multiobjective.cases(problem, "cpu")
+    found = multiobjective.measure(rounds, passes=2)
+    assert [r["case"] for r in found] == list(rounds)
+    by_name = {r["case"]: r for r in found}
+    assert by_name[multiobjective.PLAIN]["to_plain"] == 1
+    assert by_name[multiobjective.LOCAL]["to_local_steps"] == 1
+    for name in ("FedCMOO", multiobjective.LOCAL):
+        assert rounds[name]() != rounds[name]()  # the model moved
+    start = [x.clone() for x in rounds[multiobjective.PLAIN]()]
+    moved = rounds[multiobjective.PLAIN]()
+    assert all(float((a - b).norm()) > 0 for a, b in zip(start, moved, strict=True))

@@ -166,6 +166,25 @@ class TestReductions:
         alone = fl.Scalarized(**{**WORK, "participants": 8})
         same(replace(frozen, participants=8), alone, problem)
 
+    def test_a_single_task_is_fedavg_on_that_objective(self):
+        problem = three_objectives()
+        for k in (1, 2, 3):
+
+            def only(w, batch, k=k):
+                return problem.losses(w, batch)[k - 1 : k]
+
+            alone = replace(problem, losses=only, num_objectives=1, gradient=None)
+            torch.testing.assert_close(
+                final(fl.Scalarized(**WORK, task=k), problem),
+                final(fl.FedAvg(**WORK), alone),
+                atol=1e-12,
+                rtol=0,
+            )
+        with pytest.raises(ValueError, match=r"Scalarized: task must lie in 1\.\.3"):
+            fl.Scalarized(**WORK, task=4).init(problem)
+        with pytest.raises(ValueError, match="Scalarized: task must be at least 1"):
+            fl.Scalarized(**WORK, task=0)
+
     def test_with_one_step_fedcmoo_and_fsmgda_are_the_same_on_full_batches(self):
         problem = three_objectives()
         work = {"lr": 0.1, "local_steps": 1, "participants": 4}
@@ -193,6 +212,9 @@ class TestRuns:
         torch.testing.assert_close(both.state.w[1], alone.state.w[0], atol=1e-12, rtol=0)
         torch.testing.assert_close(both.state.w, loop.state.w, atol=1e-11, rtol=0)
         np.testing.assert_allclose(both.info["bits_up"], loop.info["bits_up"])
+        ordered = replace(problem(4), one_by_one=True)
+        plain = fl.run(algorithm, ordered, rounds=4, seeds=[4], progress=False)
+        torch.testing.assert_close(plain.state.w[0], loop.state.w[1], atol=1e-11, rtol=0)
 
     def test_a_grid_of_step_sizes_is_its_members(self):
         problem = three_objectives()

@@ -156,3 +156,13 @@ def test_message_passing_under_vmap_with_gradients():
     alone = grad(lambda w: apply(w, atoms[1], edges[1], real[1]).square().mean())(w0)
     assert slopes.isfinite().all()
     assert torch.allclose(slopes[1], alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_channels_innermost_in_memory_and_nothing_else_changed(channels):
+    x = torch.randn(5, channels, 6, 6)
+    moved = networks.channels_last(x)
+    assert torch.equal(moved, x)
+    assert moved.stride() == (36 * channels, 1, 6 * channels, channels)
+    several = torch.func.vmap(networks.channels_last)(x.expand(2, *x.shape))
+    assert torch.equal(several, x.expand(2, *x.shape))

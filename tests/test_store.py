@@ -3,6 +3,8 @@
 import json
 import os
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -66,6 +68,29 @@ def test_another_configuration_is_computed_and_leaves_the_stored_run_alone():
 def test_nothing_is_stored_unless_asked(results):
     have()
     assert not results.exists()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
+    loop = import_module("fedlib.run")._Loop
+    whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
+
+    def counted(self, state, draw):
+        done.append(1)
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        return step(self, state, draw)
+
+    monkeypatch.setattr(loop, "step", counted)
+    monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
+    with pytest.raises(KeyboardInterrupt):
+        have({"a": SPECS["a"]}, store=True)
+    (left,) = (results / "toy" / "full").iterdir()
+    assert left.name.endswith(".checkpoint.pt")
+    again = have({"a": SPECS["a"]}, store=True)["a"]
+    assert len(done) == 5 + 3  # chunks of 1 and 2 rounds were kept, 3 rounds were left
+    for name in whole.metrics:
+        np.testing.assert_array_equal(again.metrics[name], whole.metrics[name])
+    assert [path.name for path in (results / "toy" / "full").iterdir()] == ["a.json"]
 
 
 def test_runs_that_differ_in_floats_are_computed_together():

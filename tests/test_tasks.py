@@ -1,13 +1,14 @@
 """Problems with several tasks on pictures: pairs of digits, and forty attributes of a pair."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from fedlib import FedCMOO, Loop, OneWay, data, models, networks, pairs, run
+from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, data, models, networks, pairs, run
 from fedlib.attributes import DIGITS, GROUPS, ITEMS, NAMES, labelled
 from fedlib.problems import attributes, paired_digits
 from fedlib.sampling import seeded
@@ -115,11 +116,27 @@ def test_errors_of_pairs(options, text):
 def test_fedcmoo_runs_on_pairs():
     problem = paired_digits(TRAIN, TEST, clients=4, evaluate=10)
     method = FedCMOO(0.1, 2, 2, batch_size=5, gram=OneWay(), shared=problem.config["shared"])
-    fast = run(method, problem, rounds=2).state.w.squeeze()
+    fast = run(method, problem, rounds=2, engine=Vectorized).state.w.squeeze()
     slow = run(method, problem, rounds=2, engine=Loop).state.w.squeeze()
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
     assert (fast - slow).norm() < 1e-5 * moved  # convolutions under vmap, recorded, and in a loop
+    own = run(method, problem, rounds=2).state.w.squeeze()  # as the problem asks: one by one
+    assert torch.equal(own, run(method, problem, rounds=2, engine=Sequential).state.w.squeeze())
+    assert (own - slow).norm() < 1e-5 * moved
+
+
+def test_pictures_that_no_client_has_are_measured_beside_the_test_pictures():
+    other = replace(TEST, y=(TEST.y + 1) % 10)
+    problem = paired_digits(TRAIN, TEST, clients=4, held=other)
+    assert problem.config["held"] == len(TEST.y)
+    found = problem.metrics(problem.w0, problem)
+    alone = paired_digits(TRAIN, other, clients=4)
+    expected = alone.metrics(problem.w0, alone)
+    assert {k for k in found if k.startswith("held_")} == {f"held_{k}" for k in expected}
+    for name, value in expected.items():
+        assert torch.equal(found[f"held_{name}"], value)
+    assert float(found["loss"]) != float(found["held_loss"])
 
 
 # ---- attributes -----------------------------------------------------------------------------
