@@ -8,8 +8,11 @@ from typing import Any
 from fedlib.gram import OneWay
 from fedlib.store import Spec
 from fedlib.studies import cmoo_common as common
-from fedlib.studies.base import Params
+from fedlib.studies import cmoo_pairs_claims as claims
+from fedlib.studies import cmoo_pairs_figures as figures
+from fedlib.studies.base import Params, Study
 from fedlib.studies.cmoo_common import method, pair_problem
+from fedlib.studies.cmoo_pairs_numbers import derive
 
 GREY = ("multi_mnist", "mnist_fashion")
 METHODS = ("fsmgda", "fedcmoo", "pref")
@@ -31,7 +34,7 @@ FULL: Params = {
     "rounds": 100,
     "mixed_rounds": 60,
     "colour_seeds": (0,),
-    "colour_rounds": 12,
+    "colour_rounds": 10,
     **common.FULL,
 }
 QUICK: Params = {
@@ -89,3 +92,17 @@ def specs(p: Params) -> dict[str, Spec]:
             made, "cifar10_mnist", p, p["colour_seeds"], p["colour_rounds"]
         )
     return found
+
+
+STUDY = Study(
+    name="cmoo_pairs",
+    title="FedCMOO on two tasks in one picture",
+    paper="C",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+)

@@ -24,11 +24,11 @@ PARAMETERS = {
 }
 FULL: Params = {
     "seeds": (0,),
-    "step_rounds": 50,
+    "step_rounds": 30,
     "steps": (1, 5, 10, 20),
-    "preference_rounds": 60,
+    "preference_rounds": 40,
     "ratios": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "tolerances": (0.01, 0.001, 0.0001),
+    "tolerances": (0.01, 0.0001),
     **common.FULL,
 }
 QUICK: Params = {
