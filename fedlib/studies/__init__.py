@@ -4,6 +4,7 @@ from fedlib.claims import Claim
 from fedlib.studies.base import Evaluated, Study
 from fedlib.studies.bounds import STUDY as BOUNDS
 from fedlib.studies.cartpole import STUDY as CARTPOLE
+from fedlib.studies.cmoo_toy import STUDY as CMOO_TOY
 from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
@@ -11,7 +12,9 @@ from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
-STUDIES = {study.name: study for study in (NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS)}
+STUDIES = {
+    study.name: study for study in (NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS, CMOO_TOY)
+}
 
 
 def all_claims() -> list[tuple[Study, Claim]]:
