@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from fedlib.gram import OneWay
+from fedlib.pairs import MNIST_SCALE
+from fedlib.problems.paired_dropout import dropped
 from fedlib.store import Spec
 from fedlib.studies import cmoo_common as common
 from fedlib.studies import cmoo_pairs_claims as claims
@@ -13,6 +16,7 @@ from fedlib.studies import cmoo_pairs_figures as figures
 from fedlib.studies.base import Params, Study
 from fedlib.studies.cmoo_common import method, pair_problem
 from fedlib.studies.cmoo_pairs_numbers import derive
+from fedlib.types import Problem
 
 GREY = ("multi_mnist", "mnist_fashion")
 METHODS = ("fsmgda", "fedcmoo", "pref")
@@ -24,6 +28,8 @@ PARAMETERS = {
     "variant_seeds": "seeds of the variants",
     "rounds": "communication rounds T on the two grey data sets",
     "mixed_rounds": "rounds with two kinds of loss",
+    "dropout_seeds": "seeds of the runs with dropout",
+    "dropout_rounds": "rounds with dropout",
     "colour_seeds": "seeds on CIFAR-10 with digits",
     "colour_rounds": "rounds there",
     **common.PARAMETERS,
@@ -33,8 +39,10 @@ FULL: Params = {
     "variant_seeds": (0,),
     "rounds": 100,
     "mixed_rounds": 60,
+    "dropout_seeds": (0, 1),
+    "dropout_rounds": 60,
     "colour_seeds": (0,),
-    "colour_rounds": 10,
+    "colour_rounds": 8,
     **common.FULL,
 }
 QUICK: Params = {
@@ -42,6 +50,8 @@ QUICK: Params = {
     "variant_seeds": (0,),
     "rounds": 2,
     "mixed_rounds": 2,
+    "dropout_seeds": (0,),
+    "dropout_rounds": 1,
     "colour_seeds": (0,),
     "colour_rounds": 1,
     **common.QUICK,
@@ -61,6 +71,11 @@ def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: 
         **task,
     )
     return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
+
+
+def dropped_problem(seed: int, **task: Any) -> Problem:
+    """The problem of `pair_problem` trained with the dropout of the authors' code."""
+    return dropped(pair_problem(seed, **task), MNIST_SCALE)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -86,6 +101,12 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"mixed_{name}"] = base(
             made, "multi_mnist", p, p["seeds"], p["mixed_rounds"], kinds=("squared", "nll")
         )
+    for data in GREY:
+        for name in ("fsmgda", "fedcmoo"):
+            run = base(method(name, data, p), data, p, p["dropout_seeds"], p["dropout_rounds"])
+            task: Any = run.problem
+            again = partial(dropped_problem, **task.keywords)
+            found[f"{data}_{name}_dropout"] = replace(run, problem=again)
     for name in METHODS:
         made = method(name, "cifar10_mnist", p)
         found[f"cifar10_mnist_{name}"] = base(
