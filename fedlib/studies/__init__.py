@@ -6,7 +6,9 @@ from fedlib.studies.bounds import STUDY as BOUNDS
 from fedlib.studies.cartpole import STUDY as CARTPOLE
 from fedlib.studies.cmoo_many import STUDY as CMOO_MANY
 from fedlib.studies.cmoo_pairs import STUDY as CMOO_PAIRS
+from fedlib.studies.cmoo_probe import STUDY as CMOO_PROBE
 from fedlib.studies.cmoo_qm9 import STUDY as CMOO_QM9
+from fedlib.studies.cmoo_sweeps import STUDY as CMOO_SWEEPS
 from fedlib.studies.cmoo_toy import STUDY as CMOO_TOY
 from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
@@ -19,7 +21,7 @@ STUDIES = {
     study.name: study
     for study in (
         *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
-        *(CMOO_PAIRS, CMOO_MANY, CMOO_QM9, CMOO_TOY),
+        *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
     )
 }
 
