@@ -156,6 +156,30 @@ def variants(traces: Traces) -> plot.Draw:
     return draw
 
 
+def dropout(traces: Traces) -> plot.Draw:
+    """FSMGDA and FedCMOO with the dropout of the authors' code, dotted without; a column a set."""
+    names = {m: METHODS[m] for m in ("fsmgda", "fedcmoo")}
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(1, len(GREY), sharey=True)
+        for ax, data in zip(axes, GREY, strict=True):
+            runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in names.items()}
+            plot.bands(ax, runs, "accuracy")
+            last = max(run.rounds[-1] for run in runs.values())
+            for m, text in names.items():
+                plain = percent(traces[f"{data}_{m}"])
+                shown = plain.rounds <= last
+                mean = plain.metrics["accuracy"].mean(0)
+                ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
+            ax.set(xlabel="round", title=DATA[data])
+            ax.locator_params(axis="x", integer=True)
+        axes[0].plot([], [], ":", color=SINGLE, label="without dropout")
+        axes[0].set_ylabel("mean test accuracy (%)")
+        axes[0].legend(loc="lower right")
+
+    return draw
+
+
 def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     """Those of a run's seeds that are among `seeds`; all of them if none is."""
     rows = [i for i, s in enumerate(trace.seeds) if s in seeds] or [*range(len(trace.seeds))]
@@ -200,5 +224,6 @@ FIGURES = {
     "weights": weights,
     "mixed": mixed,
     "variants": variants,
+    "dropout": dropout,
     "gallery": gallery,
 }

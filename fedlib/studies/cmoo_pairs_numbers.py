@@ -185,6 +185,9 @@ def pairs() -> dict[str, tuple[str, str]]:
         for data in DATA
         for a, b in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda"))
     }
+    for data in GREY:
+        runs = (f"{data}_fedcmoo_dropout", f"{data}_fsmgda_dropout")
+        found[f"{data}_dropout_fedcmoo_vs_fsmgda"] = runs
     of = "mnist_fashion"
     for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
         found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")

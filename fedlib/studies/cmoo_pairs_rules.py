@@ -74,15 +74,16 @@ def of_data(data: str) -> dict[str, str]:
 
 
 def c1(n: Numbers) -> Outcome:
-    """Higher, and earlier, on both grey sets."""
+    """Higher, and earlier, on both grey sets, without dropout and with it."""
     all_pictures(n)
     parts, said = {}, []
-    for data in GREY:
-        pair = f"{data}_fedcmoo_vs_fsmgda"
-        parts[f"{DATA[data]}: higher at the end"] = above(n[f"{pair}.accuracy"])
-        parts[f"{DATA[data]}: earlier"] = all(below(n[f"{pair}.rounds_{x}"]) for x in LEVELS)
-        measured = [n[f"{pair}.{k}"].text() for k in ("accuracy", *(f"rounds_{x}" for x in LEVELS))]
-        said.append(f"{DATA[data]}: {', '.join(measured)}")
+    for how, what in (("", ""), ("_dropout", ", dropout")):
+        for data in GREY:
+            pair, text = f"{data}{how}_fedcmoo_vs_fsmgda", DATA[data] + what
+            parts[f"{text}: higher at the end"] = above(n[f"{pair}.accuracy"])
+            parts[f"{text}: earlier"] = all(below(n[f"{pair}.rounds_{x}"]) for x in LEVELS)
+            each = ("accuracy", *(f"rounds_{x}" for x in LEVELS))
+            said.append(f"{text}: {', '.join(n[f'{pair}.{k}'].text() for k in each)}")
     return judge(parts, f"FedCMOO minus FSMGDA, at the end and to 60 and 75 %: {'; '.join(said)}")
 
 

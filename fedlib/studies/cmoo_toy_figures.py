@@ -75,7 +75,7 @@ def smooth(values: Array, width: int = 5) -> tuple[Array, Array]:
     """Means of `width` rounds in a row against the middle one of them."""
     width = min(width, len(values))
     means = np.convolve(values, np.full(width, 1 / width), "valid")
-    return np.arange(len(means)) + (width - 1) / 2, means
+    return np.arange(len(means), dtype=np.float64) + (width - 1) / 2, means
 
 
 def contours(ax: Axes, seed: int) -> None:

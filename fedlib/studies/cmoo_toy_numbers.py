@@ -199,7 +199,7 @@ def uploads(networks: Mapping[int, int] = NETWORKS) -> dict[str, Number]:
     FedCMOO: the compressed Jacobian, `2 M^2` numbers of the second exchange, one update. With a
     preference also M losses. FSMGDA: M updates. Heads, which no method compresses, are left out.
     """
-    found = {}
+    found: dict[str, Number] = {}
     for M, d in networks.items():
         jacobian = LowRank().bits(M, d) / FLOAT_BITS
         two_way = jacobian + 2 * M**2 + d
