@@ -42,7 +42,7 @@ FULL: Params = {
     "dropout_seeds": (0, 1),
     "dropout_rounds": 60,
     "colour_seeds": (0,),
-    "colour_rounds": 8,
+    "colour_rounds": 3,
     **common.FULL,
 }
 QUICK: Params = {
