@@ -135,7 +135,7 @@ def test_every_printed_value_has_its_number(numbers):
 def test_delta_is_that_of_the_single_task_runs_of_the_same_seed(traces, numbers):
     run_name = "multi_mnist_pref"
     alone = [final(traces[f"multi_mnist_single_{k}"], f"accuracy_{k}") for k in (1, 2)]
-    own = [final(traces[run_name], f"accuracy_{k}") for k in (1, 2)]
+    own = [final(traces[run_name], f"accuracy_{k}")[:1] for k in (1, 2)]  # seed 0
     expected = [100 * np.mean([(b - a) / b for a, b in pairs]) for pairs in by_seed(own, alone)]
     assert numbers[f"{run_name}.decline"].per_seed == pytest.approx(expected)
 

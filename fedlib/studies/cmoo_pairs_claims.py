@@ -134,10 +134,10 @@ CLAIMS = (
         "Table 4",
         "The mean relative loss of accuracy against training in one task alone is smallest for "
         "FedCMOO and largest for FSMGDA (MultiMNIST, MNIST + Fashion-MNIST).",
-        f"Delta_M of the final test accuracies ({LATE}) with single-task runs of the same seed, "
-        "data and step sizes; 3 seeds.",
+        f"Delta_M of the final test accuracies ({LATE}) with single-task runs of the same seed and "
+        "data; one seed, and FedCMOO-Pref's step sizes for the single tasks.",
         "For each of the two data sets: FedCMOO below FedCMOO-Pref, FedCMOO-Pref below FSMGDA, "
-        "FedCMOO below FSMGDA; each with the interval of the difference, paired by seed, off 0.",
+        "FedCMOO below FSMGDA; each on the same seed, of which there is one.",
         grey_runs(*METHODS, "single_1", "single_2"),
         rules.c18,
     ),

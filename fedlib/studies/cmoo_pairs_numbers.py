@@ -168,13 +168,15 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
     alone = [f"{data}_single_{k}" for k in (1, 2)]
     if not all(run in found for run in alone):
         return
-    if traces[alone[0]].seeds != traces[alone[1]].seeds:
+    seeds = traces[alone[0]].seeds
+    if traces[alone[1]].seeds != seeds:
         return
     single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
     found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
     for run in (f"{data}_{m}" for m in METHODS):
-        if run in found and traces[run].seeds == traces[alone[0]].seeds:
-            own = [found[run][f"accuracy_{k}"] for k in (1, 2)]
+        if run in found and set(seeds) <= set(traces[run].seeds):
+            rows = [traces[run].seeds.index(s) for s in seeds]
+            own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]
             found[run]["decline"] = decline(own, single)
 
 
@@ -209,6 +211,9 @@ def differences(
         return {}
     one, other = ([list(of).index(s) for s in seeds] for of in (seeds_a, seeds_b))
     alike = [k for k in a if k in b and k != "rounds" and not k.startswith("reached")]
-    apart = {k: a[k][one] - b[k][other] for k in alike}
+    whole = [k for k in alike if len(a[k]) == len(seeds_a) and len(b[k]) == len(seeds_b)]
+    apart = {k: a[k][one] - b[k][other] for k in whole}
+    if "decline" in alike and len(a["decline"]) == len(b["decline"]):
+        apart["decline"] = a["decline"] - b["decline"]  # both on the seeds of single-task runs
     points = {k: "points" if unit(k) == "%" else unit(k) for k in apart}
     return {f"{name}.{k}": mean(x, points[k]) for k, x in apart.items()}
