@@ -105,7 +105,7 @@ def drift(traces: Traces) -> dict[str, Number]:
 
 
 def rate_squares(trace: Trace) -> Array:
-    """Per seed the mean over the evaluated rounds of `|grad F(x) w|^2`, w from before the round."""
+    """Per seed the mean over the rounds of `|grad F(x) w|^2`, w from before the round."""
     G = {k: trace.of_rounds(k) for k in ("g_11", "g_12", "g_22")}
     later = trace.info["weight_1"]
     before = np.concatenate([np.full((len(later), 1), 0.5), later[:, :-1]], 1)
