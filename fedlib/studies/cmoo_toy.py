@@ -144,7 +144,8 @@ def _rate(p: Params) -> dict[str, Spec]:
                 batch_size=1,
                 compressor=compressor,
             )
-            keep = ("g_11", "g_12", "g_22", "weight_1")  # of every round: the claim is about their mean
+            # of every round: the claim is about their mean
+            keep = ("g_11", "g_12", "g_22", "weight_1")
             found[f"rate_{name}_T{T}"] = _spec(p, method, task, T, T, *keep)
     return found
 
