@@ -137,7 +137,7 @@ CLAIMS = (
         f"Delta_M of the final test accuracies ({LATE}) with single-task runs of the same seed and "
         "data; one seed, and FedCMOO-Pref's step sizes for the single tasks.",
         "For each of the two data sets: FedCMOO below FedCMOO-Pref, FedCMOO-Pref below FSMGDA, "
-        "FedCMOO below FSMGDA; each on the same seed, of which there is one.",
+        "FedCMOO below FSMGDA; each on the same seed; one seed.",
         grey_runs(*METHODS, "single_1", "single_2"),
         rules.c18,
     ),
