@@ -37,14 +37,14 @@ PARAMETERS = {
 }
 FULL: Params = {
     "seeds": (0, 1, 2),
-    "single_seeds": (0,),
+    "single_seeds": (0, 1, 2),
     "variant_seeds": (0,),
     "rounds": 100,
-    "mixed_rounds": 60,
-    "dropout_seeds": (0, 1),
-    "dropout_rounds": 60,
+    "mixed_rounds": 100,
+    "dropout_seeds": (0, 1, 2),
+    "dropout_rounds": 100,
     "colour_seeds": (0,),
-    "colour_rounds": 3,
+    "colour_rounds": 12,
     **common.FULL,
 }
 QUICK: Params = {
@@ -81,6 +81,14 @@ def dropped_problem(seed: int, **task: Any) -> Problem:
     return dropped(pair_problem(seed, **task), MNIST_SCALE)
 
 
+def with_dropout(run: Spec, p: Params) -> Spec:
+    """The same run with dropout, on its own seeds and rounds."""
+    task: Any = run.problem
+    seeds = tuple(p["dropout_seeds"])
+    problem = partial(dropped_problem, **task.keywords)
+    return replace(run, problem=problem, seeds=seeds, rounds=p["dropout_rounds"])
+
+
 def specs(p: Params) -> dict[str, Spec]:
     """Main runs, single tasks, mixed losses, variants, and CIFAR-10."""
     found: dict[str, Spec] = {}
@@ -92,6 +100,7 @@ def specs(p: Params) -> dict[str, Spec]:
             server_lr, lr = RATES[data]["pref"]  # at FedCMOO's step sizes a run diverged
             made = method("scalarized", data, p, task=k, lr=lr, server_lr=server_lr)
             found[f"{data}_single_{k}"] = base(made, data, p, p["single_seeds"], p["rounds"])
+    found |= {f"{name}_dropout": with_dropout(run, p) for name, run in found.items()}
     data, few = "mnist_fashion", p["variant_seeds"]
     variants = {
         "fedcmoo_oneway": method("fedcmoo", data, p, gram=OneWay()),
@@ -105,12 +114,6 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"mixed_{name}"] = base(
             made, "multi_mnist", p, p["seeds"], p["mixed_rounds"], kinds=("squared", "nll")
         )
-    for data in GREY:
-        for name in ("fsmgda", "fedcmoo"):
-            run = base(method(name, data, p), data, p, p["dropout_seeds"], p["dropout_rounds"])
-            task: Any = run.problem
-            again = partial(dropped_problem, **task.keywords)
-            found[f"{data}_{name}_dropout"] = replace(run, problem=again)
     for name in METHODS:
         made = method(name, "cifar10_mnist", p)
         found[f"cifar10_mnist_{name}"] = base(
