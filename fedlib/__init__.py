@@ -9,18 +9,29 @@ from fedlib.algorithms import (
     FedCMOO,
     FedCMOOPref,
     FedCMOOTheory,
+    FedDR,
+    FedFW,
+    FedFWPlus,
+    FedFWSto,
+    FedProx,
     FedSGM,
+    NaiveFW,
     PenaltyFedAvg,
     PolicyFedSGM,
     Scalarized,
 )
+from fedlib.blocks import Blocks, PerClient
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Sequential, Vectorized
 from fedlib.gram import MeanOfGrams, OneWay, TwoWay
 from fedlib.lowrank import LowRank
+from fedlib.nuclear import NuclearBall
 from fedlib.preference import Preference
 from fedlib.run import Diverged, run
+from fedlib.schedules import Convex, Fixed, Nonconvex, Stochastic
+from fedlib.sets import Ball, Box
 from fedlib.sketches import Exact, Largest, Masked
+from fedlib.sparse_sets import L1Ball, Simplex
 from fedlib.switching import Hard, Soft
 from fedlib.trace import Trace
 from fedlib.types import Problem
@@ -32,17 +43,28 @@ __all__ = [
     "FSMGDA",
     "MGDA",
     "SGM",
+    "Ball",
+    "Blocks",
+    "Box",
     "ConEx",
+    "Convex",
     "Diverged",
     "Exact",
     "FedAvg",
     "FedCMOO",
     "FedCMOOPref",
     "FedCMOOTheory",
+    "FedDR",
+    "FedFW",
+    "FedFWPlus",
+    "FedFWSto",
+    "FedProx",
     "FedSGM",
     "FindWeights",
+    "Fixed",
     "Hard",
     "Identity",
+    "L1Ball",
     "Largest",
     "Least",
     "Loop",
@@ -50,8 +72,12 @@ __all__ = [
     "Masked",
     "MeanOfGrams",
     "MinNorm",
+    "NaiveFW",
+    "Nonconvex",
+    "NuclearBall",
     "OneWay",
     "PenaltyFedAvg",
+    "PerClient",
     "PolicyFedSGM",
     "Preference",
     "Problem",
@@ -59,7 +85,9 @@ __all__ = [
     "Rounding",
     "Scalarized",
     "Sequential",
+    "Simplex",
     "Soft",
+    "Stochastic",
     "TopK",
     "Trace",
     "TwoWay",

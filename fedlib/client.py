@@ -116,7 +116,7 @@ class Reply(NamedTuple):
     """What a client's method returns if it also keeps something: the upload, the new memory."""
 
     upload: Tensor
-    memory: Tensor
+    memory: Tensor | tuple[Tensor, ...]  # a tuple where it keeps several things
 
 
 def present(part: Part | tuple[()], name: str) -> Part:

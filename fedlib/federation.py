@@ -41,8 +41,8 @@ class Federation:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.bits_up = 0
-        self.bits_down = 0
+        self.bits_up: int | Tensor = 0
+        self.bits_down: int | Tensor = 0
 
     def clients(
         self, draw: Draw, model: Tensor | tuple[()] = (), memory: Tensor | tuple[()] = ()
@@ -94,16 +94,19 @@ class Federation:
         clients: ClientState,
         *broadcast: Tensor,
         wire: Compressor | None = None,
+        active: Tensor | None = None,
     ) -> Any:
         """Send `broadcast` to the participants, run `method` at each, gather what they upload.
 
         Returns the uploads `[n, ...]`, or `(uploads, memories)` if the method returns a `Reply`.
         The uploads are counted in the wire format `wire` (32 bits a number if none is named).
+        Where coins decide who takes part, `active [n]` says who does: all are computed, but only
+        the messages from and to these are counted, and the caller drops the others' answers.
         """
         wire = Identity() if wire is None else wire
         answer = self._map(method, clients, broadcast, wire)
         upload = answer.upload if isinstance(answer, Reply) else answer
-        n = upload.shape[0]
+        n = upload.shape[0] if active is None else active.sum()
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
         self.bits_up += n * wire.bits(upload[0].numel())
         return tuple(answer) if isinstance(answer, Reply) else answer

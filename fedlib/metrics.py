@@ -1,7 +1,8 @@
 """Numbers computed from a model or from gradients, as pure functions of tensors.
 
 Skewness is section 3.2 and appendix A of "FedSGM: A Unified Framework for Constraint Aware,
-Bidirectionally Compressed, Multi-step Federated Optimization".
+Bidirectionally Compressed, Multi-step Federated Optimization"; the Frank-Wolfe gap is (11) of
+"Federated Frank-Wolfe Algorithm" (ECML PKDD 2024).
 """
 
 from typing import NamedTuple
@@ -111,3 +112,39 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
     """
     a, b = client_gradients(problem, w)
     return float(a.mean(0).norm() / b.mean(0).norm())
+
+
+def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
+    shares = [1 / problem.num_objectives] * problem.num_objectives + [0.0] * problem.num_constraints
+    weights = torch.tensor(shares, dtype=w.dtype, device=w.device)
+    clients = problem.all_clients()
+
+    def gradient(batch: Batch) -> Tensor:
+        return pullback(problem.losses, problem.gradient, w, batch, weights)
+
+    if not problem.one_by_one:
+        each: Tensor = torch.func.vmap(gradient)(clients)
+        return each.mean(0)
+    total = torch.zeros_like(w)
+    for j in range(problem.num_clients):
+        total = total + gradient(Batch(tuple(x[j] for x in clients.data), clients.weight[j]))
+    return total / problem.num_clients
+
+
+def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+    """The Frank-Wolfe gap, the largest <grad F(w), w - u> over the points u of the feasible set.
+
+    Never negative for a feasible w, and 0 exactly at stationary points; for convex F it is no less
+    than F(w) - F*. All rows of all clients.
+
+    Raises:
+        ValueError: the problem has no feasible set.
+    """
+    if problem.set is None:
+        raise ValueError(
+            f"fw_gap: the problem must have a feasible set, {problem.name} has none; "
+            "build it with problem.within(L1Ball(radius))."
+        )
+    g = mean_gradient(problem, w)
+    return g @ (w - problem.set.lmo(g))

@@ -9,7 +9,14 @@ from fedlib import checks
 from fedlib.compress import Compressor, Identity
 from fedlib.types import Draw, Problem
 
-__all__ = ["check_feedback", "check_one_constraint", "check_work", "draw_round", "seeded"]
+__all__ = [
+    "check_feedback",
+    "check_one_constraint",
+    "check_work",
+    "draw_coins",
+    "draw_round",
+    "seeded",
+]
 
 IDENTITY = Identity()
 
@@ -50,6 +57,27 @@ def draw_round(
         values=_flatten(_positions(asked, 1, value_batch_size, rng)),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_first(downlink.draw(1, problem.dim, rng)),
+    )
+
+
+def draw_coins(
+    problem: Problem,
+    rng: torch.Generator,
+    *,
+    local_steps: int = 1,
+    batch_size: int | None = None,
+) -> Draw:
+    """All clients, and in `chance` a uniform number in [0, 1) for each: the coin of `active`.
+
+    A client takes part with probability p if its number is below p, independently of the others; a
+    round may have nobody. The same numbers serve every p, so that runs with different p share
+    their randomness.
+    """
+    n = problem.num_clients
+    return Draw(
+        participants=torch.arange(n),
+        chance=torch.rand(n, generator=rng, dtype=torch.float64),
+        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
     )
 
 

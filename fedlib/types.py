@@ -53,7 +53,7 @@ class Draw(NamedTuple):
     uplink: Tensor | tuple[()] = ()
     downlink: Tensor | tuple[()] = ()
     voters: Int[Tensor, "n"] | tuple[()] = ()  # who is asked for values, if not the participants
-    chance: Tensor | tuple[()] = ()  # [n, ...] what the clients' simulators draw
+    chance: Tensor | tuple[()] = ()  # [n, ...] what the clients' simulators or coins draw
 
 
 class Pooled(NamedTuple):
@@ -160,6 +160,12 @@ class Problem:
         """The exact mean over all clients of their losses on all their rows."""
         each: Tensor = torch.func.vmap(self.losses, in_dims=(None, 0))(w, self.all_clients())
         return each.mean(0)
+
+    def within(self, convex_set: ConvexSet) -> Problem:
+        """The same problem with a feasible set; the start is projected onto it."""
+        config = {**self.config, "set": describe(convex_set)}
+        start = convex_set.project(self.w0)
+        return replace(self, set=convex_set, w0=start, config=config)
 
     def tensors(self) -> dict[str, Any]:
         """What differs from seed to seed: the tensors, without the functions."""

@@ -10,6 +10,7 @@ FILES = sorted(LIBRARY.rglob("*.py"))
 BASE = {"types", "checks"}
 INGREDIENTS = {"client", "compress", "policies", "sampling", "sets", "switching", "trpo"}
 INGREDIENTS |= {"gram", "lowrank", "preference", "sketches", "weights"}
+INGREDIENTS |= {"blocks", "nuclear", "schedules", "sparse_sets", "vertices"}
 DATA = {
     "adult",
     "attributes",

@@ -4,8 +4,11 @@ from fedlib.algorithms.baselines import SGM, FedAvg, PenaltyFedAvg
 from fedlib.algorithms.conex import ConEx
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.fedcmoo_theory import FedCMOOTheory
+from fedlib.algorithms.feddr import FedDR, FedProx
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
+from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 
 __all__ = [
@@ -18,7 +21,13 @@ __all__ = [
     "FedCMOO",
     "FedCMOOPref",
     "FedCMOOTheory",
+    "FedDR",
+    "FedFW",
+    "FedFWPlus",
+    "FedFWSto",
+    "FedProx",
     "FedSGM",
+    "NaiveFW",
     "PenaltyFedAvg",
     "PolicyFedSGM",
     "Scalarized",
@@ -38,4 +47,10 @@ ALGORITHMS = (
     FSMGDA,
     Scalarized,
     MGDA,
+    FedFW,
+    FedFWPlus,
+    FedFWSto,
+    NaiveFW,
+    FedDR,
+    FedProx,
 )

@@ -1,0 +1,194 @@
+"""Baselines with a proximal term and projections: FedDR and FedProx.
+
+Tran-Dinh, Pham, Phan, Nguyen, *FedDR: Randomized Douglas-Rachford Splitting Algorithms for
+Nonconvex Federated Composite Optimization*, NeurIPS 2021, Algorithm 1. Li, Sahu, Zaheer, Sanjabi,
+Talwalkar, Smith, *Federated Optimization in Heterogeneous Networks*, MLSys 2020, Algorithm 2.
+
+FedDR -> here: x-bar -> `w`, x-tilde -> `x`, alpha -> `relaxation`; its g is the indicator of the
+feasible set, so that prox_g is the projection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms._frankwolfe import active_clients, on_active
+from fedlib.client import Client, Reply
+from fedlib.federation import Federation
+from fedlib.sampling import check_work, draw_coins, draw_round
+from fedlib.types import Draw, Info, Problem
+
+__all__ = ["FedDR", "FedProx", "ProxState", "State"]
+
+
+class State(NamedTuple):
+    """What FedDR carries from round to round."""
+
+    w: Tensor  # [d] x-bar, the projection of x: feasible, what the clients are sent
+    x: Tensor  # [d] x-tilde, the mean of the last known x-hat_i
+    memory: Tensor  # [N, 3, d] y_i, x_i, x-hat_i
+
+
+@dataclass(frozen=True)
+class FedDR:
+    r"""Randomized Douglas-Rachford splitting with a projection at the server.
+
+        1  each client takes part with probability `participation`, by its own coin;
+           initially y_i = x_i = xhat_i = x = w
+        2  the server sends w; each such client i:
+        3      y_i <- y_i + relaxation (w - x_i)
+        4      x_i <- about the minimizer of f_i(u) + |u - y_i|^2 / (2 eta): from u = x_i,
+               E times u <- u - lr (grad f_i(u) + (u - y_i) / eta)
+        5      xhat_i <- 2 x_i - y_i, and sends its change
+        6  x <- x + (sum of the changes) / N, so that x stays the mean of all xhat_i
+        7  w <- project(x)
+
+    Parameters
+    ----------
+    lr : step size of line 4.
+    local_steps : E.
+    eta : weight of the proximal term is 1 / eta.
+    relaxation : alpha, in (0, 2).
+    participation : probability of taking part.
+    batch_size : rows of a minibatch, drawn anew for every local step; None: all rows.
+
+    Info: `drift`, the root mean square over all clients of x_i - w, before the round.
+
+    Differs: the source starts each x_i at an inexact proximal point of the start; here at the start
+    itself, which is one after no steps.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction for a parameter out of range; in `init` for too few rows.
+    """
+
+    lr: float
+    local_steps: int
+    eta: float = 10.0
+    relaxation: float = 1.0
+    participation: float = 1.0
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("FedDR", "lr", self.lr)
+        checks.count("FedDR", "local_steps", self.local_steps)
+        checks.positive("FedDR", "eta", self.eta)
+        checks.in_range(
+            "FedDR", "relaxation", self.relaxation, 0, 2, open_low=True, open_high=True
+        )
+        checks.in_range("FedDR", "participation", self.participation, 0, 1, open_low=True)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; everybody starts at its start."""
+        check_work("FedDR", problem, problem.num_clients, self.batch_size)
+        w = problem.w0
+        return State(w, w, w.repeat(problem.num_clients, 3, 1))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Every client's coin and batches."""
+        return draw_coins(  # 1
+            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
+        )
+
+    def local_update(self, client: Client, w: Tensor) -> Reply:
+        """At the client: an inexact proximal step; it sends the change of its reflected point."""
+        y, x, before = client.memory
+        y = y + self.relaxation * (w - x)  # 3
+        weights = client.objective_weights(w)
+        for step in range(self.local_steps):
+            slope = client.gradient(x, client.batch(step), weights)
+            x = x - self.lr * (slope + (x - y) / self.eta)  # 4
+        reflected = 2 * x - y
+        return Reply(reflected - before, torch.stack([y, x, reflected]))  # 5
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        active = active_clients(draw, self.participation)  # 1
+        clients = fed.clients(draw, memory=state.memory)
+        change, memory = fed.ask(self.local_update, clients, state.w, active=active)  # 2-5
+        x = state.x + on_active(active, change, torch.zeros_like(change)).mean(0)  # 6
+        drift = (state.memory[:, 1] - state.w).square().sum(-1).mean().sqrt()
+        kept = on_active(active, memory, state.memory)
+        return State(fed.project(x), x, kept), fed.info(drift=drift)  # 7
+
+
+class ProxState(NamedTuple):
+    """All that FedProx carries is the model."""
+
+    w: Tensor  # [d]
+
+
+@dataclass(frozen=True)
+class FedProx:
+    r"""Federated averaging with a proximal term that ties local models to the common one.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S starts from u = w
+        3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
+        4  w <- project(mean_j u_j)
+
+    Parameters
+    ----------
+    lr : step size.
+    local_steps : E.
+    participants : n.
+    mu : weight of the proximal term; 0 gives FedAvg.
+    batch_size : rows of a minibatch, or None for full local gradients.
+
+    Differs: clients are weighted equally; the local problem is solved by a fixed number of steps;
+    line 4 projects, if the problem has a feasible set.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction for a parameter out of range; in `init` for too few clients or rows.
+    """
+
+    lr: float
+    local_steps: int
+    participants: int
+    mu: float = 0.1
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("FedProx", "lr", self.lr)
+        checks.count("FedProx", "local_steps", self.local_steps)
+        checks.count("FedProx", "participants", self.participants)
+        checks.nonnegative("FedProx", "mu", self.mu)
+
+    def init(self, problem: Problem) -> ProxState:
+        """Check against the problem."""
+        check_work("FedProx", problem, self.participants, self.batch_size)
+        return ProxState(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The participants and their batches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_update(self, client: Client, w: Tensor) -> Tensor:
+        """At the client: E steps on its objective and the proximal term."""
+        u = w  # 2
+        weights = client.objective_weights(w)
+        for step in range(self.local_steps):
+            slope = client.gradient(u, client.batch(step), weights)
+            u = u - self.lr * (slope + self.mu * (u - w))  # 3
+        return u
+
+    def round(self, fed: Federation, state: ProxState, draw: Draw) -> tuple[ProxState, Info]:
+        """One round at the server."""
+        u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
+        return ProxState(fed.project(u.mean(0))), fed.info()  # 4

@@ -1,0 +1,272 @@
+"""Federated Frank-Wolfe: clients ask a linear minimization oracle and send one extreme point.
+
+Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
+2408.10090): Algorithm 1 and its variants FedFW+ and FedFW-sto, with partial participation and split
+constraints.
+
+Paper -> here: n clients -> N, p parameters -> d, participation p -> `participation`, x-bar -> `w`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms._frankwolfe import (
+    State,
+    active_clients,
+    ask_oracles,
+    check_feasible,
+    check_parameters,
+    on_active,
+    server_round,
+    start,
+)
+from fedlib.blocks import PerClient
+from fedlib.client import Client, Reply
+from fedlib.federation import Federation
+from fedlib.sampling import draw_coins
+from fedlib.schedules import Convex, Schedule, Stochastic
+from fedlib.types import ConvexSet, Draw, Info, Problem
+
+__all__ = ["FedFW", "FedFWPlus", "FedFWSto", "State"]
+
+
+@dataclass(frozen=True)
+class FedFW:
+    r"""Federated Frank-Wolfe with a growing penalty on disagreement.
+
+        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+           initially all x_i = w
+        2  the server sends w; each such client i:
+        3      g_i = grad f_i(x_i) / N + lam_t (x_i - w)
+        4      s_i = lmo(g_i), a point of the feasible set that minimizes <g_i, s>
+        5      x_i <- (1 - eta_t) x_i + eta_t s_i, kept and never overwritten by w
+        6      sends s_i
+        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
+
+    Parameters
+    ----------
+    lam0 : lambda_0, the penalty's factor.
+    participation : the probability p of line 1.
+    schedule : eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)`, `Fixed(step)`.
+    batch_size : rows of a minibatch for line 3; None, as in the paper: all rows.
+    split : a set for each client in place of the common one; the problem's set is
+        their intersection, in which w then lies only in the limit.
+    reset_local : the authors' published code in place of the paper's algorithm: line 3 starts from
+        x_i = w in every round, lines 3-5 are done `local_steps` times with t counting these steps,
+        x_i is sent (32 d bits), and the server averages the x_i. With one step it is the naive
+        scheme of appendix A, because x_i - w is 0. For comparison only.
+    local_steps : E, for `reset_local` alone.
+
+    Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
+    surrogate (exact for full batches; of the first step under `reset_local`); `distance` is the
+    root of sum_i |x_i - w|^2; both before the round.
+
+    Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
+    of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
+    the x_i from the messages.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction for a parameter out of range; in `init` for a problem without a feasible
+        set, with constraints, or with a start outside the set.
+    """
+
+    lam0: float
+    participation: float = 1.0
+    schedule: Schedule = Convex()
+    batch_size: int | None = None
+    split: PerClient | None = None
+    reset_local: bool = False
+    local_steps: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_parameters("FedFW", self.lam0, self.participation)
+        checks.count("FedFW", "local_steps", self.local_steps)
+        if self.local_steps > 1 and not self.reset_local:
+            rule = "be 1 (Algorithm 1 has one step a round)"
+            remedy = "several steps are what reset_local=True is for"
+            text = checks.sentence("FedFW", "local_steps", rule, self.local_steps, remedy)
+            raise ValueError(text)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; all clients start at the problem's start."""
+        check_feasible("FedFW", problem, self.split, self.batch_size)
+        return start(problem, keeps=not self.reset_local)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Every client's coin and batches."""
+        return draw_coins(  # 1
+            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
+        )
+
+    def local_update(
+        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+    ) -> Reply:
+        """At the client: one step on its own model; it keeps that, and sends the extreme point."""
+        x = w if self.reset_local else client.memory
+        gaps = []
+        for step in range(self.local_steps):
+            now = t if not self.reset_local else (t - 1) * self.local_steps + step + 1
+            lam = self.lam0 * self.schedule.growth(now, self.participation)
+            eta = self.schedule.eta(now, self.participation)
+            gradient = client.gradient(x, client.batch(step), client.objective_weights(w))
+            g = gradient / clients + lam * (x - w)  # 3
+            s = convex_set.lmo(g)  # 4
+            gaps.append(g @ (x - s))
+            x = (1 - eta) * x + eta * s  # 5
+        return Reply(x if self.reset_local else s, (x, gaps[0]))  # 6
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
+        if not self.reset_local:
+            return server_round(self, fed, state, draw, update)  # 1, 2, 7
+        w, active = state.w, active_clients(draw, self.participation)
+        x, (_, gap) = ask_oracles(fed, update, draw, state.x, w, active, self.split, dense=True)
+        moved = on_active(active, x - w, torch.zeros_like(x)).sum(0) / active.sum().clamp(min=1)
+        info = fed.info(gap=gap.sum(), distance=torch.zeros_like(state.t))
+        return state._replace(w=w + moved, t=state.t + 1), info
+
+
+@dataclass(frozen=True)
+class FedFWPlus:
+    r"""FedFW+, the augmented Lagrangian form: a multiplier for every client's disagreement.
+
+        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+           initially all x_i = w, y_i = 0
+        2  the server sends w; each such client i:
+        3      y_i <- y_i + lambda_0 (x_i - w)
+        4      g_i = grad f_i(x_i) / N + lam_t (x_i - w) + y_i
+        5      s_i = lmo(g_i)
+        6      x_i <- (1 - eta_t) x_i + eta_t s_i
+        7      sends s_i
+        8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    Parameters
+    ----------
+    lam0 : lambda_0, the penalty's factor and the step of the multipliers.
+    participation, schedule, batch_size, split : as in `FedFW`.
+
+    Info: `gap` and `distance` as in `FedFW`, the gap with line 4's direction.
+
+    Differs: as `FedFW`. Who does not take part keeps its multiplier too. The paper has no analysis
+    of this variant.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedFW`.
+    """
+
+    lam0: float
+    participation: float = 1.0
+    schedule: Schedule = Convex()
+    batch_size: int | None = None
+    split: PerClient | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_parameters("FedFWPlus", self.lam0, self.participation)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; all clients start at its start, with multiplier 0."""
+        check_feasible("FedFWPlus", problem, self.split, self.batch_size)
+        return start(problem, extra=True)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Every client's coin and batch."""
+        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
+
+    def local_update(
+        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+    ) -> Reply:
+        """At the client: multiplier and model move; it sends the extreme point."""
+        x, y = client.memory
+        y = y + self.lam0 * (x - w)  # 3
+        lam = self.lam0 * self.schedule.growth(t, self.participation)
+        eta = self.schedule.eta(t, self.participation)
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        g = gradient / clients + lam * (x - w) + y  # 4
+        s = convex_set.lmo(g)  # 5
+        return Reply(s, (torch.stack([(1 - eta) * x + eta * s, y]), g @ (x - s)))  # 6, 7
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
+        return server_round(self, fed, state, draw, update)  # 1, 2, 8
+
+
+@dataclass(frozen=True)
+class FedFWSto:
+    r"""FedFW-sto: minibatch gradients, averaged over the rounds.
+
+        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+           initially all x_i = w, d_i = 0
+        2  the server sends w; each such client i draws a minibatch:
+        3      d_i <- (1 - rho_t) d_i + rho_t grad f_i(x_i; minibatch) / N
+        4      g_i = d_i + lam_t (x_i - w)
+        5      s_i = lmo(g_i)
+        6      x_i <- (1 - eta_t) x_i + eta_t s_i
+        7      sends s_i
+        8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    Parameters
+    ----------
+    lam0, participation, split : as in `FedFW`.
+    batch_size : rows of a minibatch, drawn with replacement.
+    schedule : eta_t, lam_t / lambda_0 and rho_t; Theorem 3's by default.
+
+    Info: `gap` and `distance` as in `FedFW`, the gap with line 4's direction.
+
+    Differs: as `FedFW`. The theorem is for all clients in every round.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedFW`.
+    """
+
+    lam0: float
+    batch_size: int
+    participation: float = 1.0
+    schedule: Schedule = Stochastic()
+    split: PerClient | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        check_parameters("FedFWSto", self.lam0, self.participation)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; all clients start at its start, with d_i = 0."""
+        check_feasible("FedFWSto", problem, self.split, self.batch_size)
+        return start(problem, extra=True)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Every client's coin and batch."""
+        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
+
+    def local_update(
+        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+    ) -> Reply:
+        """At the client: averaged gradient and model move; it sends the extreme point."""
+        x, d = client.memory
+        rho = self.schedule.rho(t)
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        d = (1 - rho) * d + rho * gradient / clients  # 3
+        g = d + self.lam0 * self.schedule.growth(t, self.participation) * (x - w)  # 4
+        s = convex_set.lmo(g)  # 5
+        eta = self.schedule.eta(t, self.participation)
+        return Reply(s, (torch.stack([(1 - eta) * x + eta * s, d]), g @ (x - s)))  # 6, 7
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
+        return server_round(self, fed, state, draw, update)  # 1, 2, 8

@@ -1,0 +1,78 @@
+"""The counterexample of the FedFW paper: Frank-Wolfe with averaged oracle answers.
+
+Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
+2408.10090), appendix A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fedlib.algorithms._frankwolfe import (
+    State,
+    active_clients,
+    ask_oracles,
+    check_feasible,
+    start,
+)
+from fedlib.client import Client, Reply
+from fedlib.federation import Federation
+from fedlib.sampling import draw_coins
+from fedlib.schedules import Convex, Schedule
+from fedlib.types import ConvexSet, Draw, Info, Problem
+
+__all__ = ["NaiveFW"]
+
+
+@dataclass(frozen=True)
+class NaiveFW:
+    r"""Frank-Wolfe with averaged oracle answers, which does not converge (appendix A).
+
+        1  t = 1, 2, ...: the server sends w to all clients
+        2  each client i: s_i = lmo(grad f_i(w))
+        3      x_i = (1 - eta_t) w + eta_t s_i, sent as s_i
+        4  w <- mean_i x_i
+
+    Parameters
+    ----------
+    schedule : eta_t, as in `FedFW`.
+    batch_size : rows of a minibatch for line 2; None: all rows.
+
+    Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w, before the round.
+
+    Differs: as in the paper, (20).
+
+    Raises
+    ------
+    ValueError
+        in `init`, as `FedFW`.
+    """
+
+    schedule: Schedule = Convex()
+    batch_size: int | None = None
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem."""
+        check_feasible("NaiveFW", problem, None, self.batch_size)
+        return start(problem, keeps=False)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Every client's batch."""
+        return draw_coins(problem, rng, batch_size=self.batch_size)
+
+    def local_update(self, client: Client, w: Tensor, *, convex_set: ConvexSet) -> Reply:
+        """At the client: the extreme point for its gradient at w."""
+        g = client.gradient(w, client.batch(0), client.objective_weights(w))
+        s = convex_set.lmo(g)  # 2
+        return Reply(s, g @ (w - s))
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One round at the server."""
+        w, all_of_them = state.w, active_clients(draw, 1.0)  # 1
+        s, gap = ask_oracles(fed, self.local_update, draw, state.x, w, all_of_them, None)
+        eta = self.schedule.eta(state.t + 1, 1.0)
+        info = fed.info(gap=gap.mean())
+        return state._replace(w=((1 - eta) * w + eta * s).mean(0), t=state.t + 1), info  # 3, 4
