@@ -37,6 +37,7 @@ def roots_of(
     `maker` is what made the problem (data, split, start), a function or a `partial` of one.
     """
     things = [*_parts(algorithm), problem.losses, problem.metrics, problem.gradient, problem.set]
+    things += _parts(problem.set)
     things += [*(problem.pooled or ()), problem.simulator, getattr(maker, "func", maker)]
     named = {_root(thing) for thing in things if thing is not None}
     return sorted(name for name in named if name)
@@ -73,8 +74,11 @@ def _defined(name: str) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """A record and the records in its fields."""
-    if is_dataclass(value):
+    """A record and the records in its fields and tuples."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _parts(part)
+    elif is_dataclass(value):
         yield value
         for f in fields(value):
             yield from _parts(getattr(value, f.name))

@@ -80,9 +80,7 @@ class FedDR:
         checks.positive("FedDR", "lr", self.lr)
         checks.count("FedDR", "local_steps", self.local_steps)
         checks.positive("FedDR", "eta", self.eta)
-        checks.in_range(
-            "FedDR", "relaxation", self.relaxation, 0, 2, open_low=True, open_high=True
-        )
+        checks.in_range("FedDR", "relaxation", self.relaxation, 0, 2, open_low=True, open_high=True)
         checks.in_range("FedDR", "participation", self.participation, 0, 1, open_low=True)
 
     def init(self, problem: Problem) -> State:

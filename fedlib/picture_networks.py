@@ -1,0 +1,42 @@
+"""The network for pictures of the FedFW experiments (the authors' code; the paper says CNN)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from fedlib import checks
+
+__all__ = ["picture_cnn"]
+
+
+def picture_cnn(
+    rng: torch.Generator, *, channels: int = 1, side: int = 28, classes: int = 10
+) -> nn.Sequential:
+    """Two convolutions of 5 x 5 with max-pooling of 2 and ReLU, then linear maps; 184,586 numbers.
+
+    Convolutions `channels`-32-64, linear 1024-128 with ReLU and 128-`classes` (1024 for a side of
+    28). Weights and biases start uniform in +-1/sqrt(inputs of a unit), drawn from `rng`.
+
+    Raises ValueError or TypeError for counts out of range; `side` is 16 at least.
+    """
+    checks.count("picture_cnn", "channels", channels)
+    checks.count("picture_cnn", "side", side, low=16)
+    checks.count("picture_cnn", "classes", classes)
+    left = ((side - 4) // 2 - 4) // 2
+    with torch.device("meta"):  # without storage first: nothing comes from the global generator
+        module = nn.Sequential(
+            *(nn.Conv2d(channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Conv2d(32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Flatten(-3), nn.Linear(64 * left**2, 128), nn.ReLU(), nn.Linear(128, classes)),
+        )
+    module = module.to_empty(device="cpu")
+    with torch.no_grad():
+        for part in module:
+            if isinstance(part, (nn.Conv2d, nn.Linear)):
+                bound = 1 / math.sqrt(part.weight[0].numel())
+                for parameter in part.parameters():
+                    parameter.uniform_(-bound, bound, generator=rng)
+    return module

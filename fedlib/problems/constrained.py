@@ -1,0 +1,209 @@
+"""Classification over a convex set: the experiments of the Federated Frank-Wolfe paper.
+
+Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024, section 4:
+multinomial logistic regression, a small network and a CNN, on pictures or generated data.
+`problem.within(L1Ball(10.0))` makes the set; `Blocks.of_shapes(problem.config["shapes"], ...)` one
+for every tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from fedlib import checks, models
+from fedlib.metrics import fw_gap
+from fedlib.picture_networks import picture_cnn
+from fedlib.problems.classification import row_losses
+from fedlib.types import Batch, Problem
+from fedlib.vertices import gauge_of
+
+__all__ = ["MODELS", "Model", "Samples", "classifier", "cnn_model", "linear_model", "mlp_model"]
+
+MODELS = ("linear", "mlp", "cnn")
+CHUNK = 1000  # rows at a time, for convolutions
+
+
+class Samples(NamedTuple):
+    """Rows and their labels."""
+
+    X: Shaped[Tensor, "R *shape"]
+    y: Int[Tensor, "R"]
+
+
+class Model(NamedTuple):
+    """A model as functions of one vector.
+
+    `gradient(w, X, error)` is the derivative of `sum(error * apply(w, X))`, `[d]`, in closed form,
+    or None.
+    """
+
+    w0: Float[Tensor, "d"]
+    apply: Callable[..., Tensor]
+    gradient: Callable[[Tensor, Tensor, Tensor], Tensor] | None
+    shapes: tuple[tuple[int, ...], ...]
+    one_by_one: bool = False
+
+
+def linear_model(features: int, classes: int) -> Model:
+    """Multinomial logistic regression: weights `[classes, features]`, then biases; starts at 0."""
+    count = classes * features
+
+    def apply(w: Tensor, X: Tensor) -> Tensor:
+        return torch.addmm(w[count:], X, w[:count].view(classes, features).T)
+
+    def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
+        return torch.cat([(error.T @ X).flatten(), error.sum(0)])
+
+    return Model(torch.zeros(count + classes), apply, gradient, ((classes, features), (classes,)))
+
+
+def mlp_model(features: int, hidden: int, classes: int, rng: torch.Generator) -> Model:
+    """One hidden layer of ReLU: 60-20-10 on the paper's synthetic data. Random start."""
+    sizes = [hidden * features, hidden, classes * hidden, classes]
+    w0, _ = models.ravel(models.mlp((features, hidden, classes), rng=rng))
+
+    def parts(w: Tensor) -> tuple[Tensor, ...]:
+        A, a, B, b = torch.split(w, sizes)
+        return A.view(hidden, features), a, B.view(classes, hidden), b
+
+    def apply(w: Tensor, X: Tensor) -> Tensor:
+        A, a, B, b = parts(w)
+        return torch.addmm(b, torch.relu(torch.addmm(a, X, A.T)), B.T)
+
+    def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:
+        A, a, B, _ = parts(w)
+        h = torch.relu(torch.addmm(a, X, A.T))
+        back = (error @ B) * (h > 0)
+        grads = (back.T @ X, back.sum(0), error.T @ h, error.sum(0))
+        return torch.cat([g.flatten() for g in grads])
+
+    return Model(
+        w0, apply, gradient, ((hidden, features), (hidden,), (classes, hidden), (classes,))
+    )
+
+
+def cnn_model(channels: int, side: int, classes: int, rng: torch.Generator) -> Model:
+    """`picture_networks.picture_cnn` on pictures `[B, channels, side, side]`. Random start."""
+    module = picture_cnn(rng, channels=channels, side=side, classes=classes)
+    shapes = tuple(tuple(p.shape) for p in module.parameters())
+    return Model(*models.ravel(module), None, shapes, one_by_one=True)
+
+
+def classifier(
+    train: Samples,
+    test: Samples,
+    rows: Int[Tensor, "N m"],
+    model: Model,
+    *,
+    sizes: Sequence[int] | None = None,
+    scale: tuple[float, float, float] | None = None,
+    measured: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    name: str = "classifier",
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    r"""Objective $f_j$ = mean cross-entropy of `model` on the rows of client j; no constraint yet.
+
+    `metrics` gives `loss`, the mean of all $f_j$, and `accuracy` on the test rows; with a feasible
+    set also `gap`, the Frank-Wolfe gap (11), and `size`, the norm of w over the set's radius.
+
+    Parameters
+    ----------
+    train, test : samples; pictures may stay bytes.
+    rows : the rows of every client, in random order.
+    model : what is fitted.
+    sizes : how many of a client's rows are real; None: all of them.
+    scale : (top, mean, deviation): inputs are `(x / top - mean) / deviation`; None: as they are.
+    measured : only so many rows of each client, the first, count in `loss` and `gap`.
+    dtype : of the parameters and of the arithmetic.
+    name, config : what a stored run records.
+
+    Raises
+    ------
+    ValueError
+        for inputs that are not finite, or more `measured` rows than the smallest client has.
+    """
+    sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
+    if train.X.is_floating_point():
+        checks.finite("classifier", "X", train.X)
+    if measured is not None:
+        note = "the rows of the smallest client"
+        checks.count("classifier", "measured", measured, 1, min(sizes), note)
+    top, mean, deviation = scale or (1.0, 0.0, 1.0)
+
+    def prepared(X: Tensor) -> Tensor:
+        return (X.to(dtype) - top * mean) / (top * deviation)
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        X, y = batch.data
+        return (batch.weight @ row_losses(model.apply(w, prepared(X)), y)).unsqueeze(0)
+
+    def closed(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        X, y = batch.data
+        inputs = prepared(X)
+        out = torch.softmax(model.apply(w, inputs), 1)
+        hit = y.unsqueeze(1) == torch.arange(out.shape[1], device=out.device)
+        error = (out - hit.to(out.dtype)) * (batch.weight * weights[0]).unsqueeze(1)
+        assert model.gradient is not None
+        return model.gradient(w, inputs, error)
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        X, y = problem.heldout
+        size = CHUNK if model.one_by_one else len(y)
+        chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
+        right = [(model.apply(w, prepared(x)).argmax(1) == t).sum() for x, t in chunks]
+        seen = problem if measured is None else first_rows(problem, measured)
+        found = {
+            "loss": mean_loss(seen, w),
+            "accuracy": torch.stack(right).sum().to(w.dtype) / len(y),
+        }
+        if problem.set is not None:
+            found |= {"gap": fw_gap(seen, w), "size": gauge_of(problem.set, w)}
+        return found
+
+    shapes = [list(shape) for shape in model.shapes]
+    own = {"name": name, "clients": len(rows), "rows": sum(sizes), "test": len(test.y)}
+    own |= {"shapes": shapes, "measured": measured}
+    return Problem(
+        name=name,
+        data=tuple(train),
+        rows=rows,
+        sizes=sizes,
+        losses=losses,
+        gradient=None if model.gradient is None else closed,
+        num_objectives=1,
+        num_constraints=0,
+        w0=model.w0.to(dtype),
+        metrics=metrics,
+        heldout=tuple(test),
+        one_by_one=model.one_by_one,
+        config=own | dict(config or {}),
+    )
+
+
+def first_rows(problem: Problem, count: int) -> Problem:
+    """The same problem with the first `count` rows of every client, which all clients have."""
+    return replace(
+        problem,
+        rows=problem.rows[:, :count],
+        sizes=(count,) * problem.num_clients,
+        lengths=(),
+    )
+
+
+def mean_loss(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+    """The mean of the clients' losses, one client after another where the problem asks for it."""
+    if not problem.one_by_one:
+        return problem.mean_losses(w)[0]
+    clients = problem.all_clients()
+    each = [
+        problem.losses(w, Batch(tuple(x[j] for x in clients.data), clients.weight[j]))
+        for j in range(problem.num_clients)
+    ]
+    return torch.stack(each).mean()

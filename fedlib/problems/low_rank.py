@@ -1,0 +1,209 @@
+"""Matrices of low rank from clients' rows: regression of several tasks, and matrix completion.
+
+Generated data with a known truth, whose nuclear norm is the radius of the feasible set: the case
+that Frank-Wolfe methods are made for, since an extreme point has rank one.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.metrics import fw_gap
+from fedlib.nuclear import NuclearBall
+from fedlib.sampling import seeded
+from fedlib.types import Batch, Problem
+from fedlib.vertices import gauge_of
+
+__all__ = ["matrix_completion", "multi_task_regression"]
+
+VISIBLE = 1e-3  # singular values below this part of the largest do not count as rank
+
+
+def multi_task_regression(
+    *,
+    clients: int = 10,
+    rows: int = 30,
+    features: int = 20,
+    tasks: int = 15,
+    rank: int = 2,
+    noise: float = 0.1,
+    spread: float = 0.5,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> Problem:
+    r"""Clients with $f_j(W)$ = mean over rows of $\frac12\|W'x-y\|^2$, W `[features, tasks]`.
+
+    y = W*'x + noise with a random W* of the given rank, of Frobenius norm 1. Client j's inputs are
+    normal with deviations of its own, exp(spread z). The feasible set is the nuclear ball around 0
+    that has W* on its boundary.
+
+    `metrics`: `loss`; `error`, the Frobenius norm of W - W*; `gap`; `size`; `rank`, the number of
+    singular values above a thousandth of the largest.
+
+    Parameters
+    ----------
+    clients, rows : N, and rows of each client.
+    features, tasks, rank : of W*.
+    noise : deviation of the noise.
+    spread : heterogeneity of the clients' inputs.
+    seed : fixes the data.
+    dtype : of everything.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for counts out of range, a rank above that of the matrix, negative noise or spread.
+    """
+    who = "multi_task_regression"
+    _check(who, clients=clients, rows=rows, features=features, tasks=tasks)
+    checks.nonnegative(who, "noise", noise)
+    checks.nonnegative(who, "spread", spread)
+    rng = seeded(seed, "split")
+    truth = _truth(who, features, tasks, rank, rng)
+    scale = (spread * torch.randn(clients, 1, features, generator=rng)).exp()
+    X = (scale * torch.randn(clients, rows, features, generator=rng)).flatten(0, 1)
+    Y = X @ truth + noise * torch.randn(len(X), tasks, generator=rng)
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        x, y = batch.data
+        error = x @ w.view(features, tasks) - y
+        return (batch.weight @ (0.5 * error.square().sum(-1))).unsqueeze(0)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        x, y = batch.data
+        error = x @ w.view(features, tasks) - y
+        found: Tensor = x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))
+        return found.flatten()
+
+    own = {"name": who, "clients": clients, "rows": rows, "features": features, "tasks": tasks}
+    return Problem(
+        name=who,
+        data=(X.to(dtype), Y.to(dtype)),
+        rows=torch.arange(len(X)).view(clients, rows),
+        sizes=(rows,) * clients,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=torch.zeros(features * tasks, dtype=dtype),
+        metrics=matrix_metrics,
+        heldout=(truth.to(dtype),),
+        config={**own, "rank": rank, "noise": noise, "spread": spread, "split_by": "seed"},
+    ).within(_ball(truth))
+
+
+def matrix_completion(
+    *,
+    clients: int = 10,
+    users: int = 50,
+    items: int = 40,
+    rank: int = 2,
+    observed: float = 0.3,
+    noise: float = 0.05,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> Problem:
+    r"""Clients with $f_j(W)$ = mean over their observed entries of $\frac12(W_{ui}-v_{ui})^2$.
+
+    Each client has the observed entries of its own `users / clients` rows of the matrix W* (of the
+    given rank, entries of mean square 1) with noise. The feasible set is the nuclear ball that has
+    W* on its boundary.
+
+    `metrics` as in `multi_task_regression`, `error` over the norm of W*; and `heldout`, the root
+    mean square error on the entries that nobody observed.
+
+    Parameters
+    ----------
+    clients : N, a divisor of `users`.
+    users, items, rank : rows, columns and rank of W*.
+    observed : the share of every row that is observed, rounded, one entry at least.
+    noise : its deviation.
+    seed : fixes the data.
+    dtype : of everything.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for counts out of range, clients that do not divide the users, or shares not in (0, 1).
+    """
+    who = "matrix_completion"
+    _check(who, clients=clients, users=users, items=items)
+    if users % clients:
+        rule = f"divide users = {users}"
+        raise ValueError(checks.sentence(who, "clients", rule, clients))
+    checks.in_range(who, "observed", observed, 0, 1, open_low=True, open_high=True)
+    checks.nonnegative(who, "noise", noise)
+    rng = seeded(seed, "split")
+    truth = _truth(who, users, items, rank, rng) * (users * items) ** 0.5
+    count = min(max(1, round(observed * items)), items - 1)
+    order = torch.rand(users, items, generator=rng).argsort(1) + items * torch.arange(
+        users
+    ).unsqueeze(1)
+    seen, unseen = order[:, :count].flatten(), order[:, count:].flatten()
+    values = truth.flatten()[seen] + noise * torch.randn(len(seen), generator=rng)
+    m = users // clients * count
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        place, value = batch.data
+        error = w.gather(0, place) - value
+        return (batch.weight @ (0.5 * error.square())).unsqueeze(0)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        place, value = batch.data
+        error = (w.gather(0, place) - value) * batch.weight * weights[0]
+        return torch.zeros_like(w).scatter_add(0, place, error)
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        whole, hidden = problem.heldout
+        found = matrix_metrics(w, problem)
+        missed = (w - whole.flatten()).gather(0, hidden).square().mean().sqrt()
+        return {**found, "error": found["error"] / whole.norm(), "heldout": missed}
+
+    own = {"name": who, "clients": clients, "users": users, "items": items, "rank": rank}
+    return Problem(
+        name=who,
+        data=(seen, values.to(dtype)),
+        rows=torch.arange(len(seen)).view(clients, m),
+        sizes=(m,) * clients,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=torch.zeros(users * items, dtype=dtype),
+        metrics=metrics,
+        heldout=(truth.to(dtype), unseen),
+        config={**own, "observed": observed, "noise": noise, "split_by": "seed"},
+    ).within(_ball(truth))
+
+
+def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    """Loss, gap, and how the matrix compares with the truth."""
+    truth = problem.heldout[0]
+    assert problem.set is not None
+    values = torch.linalg.svdvals(w.view(truth.shape))
+    return {
+        "loss": problem.mean_losses(w)[0],
+        "error": (w - truth.flatten()).norm(),
+        "gap": fw_gap(problem, w),
+        "size": gauge_of(problem.set, w),
+        "rank": (values > VISIBLE * values.amax()).sum().to(w.dtype),
+    }
+
+
+def _truth(who: str, rows: int, columns: int, rank: int, rng: torch.Generator) -> Tensor:
+    """A random matrix `[rows, columns]` of Frobenius norm 1."""
+    checks.count(who, "rank", rank, 1, min(rows, columns), "the smaller side of the matrix")
+    truth = torch.randn(rows, rank, generator=rng) @ torch.randn(rank, columns, generator=rng)
+    return truth / truth.norm()
+
+
+def _ball(truth: Tensor) -> NuclearBall:
+    return NuclearBall(float(torch.linalg.svdvals(truth).sum()), *truth.shape)
+
+
+def _check(who: str, **counts: int) -> None:
+    for name, value in counts.items():
+        checks.count(who, name, value)

@@ -1,0 +1,134 @@
+"""The bounds of the Federated Frank-Wolfe theorems, as pure functions of floats.
+
+Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
+2408.10090). F is the mean of N L-smooth functions f_i over a convex set of diameter D; X collects
+the clients' models x_i, w is their mean, F_hat(X) = mean_i f_i(x_i), dist(X, C) the root of
+sum_i |x_i - w|^2.
+
+Where the paper prints something else than its argument gives, the functions here are what the
+argument gives, and say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from fedlib import checks
+
+__all__ = [
+    "Constants",
+    "convex_distance",
+    "convex_excess",
+    "convex_surrogate",
+    "nonconvex_distance",
+    "nonconvex_gap",
+    "nonconvex_surrogate",
+    "partial_surrogate",
+    "stochastic_distance",
+    "stochastic_excess",
+    "stochastic_surrogate",
+]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the bounds ask for; each ignores the letters it does not use.
+
+    Raises ValueError or TypeError, one sentence each, when a value is out of its range.
+    """
+
+    L: float  # smoothness of every f_i
+    D: float  # diameter of the feasible set
+    N: int  # clients
+    lam0: float  # lambda_0
+    dual: float = 0.0  # |Y*|_F; one is Y*_i = (grad F(w*) - grad f_i(w*)) / N
+    slope: float = 0.0  # |grad F_hat(X*)|_F = sqrt(sum_i |grad f_i(w*)|^2) / N
+    spread: float = 0.0  # E = F(w_1) - mean_i min f_i over the set (Theorem 2)
+    sigma: float = 0.0  # root of the largest variance of a stochastic gradient of f_i
+    first: float = 0.0  # |grad F_hat(X_1) - D_1|_F with D_1 = 0 (Theorem 3)
+
+    def __post_init__(self) -> None:
+        for name in ("L", "D", "lam0"):
+            checks.positive("Constants", name, getattr(self, name))
+        checks.count("Constants", "N", self.N)
+        for name in ("dual", "slope", "spread", "sigma", "first"):
+            checks.nonnegative("Constants", name, getattr(self, name))
+
+    @property
+    def G(self) -> float:
+        """Lemma 2, a bound on |grad F_hat|: L D / sqrt(N) + slope.
+
+        The statement prints L D / N; |X - X*|_F is at most sqrt(N) D.
+        """
+        return self.L * self.D / sqrt(self.N) + self.slope
+
+
+def convex_surrogate(c: Constants, t: int) -> float:
+    """Theorem 1, (31): F_hat_t(X_{t+1}) - F*, the penalized objective after round t."""
+    return 2 * c.D**2 * (c.L / (t + 1) + c.N * c.lam0 / sqrt(t + 1))
+
+
+def convex_distance(c: Constants, t: int) -> float:
+    """Theorem 1, (37): dist(X_{t+1}, C) after round t."""
+    root = c.D * sqrt(c.lam0 * (c.L + c.N * c.lam0))
+    return 2 / (c.lam0 * sqrt(t + 1)) * (c.dual + root)
+
+
+def convex_excess(c: Constants, t: int) -> float:
+    """Theorem 1, (38): F(w_t) - F* after t - 1 rounds, t >= 2."""
+    checks.count("convex_excess", "t", t, low=2)
+    root = c.D * sqrt(c.lam0 * (c.L / sqrt(t) + c.N * c.lam0))
+    return convex_surrogate(c, t - 1) + 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
+
+
+def partial_surrogate(c: Constants, t: int, share: float, start: float) -> float:
+    """Theorem 1 with participation p = `share`: E F_hat_t(X_{t+1}) - F*, `start` = F(w_1) - F*.
+
+    (43) leaves out the first term, which is 0 for p = 1 alone, and shifts t by one.
+    """
+    checks.in_range("partial_surrogate", "share", share, 0, 1, open_low=True)
+    k = 2 / share - 1
+    forgotten = k * (k - 1) / ((t + k) * (t + k - 1))
+    run = share * (t + k)
+    return forgotten * start + 2 * c.D**2 * (c.L / run + c.N * c.lam0 / sqrt(run))
+
+
+def nonconvex_surrogate(c: Constants, rounds: int) -> float:
+    """Theorem 2, (52): the smallest gap of the surrogate in T rounds, sum_i <g_i, x_i - s_i>."""
+    cube = float(rounds ** (1 / 3))
+    return (c.spread + c.N * c.D**2 * c.lam0 / 2) / cube + c.L * c.D**2 / (2 * cube**2)
+
+
+def nonconvex_distance(c: Constants, rounds: int) -> float:
+    """Theorem 2, (57): dist(X, C) in that round."""
+    lam = c.lam0 * float(rounds ** (1 / 3))
+    return c.G / lam + sqrt(nonconvex_surrogate(c, rounds) / lam)
+
+
+def nonconvex_gap(c: Constants, rounds: int) -> float:
+    """Theorem 2, (62): the smallest Frank-Wolfe gap of F at w in T rounds."""
+    near = (c.G + c.L * c.D) * nonconvex_distance(c, rounds)
+    return nonconvex_surrogate(c, rounds) + near
+
+
+def _noise(c: Constants) -> float:
+    """C of Lemma 3; printed with D for sqrt(N) D and N sigma^2 for sigma^2 / N."""
+    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.sigma**2 / c.N + 81 * c.L**2 * c.D**2 / c.N)
+    return 81 / 2 * c.D**2 * (c.L + c.N * c.lam0) + 9 * sqrt(c.N) * c.D * sqrt(Q)
+
+
+def stochastic_surrogate(c: Constants, t: int) -> float:
+    """Lemma 3, (66): E F_hat(X_t) - F* before round t."""
+    return float(9 ** (1 / 3) * _noise(c) / (t + 7) ** (1 / 3))
+
+
+def stochastic_distance(c: Constants, t: int) -> float:
+    """Lemma 3, (67), printed for the square: E dist(X_t, C) before round t."""
+    walk = 2 * sqrt(2 * 9 ** (1 / 3) * _noise(c) / c.lam0) / (t + 7) ** (5 / 12)
+    return float(2 * c.dual / (c.lam0 * sqrt(t + 7)) + walk)
+
+
+def stochastic_excess(c: Constants, t: int) -> float:
+    """Theorem 3, (68): E F(w_t) - F* before round t."""
+    return stochastic_surrogate(c, t) + c.G * stochastic_distance(c, t)
