@@ -63,7 +63,8 @@ def gaussian_labels(
         checks.count("gaussian_labels", name, value)
     log = LOG_MEAN + LOG_DEVIATION * torch.randn(clients, generator=rng, dtype=torch.float64)
     drawn = [TIMES * (LEAST + int(z)) for z in log.exp()]
-    sizes = [min(n if samples is None else samples, most or n) for n in drawn]
+    wanted = drawn if samples is None else [samples] * clients
+    sizes = wanted if most is None else [min(n, most) for n in wanted]
     centre = SPREAD * torch.randn(clients, generator=rng)
     deviation = torch.arange(1, features + 1, dtype=torch.float32) ** (-DECAY / 2)
     W, b = torch.randn(features, classes, generator=rng), torch.randn(classes, generator=rng)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -33,6 +33,7 @@ __all__ = [
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
 
 
+@runtime_checkable
 class Signal(Protocol):
     """What a client makes of its gradient before it sends it."""
 
@@ -52,11 +53,12 @@ class Whole:
 
 @dataclass(frozen=True)
 class Oracle:
-    """The oracle's answer is sent: `Oracle(Ball(1.0))`, `Oracle(L1Ball(1.0))`, tensor by tensor
-    `Oracle(Blocks.of_shapes(shapes, Ball(1.0)))`.
+    """The answer of a set's linear minimization oracle is sent.
 
-    That of the l1 ball is constant almost everywhere: an attack by derivatives cannot move.
-    """  # noqa: D205 - the examples belong to the sentence
+    `Oracle(Ball(1.0))`, `Oracle(L1Ball(1.0))`; tensor by tensor, as the authors' code does it,
+    `Oracle(Blocks.of_shapes(shapes, Ball(1.0)))`. The answer of the l1 ball is constant almost
+    everywhere: an attack by derivatives cannot move.
+    """
 
     convex_set: ConvexSet
 
@@ -163,14 +165,14 @@ def attack(
         value = mismatch()
         if value.requires_grad:  # not for an oracle whose answer is constant
             value.backward()  # type: ignore[no-untyped-call]
-        return float(value)
+        return float(value.detach())
 
     records: list[tuple[int, Tensor, Tensor]] = []
     for step in range(steps + 1):
         if step % every == 0:
             records.append((step, dummy.detach().clone(), mismatch().detach()))
         if step < steps:
-            search.step(closure)
+            search.step(closure)  # type: ignore[no-untyped-call]
     numbers, guesses, values = zip(*records, strict=True)
     quality = [psnr(each, X, peak) for each in guesses]
     return Attack(

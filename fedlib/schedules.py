@@ -9,7 +9,7 @@ client takes part in a round (the paper's p).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ __all__ = ["Convex", "Fixed", "Nonconvex", "Schedule", "Stochastic"]
 Number = float | Tensor
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """What the methods ask; t is a 0-d tensor."""
 

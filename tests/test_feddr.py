@@ -10,7 +10,6 @@ import fedlib as fl
 from fedlib.sampling import seeded
 from fedlib.types import Draw
 
-
 L1 = fl.L1Ball(0.5)
 
 

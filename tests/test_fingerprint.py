@@ -116,3 +116,13 @@ def test_functions_from_elsewhere_are_no_roots():
 
     roots = roots_of(METHOD, replace(problem, losses=mine))
     assert not any("test_fingerprint" in name for name in roots)
+
+
+def test_sets_within_a_product_and_sets_of_clients_are_roots():
+    product = fl.Blocks((fl.L1Ball(1.0), fl.NuclearBall(1.0, 2, 2)), (26, 4))
+    problem = np_problem().within(product)
+    method = fl.FedFW(0.1, split=fl.PerClient((fl.Box(1.0),), (0,) * 20))
+    roots = set(roots_of(method, problem))
+    assert {"blocks:Blocks", "sparse_sets:L1Ball", "nuclear:NuclearBall"} <= roots
+    assert {"blocks:PerClient", "sets:Box", "schedules:Convex", "algorithms.fedfw:FedFW"} <= roots
+    assert "nuclear:leading_pair" in definitions(sorted(roots))

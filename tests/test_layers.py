@@ -16,11 +16,14 @@ DATA = {
     "attributes",
     "celeba",
     "data",
+    "gaussian_labels",
     "models",
     "molecules",
     "networks",
     "pairs",
+    "picture_networks",
     "split",
+    "split_labels",
 }
 TOP = {"studies", "claims", "store", "plot", "__main__", "fingerprint", "numbers"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}

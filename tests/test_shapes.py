@@ -13,6 +13,7 @@ with install_import_hook("fedlib", "fedlib_checker.check"):
     import fedlib as fl
     import fedlib.sets
     from fedlib import metrics
+from fedlib.problems import pareto
 from problems import np_problem
 import torch
 
@@ -25,6 +26,17 @@ more = [fl.FedAvg(lr=0.1, local_steps=2, participants=4, batch_size=5),
 for engine in (fl.Vectorized, fl.Loop):
     for algorithm in (sgm, *more):
         fl.run(algorithm, np_problem, rounds=3, seeds=[0, 1], progress=False, engine=engine)
+for convex_set in (fl.L1Ball(2.0), fl.NuclearBall(2.0, 5, 6), fl.Simplex(2.0),
+                   fl.Blocks((fl.Ball(1.0), fl.Box(1.0)), (12, 18))):
+    def task(seed):
+        centres = torch.randn(4, 3, 1, 30, generator=torch.Generator().manual_seed(seed))
+        return pareto(centres).within(convex_set)
+    methods = (fl.FedFW(0.1, participation=0.5), fl.FedFWPlus(0.1), fl.NaiveFW(),
+               fl.FedFWSto(0.1, batch_size=2), fl.FedDR(0.1, 2), fl.FedProx(0.1, 2, 3))
+    for algorithm in methods:
+        end = fl.run(algorithm, task, rounds=2, seeds=[0], progress=False, engine=fl.Loop)
+    metrics.fw_gap(task(0), end.state.w[0])
+    fl.run(methods[0], task, rounds=2, seeds=[0, 1], progress=False)
 a, b = metrics.client_gradients(np_problem(), torch.zeros(30).double())
 metrics.skewness(a, b)
 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -39,6 +39,7 @@ class State(NamedTuple):
     t: Tensor  # the number of rounds done
 
 
+@runtime_checkable
 class FrankWolfe(Protocol):
     """The parameters that the server's half uses."""
 

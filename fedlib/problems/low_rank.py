@@ -197,7 +197,8 @@ def _truth(who: str, rows: int, columns: int, rank: int, rng: torch.Generator) -
     """A random matrix `[rows, columns]` of Frobenius norm 1."""
     checks.count(who, "rank", rank, 1, min(rows, columns), "the smaller side of the matrix")
     truth = torch.randn(rows, rank, generator=rng) @ torch.randn(rank, columns, generator=rng)
-    return truth / truth.norm()
+    scaled: Tensor = truth / truth.norm()
+    return scaled
 
 
 def _ball(truth: Tensor) -> NuclearBall:
