@@ -71,9 +71,7 @@ def test_metrics_are_what_they_say(tables):
     right = ((scaled @ A.T + b).argmax(1) == test.y).double().mean()
     assert found["accuracy"] == pytest.approx(float(right))
     each = [
-        torch.nn.functional.cross_entropy(
-            ((problem.data[0][r].double() / 16 - 0.5) / 0.5) @ A.T + b, problem.data[1][r]
-        )
+        torch.nn.functional.cross_entropy(problem.data[0][r] @ A.T + b, problem.data[1][r])
         for r in problem.rows
     ]
     assert found["loss"] == pytest.approx(float(sum(each) / 10))
@@ -83,7 +81,19 @@ def test_metrics_are_what_they_say(tables):
     assert "gap" not in pictures(tables, train_rows=400).metrics(
         w, pictures(tables, train_rows=400)
     )
-    assert set(map(tuple, problem.data[0].tolist())) <= set(map(tuple, train.X.flatten(1).tolist()))
+    bytes_of = (8 * (problem.data[0] + 1)).round().byte()
+    assert set(map(tuple, bytes_of.tolist())) <= set(map(tuple, train.X.flatten(1).tolist()))
+
+
+def test_many_pictures_stay_bytes_and_give_the_same(tables, monkeypatch):
+    few = pictures(tables, train_rows=300).within(fl.Ball(5.0))
+    monkeypatch.setattr("fedlib.problems.constrained.LARGE", 100)
+    many = pictures(tables, train_rows=300).within(fl.Ball(5.0))
+    assert (few.data[0].dtype, many.data[0].dtype) == (DOUBLE, torch.uint8)
+    assert few.config == many.config
+    w = 0.1 * torch.randn(few.dim, generator=rng(), dtype=DOUBLE)
+    for name, value in few.metrics(w, few).items():
+        assert torch.equal(value, many.metrics(w, many)[name])
 
 
 def test_measured_rows_are_the_first_of_every_client(tables):
@@ -294,6 +304,16 @@ def test_entries_that_nobody_observed_are_held_out():
                 linear_model(3, 2),
             ),
             "classifier: X must be finite, got 6 of 6 entries NaN",
+        ),
+        (
+            lambda _: classifier(
+                Samples(torch.zeros(2, 3), torch.zeros(2).long()),
+                Samples(torch.zeros(1, 3), torch.zeros(1).long()),
+                torch.tensor([[0], [1]]),
+                linear_model(3, 2),
+                scale=(255.0, 0.5, 0.5),
+            ),
+            "classifier: scale must be None for inputs that are no bytes, got (255.0, 0.5, 0.5).",
         ),
     ],
 )

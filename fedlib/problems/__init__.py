@@ -7,7 +7,10 @@ from fedlib.problems.classification import (
     mlp_classification,
     softmax_regression,
 )
+from fedlib.problems.constrained import classifier
 from fedlib.problems.fairness import fairness
+from fedlib.problems.feasible_data import constrained_pictures, constrained_synthetic
+from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.paired_digits import paired_digits
 from fedlib.problems.pareto import pareto
@@ -20,9 +23,14 @@ __all__ = [
     "attributes",
     "cartpole",
     "classification",
+    "classifier",
     "clipped_distances",
+    "constrained_pictures",
+    "constrained_synthetic",
     "fairness",
+    "matrix_completion",
     "mlp_classification",
+    "multi_task_regression",
     "neyman_pearson",
     "paired_digits",
     "pareto",

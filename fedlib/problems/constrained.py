@@ -27,6 +27,7 @@ __all__ = ["MODELS", "Model", "Samples", "classifier", "cnn_model", "linear_mode
 
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # rows at a time, for convolutions
+LARGE = 2**26  # more numbers than this stay bytes and are converted anew in every round
 
 
 class Samples(NamedTuple):
@@ -119,7 +120,8 @@ def classifier(
     rows : the rows of every client, in random order.
     model : what is fitted.
     sizes : how many of a client's rows are real; None: all of them.
-    scale : (top, mean, deviation): inputs are `(x / top - mean) / deviation`; None: as they are.
+    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`; None for
+        inputs that are no bytes.
     measured : only so many rows of each client, the first, count in `loss` and `gap`.
     dtype : of the parameters and of the arithmetic.
     name, config : what a stored run records.
@@ -127,7 +129,8 @@ def classifier(
     Raises
     ------
     ValueError
-        for inputs that are not finite, or more `measured` rows than the smallest client has.
+        for inputs that are not finite, a scale without bytes, or more `measured` rows than the
+        smallest client has.
     """
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
     if train.X.is_floating_point():
@@ -136,9 +139,12 @@ def classifier(
         note = "the rows of the smallest client"
         checks.count("classifier", "measured", measured, 1, min(sizes), note)
     top, mean, deviation = scale or (1.0, 0.0, 1.0)
+    if scale is not None and train.X.dtype != torch.uint8:
+        rule = "be None for inputs that are no bytes"
+        raise ValueError(checks.sentence("classifier", "scale", rule, scale))
 
     def prepared(X: Tensor) -> Tensor:
-        return (X.to(dtype) - top * mean) / (top * deviation)
+        return X if X.dtype == dtype else (X.to(dtype) - top * mean) / (top * deviation)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
         X, y = batch.data
@@ -167,6 +173,10 @@ def classifier(
             found |= {"gap": fw_gap(seen, w), "size": gauge_of(problem.set, w)}
         return found
 
+    train, test = (
+        samples if samples.X.numel() > LARGE else Samples(prepared(samples.X), samples.y)
+        for samples in (train, test)
+    )
     shapes = [list(shape) for shape in model.shapes]
     own = {"name": name, "clients": len(rows), "rows": sum(sizes), "test": len(test.y)}
     own |= {"shapes": shapes, "measured": measured}
