@@ -126,7 +126,7 @@ class RankOne(Vertex):
     def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
         """The product of the two vectors."""
         del noise, like
-        left, right = message.values.split([self.rows, self.columns])
+        left, right = torch.split(message.values, [self.rows, self.columns])
         return torch.outer(left, right).flatten()
 
     def bits(self, dim: int) -> int:
@@ -153,7 +153,7 @@ class Several(Vertex):
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """All numbers, then all positions."""
         del noise
-        pieces = zip(self.parts, x.split(list(self.sizes)), strict=True)
+        pieces = zip(self.parts, torch.split(x, list(self.sizes)), strict=True)
         messages = [part.encode(piece) for part, piece in pieces]
         found = [m.positions for m in messages if isinstance(m.positions, Tensor)]
         positions = torch.cat(found) if found else ()
@@ -163,12 +163,12 @@ class Several(Vertex):
         """The parts, put together again."""
         del noise
         counts = [_lengths(p, size) for p, size in zip(self.parts, self.sizes, strict=True)]
-        values = message.values.split([count for count, _ in counts])
+        values = torch.split(message.values, [count for count, _ in counts])
         indices: list[Tensor | tuple[()]] = [()] * len(counts)
         if isinstance(message.positions, Tensor):
-            cut = message.positions.split([count for _, count in counts])
+            cut = torch.split(message.positions, [count for _, count in counts])
             indices = [i if len(i) else () for i in cut]
-        wholes = like.split(list(self.sizes))
+        wholes = torch.split(like, list(self.sizes))
         each = zip(self.parts, values, indices, wholes, strict=True)
         return torch.cat([part.decode(Message(v, i), whole) for part, v, i, whole in each])
 
@@ -213,7 +213,8 @@ def gauge_of(convex_set: ConvexSet, x: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         size: Tensor = convex_set.gauge(x)
         return size
     if isinstance(convex_set, Ball):
-        return torch.linalg.vector_norm(x) / convex_set.radius
+        length: Tensor = torch.linalg.vector_norm(x)
+        return length / convex_set.radius
     if isinstance(convex_set, Box):
         assert convex_set.high is not None
         middle = (convex_set.low + convex_set.high) / 2
