@@ -11,6 +11,11 @@ from fedlib.studies.cmoo_qm9 import STUDY as CMOO_QM9
 from fedlib.studies.cmoo_sweeps import STUDY as CMOO_SWEEPS
 from fedlib.studies.cmoo_toy import STUDY as CMOO_TOY
 from fedlib.studies.fairness import STUDY as FAIRNESS
+from fedlib.studies.fw_leakage import STUDY as FW_LEAKAGE
+from fedlib.studies.fw_lowrank import STUDY as FW_LOWRANK
+from fedlib.studies.fw_rates import STUDY as FW_RATES
+from fedlib.studies.fw_stochastic import STUDY as FW_STOCHASTIC
+from fedlib.studies.fw_tables import STUDY as FW_TABLES
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 
@@ -22,6 +27,10 @@ STUDIES = {
     for study in (
         *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
         *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
+        FW_LEAKAGE,
+        *(FW_TABLES, FW_STOCHASTIC),
+        FW_LOWRANK,
+        FW_RATES,
     )
 }
 

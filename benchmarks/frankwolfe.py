@@ -1,0 +1,124 @@
+"""The nuclear ball's oracle beside its projection, and FedFW on W1.
+
+    python benchmarks/frankwolfe.py [--sides 200 500 1000 2000] [--passes 5] [--json PATH]
+
+Both oracles get one and the same random square matrix in every pass, float32, one thread; the ratio
+is the median of those within a pass. A round of FedFW on W1 (100 clients, 784 x 10, batches of 64,
+all take part) is timed beside one of FedAvg, A B C A B C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.bench import machine
+from benchmarks.workloads import WORKLOADS
+from fedlib.algorithms import FedFW
+from fedlib.compress import Identity
+from fedlib.nuclear import NuclearBall
+from fedlib.run import _Loop, resolve_device
+from fedlib.sets import Ball
+from fedlib.sparse_sets import L1Ball
+from fedlib.types import ConvexSet
+
+SIDES = (200, 500, 1000, 2000)
+RADIUS = 10.0
+BATCH = 64
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Time everything, print two tables, write JSON where it is asked to."""
+    parser = argparse.ArgumentParser(prog="frankwolfe.py", description="LMO against projection.")
+    parser.add_argument("--sides", type=int, nargs="*", default=SIDES, help="of the matrices")
+    parser.add_argument("--passes", type=int, default=5, help="the median of them is reported")
+    parser.add_argument("--rows", type=int, default=60_000, help="data rows of W1")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    print(f"{'side':>6}{'LMO, ms':>11}{'SVD, ms':>11}{'ratio':>8}{'kbit':>9}{'dense':>9}")
+    found = [oracles(side, options.passes) for side in options.sides]
+    for r in found:
+        print(
+            f"{r['side']:6}{r['lmo_ms']:11.2f}{r['project_ms']:11.2f}{r['ratio']:8.1f}"
+            f"{r['rank_one_kbit']:9.0f}{r['dense_kbit']:9.0f}"
+        )
+    print(f"\n{'W1':20}{'CPU ms a round':>15}")
+    rounds = workload(options.rows, options.passes)
+    for r in rounds:
+        print(f"{r['case']:20}{r['cpu_ms']:15.2f}")
+    if options.json is not None:
+        report = {"machine": machine("cpu", 1), "oracles": found, "W1": rounds}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def oracles(side: int, passes: int) -> dict[str, Any]:
+    """CPU time of the two oracles for one side, and the bits of their answers."""
+    ball, rng = NuclearBall(1.0, side, side), torch.Generator().manual_seed(side)
+    times: list[tuple[float, float]] = []
+    for p in range(passes + 1):
+        x = torch.randn(side**2, generator=rng)
+        both = clock(lambda x=x: ball.lmo(x)), clock(lambda x=x: ball.project(x))
+        if p:  # the first pass warms up
+            times.append(both)
+    return {
+        "side": side,
+        "lmo_ms": 1e3 * median(a for a, _ in times),
+        "project_ms": 1e3 * median(b for _, b in times),
+        "ratio": median(b / a for a, b in times),
+        "rank_one_kbit": ball.wire(side**2).bits(side**2) / 1e3,
+        "dense_kbit": Identity().bits(side**2) / 1e3,
+    }
+
+
+def clock(work: Callable[[], object]) -> float:
+    """CPU seconds of one call."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def workload(rows: int, passes: int, rounds: int = 20) -> list[dict[str, Any]]:
+    """CPU time of a round of FedFW on W1 in two sets, and of FedAvg, in turn."""
+    chosen = WORKLOADS["W1"]
+    problem = chosen.problem("FedAvg", rows)
+    sets: dict[str, ConvexSet] = {"FedFW, l1 ball": L1Ball(RADIUS), "FedFW, l2 ball": Ball(RADIUS)}
+    loops = {"FedAvg": _Loop([chosen.algorithm("FedAvg")], problem, (0,), device(), None)}
+    for name, convex_set in sets.items():
+        method = FedFW(0.01, batch_size=BATCH)
+        loops[name] = _Loop([method], problem.within(convex_set), (0,), device(), None)
+    states = {name: loop.start() for name, loop in loops.items()}
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    for p in range(passes + 1):
+        for name, loop in loops.items():
+            began = time.process_time()
+            for draw in [loop.draws(states[name].rngs) for _ in range(rounds)]:
+                states[name].state, _ = loop.step(states[name].state, draw)
+            if p:  # the first pass records the round and warms up
+                times[name].append(1e3 * (time.process_time() - began) / rounds)
+    return [summary(name, own) for name, own in times.items()]
+
+
+def summary(case: str, each: Sequence[float]) -> dict[str, Any]:
+    """The median and the ends of some times."""
+    return {"case": case, "cpu_ms": median(each), "lowest": min(each), "highest": max(each)}
+
+
+def device() -> torch.device:
+    """The CPU, on which these times are taken."""
+    return resolve_device("cpu")
+
+
+if __name__ == "__main__":
+    main()

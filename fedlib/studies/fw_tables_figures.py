@@ -1,0 +1,176 @@
+"""Figures of the study of FedFW's Tables 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib import plot
+from fedlib.studies.fw_cells import COLUMNS, METHODS, NORMS, TABLES, column_text
+from fedlib.studies.fw_tables_numbers import LATE, cells, chosen, code_run, settings
+from fedlib.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES"]
+
+Traces = Mapping[str, Trace]
+COLOR = dict(zip((*METHODS, "feddr5"), plot.COLORS, strict=False))
+MARKS = {"written": ("o", "final, as written"), "code": ("s", "best, as behind the tables")}
+PRINTED = "#888888"
+WIDTH = 7  # panels a row: the columns of Table 1
+
+
+def source(traces: Traces) -> str:
+    """`"mnist"` or `"digits"`: the pictures of these runs."""
+    first = next(t for n, t in traces.items() if n.split("_")[1] == "pictures")
+    return str(first.config["problem"]["data"])
+
+
+def there(traces: Traces, *nets: str) -> list[str]:
+    """Columns of some models that have runs."""
+    return [c for c in COLUMNS if COLUMNS[c].net in nets and (c, "l2", f"{c}_l2") in cells(traces)]
+
+
+def picked(traces: Traces, cell: str, method: str) -> Trace:
+    """The chosen run of a method, accuracy in %."""
+    trace = settings(traces, cell, method)[chosen(traces, cell, method)]
+    return replace(trace, metrics={**trace.metrics, "accuracy": 100 * trace.metrics["accuracy"]})
+
+
+def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
+    """Test accuracy by round, l2 above and l1 below, a panel a column of the table."""
+
+    def made(traces: Traces) -> plot.Draw:
+        def draw(fig: Figure) -> None:
+            names = there(traces, *nets)
+            if not names:
+                fig.text(0.5, 0.5, "not among these runs", ha="center")
+                return
+            axes = fig.subplots(2, len(names), sharex=True, squeeze=False)
+            for k, norm in enumerate(NORMS):
+                for ax, column in zip(axes[k], names, strict=True):
+                    shown = {m: picked(traces, f"{column}_{norm}", m) for m in METHODS}
+                    labels = {METHODS[m]: t for m, t in shown.items()}
+                    plot.bands(ax, labels, "accuracy", colors=[COLOR[m] for m in shown])
+                    ax.set_xlabel("round" if k else "")
+                    if not k:
+                        ax.set_title(column_text(column, source(traces)).replace(", ", "\n"))
+                axes[k, 0].set_ylabel(f"{NORMS[norm]}: test accuracy (%)")
+            handles = axes[0, 0].get_legend_handles_labels()
+            fig.legend(*handles, loc="outside lower center", ncols=len(METHODS))
+
+        return draw
+
+    return made
+
+
+def protocols(traces: Traces) -> plot.Draw:
+    """Every cell: the printed value, the best by the printed protocol, the final one as written."""
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(1, len(NORMS), sharey=True)
+        names = [c for c in COLUMNS if c in there(traces, "mclr", "cnn", "dnn")]
+        for ax, norm in zip(axes, NORMS, strict=True):
+            for i, column in enumerate(names):
+                for k, m in enumerate(METHODS):
+                    row(ax, traces, (column, norm, m), -i + 0.25 * (1 - k))
+            ax.set_title(f"{NORMS[norm]} ball")
+            ax.set_xlabel("test accuracy (%)")
+            ax.set_xlim(0, 100)
+        texts = [column_text(c, source(traces)) for c in names]
+        axes[0].set_yticks([-i for i in range(len(names))], texts)
+        fig.legend(handles=legend(), loc="outside lower center", ncols=6)
+
+    return draw
+
+
+def row(ax: Axes, traces: Traces, cell: tuple[str, str, str], y: float) -> None:
+    """One method in one cell: up to three marks on a line."""
+    column, norm, m = cell
+    color = COLOR[m]
+    written = picked(traces, f"{column}_{norm}", m).metrics["accuracy"][:, -1]
+    found = {"written": written}
+    name = code_run(column, norm, m)
+    if name in traces:
+        found["code"] = 100 * traces[name].metrics["accuracy"].max(1)
+    printed = TABLES[column, norm][[*METHODS].index(m)]
+    ax.plot(printed, y, "x", color=color, markersize=6, markeredgewidth=1.8)
+    for kind, values in found.items():
+        face = color if kind == "written" else "none"
+        spread = values.std() if len(values) > 1 else None
+        mark = MARKS[kind][0]
+        ax.errorbar(values.mean(), y, xerr=spread, fmt=mark, color=color, mfc=face, markersize=4)
+
+
+def legend() -> list[Any]:
+    """Methods by colour, protocols by mark."""
+    from matplotlib.lines import Line2D
+
+    dots = [
+        Line2D([], [], color=COLOR[m], marker="o", linestyle="", label=text)
+        for m, text in METHODS.items()
+    ]
+    forms = [
+        Line2D([], [], color=PRINTED, marker=mark, linestyle="", label=text, mfc=face)
+        for (mark, text), face in zip(MARKS.values(), (PRINTED, "none"), strict=True)
+    ]
+    cross = Line2D([], [], color=PRINTED, marker="x", linestyle="", label="printed")
+    return [*dots, *forms, cross]
+
+
+def penalties(traces: Traces) -> plot.Draw:
+    """Late training loss against lambda_0, a panel a cell; FedDR's at its best as lines."""
+
+    def draw(fig: Figure) -> None:
+        shown = [(c, norm, cell) for c, norm, cell in cells(traces) if COLUMNS[c].net == "mclr"]
+        width = min(WIDTH, len(shown))
+        high = -(-len(shown) // width)
+        axes = fig.subplots(high, width, sharex=True, squeeze=False).ravel()
+        for ax, (column, norm, cell) in zip(axes, shown, strict=False):
+            for m in ("fedfw", "plus"):
+                sweep(ax, settings(traces, cell, m), METHODS[m], COLOR[m])
+            for m, text, style in (("feddr", "FedDR", "--"), ("feddr5", "FedDR, 5 steps", ":")):
+                if settings(traces, cell, m):
+                    level = late(settings(traces, cell, m)[chosen(traces, cell, m)]).mean()
+                    ax.axhline(level, color=COLOR[m], linestyle=style, label=text)
+            ax.set_xscale("log")
+            title = column_text(column, source(traces)).replace(", ", "\n")
+            ax.set_title(f"{NORMS[norm]} {title}", fontsize=8)
+        for ax in axes[len(shown) :]:
+            ax.set_axis_off()
+        for k in range(0, len(shown), width):
+            axes[k].set_ylabel("training loss")
+        for ax in axes[max(0, len(shown) - width) : len(shown)]:
+            ax.set_xlabel("λ₀")
+            ax.xaxis.set_tick_params(labelbottom=True)
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+    return draw
+
+
+def late(trace: Trace) -> Any:
+    """Per seed, the mean training loss of the last evaluated models, `[S]`."""
+    return trace.metrics["loss"][:, -LATE:].mean(1)
+
+
+def sweep(ax: Axes, runs: Mapping[str, Trace], label: str, color: str) -> None:
+    """Mean over the seeds with one standard deviation, by lambda_0."""
+    by_value = dict(sorted((float(x), late(t)) for x, t in runs.items()))
+    each = np.array([*by_value.values()])
+    ax.errorbar(
+        [*by_value], each.mean(1), each.std(1), color=color, label=label, marker="o", markersize=3
+    )
+
+
+FIGURES = {
+    "table_1": curves("mclr"),
+    "table_2": curves("cnn", "dnn"),
+    "protocols": protocols,
+    "penalties": penalties,
+}
