@@ -46,7 +46,7 @@ FULL: Params = {
     "clients": 100,
     "batch": 64,
     "rows": 20_000,
-    "tested": 5000,
+    "tested": 2000,
     "cifar_rows": 10_000,
     "most": 600,
     "lambdas": (1e-4, 1e-3, 1e-2),

@@ -120,7 +120,7 @@ report.claims_table(study, numbers)
 # | EMNIST-10 | MNIST |
 # | EMNIST-62 | left out |
 # | all pictures | 20,000 of MNIST, 10,000 of CIFAR-10, drawn by each seed |
-# | test rows: the clients' own | (a): the first 5,000 of MNIST's test set, 5,000 training pictures of CIFAR-10 that no client has; (b): a quarter of the clients' rows |
+# | test rows: the clients' own | (a): the first 2,000 of MNIST's test set, 2,000 training pictures of CIFAR-10 that no client has; (b): a quarter of the clients' rows |
 # | generated data: unequal numbers of rows | at most as many as the table of parameters says, one data set for all seeds |
 # | FedDR's parameters not in the text | (a): $\alpha=1$, $\eta=10$, step size by training loss; (b): the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$ |
 # | FedFW-sto's clients in the code may start from the global model | the paper's FedFW-sto in both protocols |
