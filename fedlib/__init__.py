@@ -4,12 +4,15 @@ from fedlib.algorithms import (
     FSMGDA,
     MGDA,
     SGM,
+    SSCA,
     ConEx,
+    ConstrainedSSCA,
     FedAvg,
     FedCMOO,
     FedCMOOPref,
     FedCMOOTheory,
     FedSGM,
+    MiniBatchSGD,
     PenaltyFedAvg,
     PolicyFedSGM,
     Scalarized,
@@ -20,6 +23,7 @@ from fedlib.gram import MeanOfGrams, OneWay, TwoWay
 from fedlib.lowrank import LowRank
 from fedlib.preference import Preference
 from fedlib.run import Diverged, run
+from fedlib.schedules import PowerLaw
 from fedlib.sketches import Exact, Largest, Masked
 from fedlib.switching import Hard, Soft
 from fedlib.trace import Trace
@@ -32,7 +36,9 @@ __all__ = [
     "FSMGDA",
     "MGDA",
     "SGM",
+    "SSCA",
     "ConEx",
+    "ConstrainedSSCA",
     "Diverged",
     "Exact",
     "FedAvg",
@@ -50,9 +56,11 @@ __all__ = [
     "Masked",
     "MeanOfGrams",
     "MinNorm",
+    "MiniBatchSGD",
     "OneWay",
     "PenaltyFedAvg",
     "PolicyFedSGM",
+    "PowerLaw",
     "Preference",
     "Problem",
     "RandK",

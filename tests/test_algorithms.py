@@ -42,6 +42,16 @@ EXAMPLES = {
     fl.FSMGDA: fl.FSMGDA(lr=0.1, local_steps=2, participants=5, batch_size=2),
     fl.Scalarized: fl.Scalarized(lr=0.1, local_steps=2, participants=5, batch_size=2),
     fl.MGDA: fl.MGDA(lr=0.1),
+    fl.SSCA: fl.SSCA(tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35)),
+    fl.ConstrainedSSCA: fl.ConstrainedSSCA(
+        tau=1.0,
+        rho=fl.PowerLaw(0.6, 0.3),
+        gamma=fl.PowerLaw(0.9, 0.35),
+        penalty=100.0,
+        levels=0.3,
+        batch_size=6,
+    ),
+    fl.MiniBatchSGD: fl.MiniBatchSGD(lr=fl.PowerLaw(0.3), local_steps=2, batch_size=6),
 }
 SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
@@ -70,7 +80,7 @@ def test_every_algorithm_has_an_example():
 def test_is_a_frozen_record_whose_state_starts_with_w(algorithm):
     assert is_dataclass(algorithm)
     with pytest.raises(AttributeError):
-        algorithm.lr = 1.0
+        setattr(algorithm, fields(algorithm)[0].name, 1.0)
     assert algorithm.init(task(algorithm))._fields[0] == "w"
     assert describe(algorithm)["type"] == type(algorithm).__name__
 
@@ -111,7 +121,9 @@ def test_autograd_gives_what_the_closed_form_gives(algorithm):
 
 @rows_only
 def test_the_objective_falls(algorithm):
-    trace = fl.run(replace(algorithm, lr=0.3), task(algorithm), rounds=60, progress=False)
+    if isinstance(getattr(algorithm, "lr", None), float):
+        algorithm = replace(algorithm, lr=0.3)
+    trace = fl.run(algorithm, task(algorithm), rounds=60, progress=False)
     assert trace.metrics["f"][0, -1] < 0.35 < trace.metrics["f"][0, 0]
 
 

@@ -7,21 +7,29 @@ from fedlib.algorithms.fedcmoo_theory import FedCMOOTheory
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
+from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
+from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
 
 __all__ = [
     "ALGORITHMS",
     "FSMGDA",
     "MGDA",
     "SGM",
+    "SSCA",
     "ConEx",
+    "ConstrainedSSCA",
+    "ConstrainedVerticalSSCA",
     "FedAvg",
     "FedCMOO",
     "FedCMOOPref",
     "FedCMOOTheory",
     "FedSGM",
+    "MiniBatchSGD",
     "PenaltyFedAvg",
     "PolicyFedSGM",
     "Scalarized",
+    "VerticalSGD",
+    "VerticalSSCA",
 ]
 
 #: Every algorithm; the common test holds each of them to account.
@@ -38,4 +46,7 @@ ALGORITHMS = (
     FSMGDA,
     Scalarized,
     MGDA,
+    SSCA,
+    ConstrainedSSCA,
+    MiniBatchSGD,
 )

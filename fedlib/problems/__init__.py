@@ -14,6 +14,8 @@ from fedlib.problems.pareto import pareto
 from fedlib.problems.qm9 import qm9
 from fedlib.problems.quadratics import quadratics
 from fedlib.problems.staircase import staircase
+from fedlib.problems.swish_network import swish_network
+from fedlib.problems.vertical_network import vertical_network
 from fedlib.problems.weakly_convex import clipped_distances
 
 __all__ = [
@@ -30,4 +32,6 @@ __all__ = [
     "quadratics",
     "softmax_regression",
     "staircase",
+    "swish_network",
+    "vertical_network",
 ]
