@@ -94,7 +94,7 @@ def advance(
     held = {"state": now.state}
 
     def one() -> object:
-        held["state"], info = loop.step(held["state"], loop.draws(now.rngs))
+        held["state"], _ = loop.step(held["state"], loop.draws(now.rngs))
         return float(held["state"].w.sum())  # waits for a GPU
 
     return one

@@ -4,14 +4,34 @@ from fedlib.claims import Claim
 from fedlib.studies.base import Evaluated, Study
 from fedlib.studies.bounds import STUDY as BOUNDS
 from fedlib.studies.cartpole import STUDY as CARTPOLE
+from fedlib.studies.cmoo_many import STUDY as CMOO_MANY
+from fedlib.studies.cmoo_pairs import STUDY as CMOO_PAIRS
+from fedlib.studies.cmoo_probe import STUDY as CMOO_PROBE
+from fedlib.studies.cmoo_qm9 import STUDY as CMOO_QM9
+from fedlib.studies.cmoo_sweeps import STUDY as CMOO_SWEEPS
+from fedlib.studies.cmoo_toy import STUDY as CMOO_TOY
 from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 
-__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
+__all__ = ["NEEDS_IN_QUICK", "STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
-STUDIES = {study.name: study for study in (NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS)}
+STUDIES = {
+    study.name: study
+    for study in (
+        *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
+        *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
+    )
+}
+
+#: Data sets without which even the quick profile of a study cannot run.
+NEEDS_IN_QUICK = {
+    "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
+    "cmoo_sweeps": ("mnist", "fashion_mnist"),
+    "cmoo_probe": ("mnist", "fashion_mnist", "cifar10"),
+    "cmoo_qm9": ("qm9",),
+}
 
 
 def all_claims() -> list[tuple[Study, Claim]]:

@@ -7,11 +7,14 @@ from typing import Any
 from fedlib.preference import Preference
 from fedlib.store import Spec
 from fedlib.studies import cmoo_common as common
-from fedlib.studies.base import Params
+from fedlib.studies import cmoo_sweeps_claims as claims
+from fedlib.studies import cmoo_sweeps_figures as figures
+from fedlib.studies.base import Params, Study
 from fedlib.studies.cmoo_common import method
 from fedlib.studies.cmoo_pairs import GREY, base
+from fedlib.studies.cmoo_sweeps_numbers import derive
 
-__all__ = ["PARAMETERS", "specs"]
+__all__ = ["STUDY", "ratios", "specs"]
 
 PARAMETERS = {
     "seeds": "seeds; each fixes start, split, participants and batches",
@@ -24,11 +27,11 @@ PARAMETERS = {
 }
 FULL: Params = {
     "seeds": (0,),
-    "step_rounds": 50,
-    "steps": (1, 5, 10, 20),
-    "preference_rounds": 60,
+    "step_rounds": 30,
+    "steps": (1, 5, 20),
+    "preference_rounds": 30,
     "ratios": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "tolerances": (0.01, 0.001, 0.0001),
+    "tolerances": (0.01, 0.0001),
     **common.FULL,
 }
 QUICK: Params = {
@@ -65,3 +68,17 @@ def specs(p: Params) -> dict[str, Spec]:
                 name = f"{data}_ratio{second:g}_tolerance{tolerance:g}"
                 found[name] = base(made, data, p, p["seeds"], p["preference_rounds"])
     return found
+
+
+STUDY = Study(
+    name="cmoo_sweeps",
+    title="Local steps and preferences, FedCMOO",
+    paper="C",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+)

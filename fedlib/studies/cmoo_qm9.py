@@ -1,0 +1,159 @@
+"""Study of FedCMOO's Figures 3 and 12 (eleven properties of molecules) and of what is uploaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+
+from fedlib import molecules, networks
+from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.algorithms.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
+from fedlib.problems.pareto import pareto
+from fedlib.problems.qm9 import qm9
+from fedlib.sampling import seeded
+from fedlib.store import Spec
+from fedlib.studies import cmoo_qm9_claims as claims
+from fedlib.studies import cmoo_qm9_figures as figures
+from fedlib.studies.base import Params, Study
+from fedlib.studies.cmoo_qm9_numbers import LOSSES, derive
+from fedlib.types import Problem
+
+__all__ = ["STUDY", "counted_problem", "molecule_problem"]
+
+PARAMETERS = {
+    "seeds": "seeds; each fixes start, split, participants and batches",
+    "rounds": "communication rounds T of FedCMOO and FedCMOO-Pref",
+    "fsmgda_rounds": "rounds of FSMGDA, whose clients take six times as many steps",
+    "lr": "step size of the clients' Adam",
+    "clients": "clients N",
+    "participants": "clients a round",
+    "local_steps": "local steps E, a minibatch each",
+    "batch": "molecules of a client's minibatch",
+    "loss_rows": "molecules on which a client of FedCMOO-Pref estimates its losses",
+    "molecules": "training molecules of all clients together",
+    "test_molecules": "test molecules on which the losses of the figures are measured",
+    "evaluate_every": "rounds between two evaluations",
+    "objectives": "numbers of objectives M of the one-round runs whose uploads are counted",
+    "count_dim": "parameters d of the model in these",
+}
+FULL: Params = {
+    "seeds": (0,),
+    "rounds": 22,
+    "fsmgda_rounds": 8,
+    "lr": 0.01,
+    "clients": 20,
+    "participants": 4,
+    "local_steps": 14,
+    "batch": 8,
+    "loss_rows": 32,
+    "molecules": 40_000,
+    "test_molecules": 500,
+    "evaluate_every": 1,
+    "objectives": (2, 5, 11, 40),
+    "count_dim": 20_000,
+}
+QUICK: Params = {
+    **FULL,
+    "rounds": 1,
+    "fsmgda_rounds": 1,
+    "participants": 1,
+    "local_steps": 2,
+    "batch": 2,
+    "loss_rows": 2,
+    "molecules": 200,
+    "test_molecules": 20,
+    "objectives": (2,),
+    "count_dim": 2_000,
+}
+
+
+@lru_cache(maxsize=1)
+def sizes() -> tuple[int, int]:
+    """The parameters of the network, and how many of them all targets share."""
+    module = networks.molecule_network(torch.Generator())
+    return sum(p.numel() for p in module.parameters()), networks.encoder_size(module)
+
+
+@lru_cache(maxsize=1)
+def molecule_sets(count: int, test: int) -> tuple[molecules.Graphs, molecules.Graphs]:
+    """Training and test molecules, the same for every seed."""
+    return molecules.sets(count, test)
+
+
+@lru_cache(maxsize=2)
+def molecule_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
+    """The eleven targets of QM9; the seed fixes the start and the clients' molecules."""
+    train, test = molecule_sets(molecules, test_molecules)
+    return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0]})
+
+
+@lru_cache(maxsize=8)
+def counted_problem(seed: int, *, objectives: int, dim: int) -> Problem:
+    """Quadratics with random centres, four clients with a row each: for counting what is sent."""
+    centres = torch.randn(4, 1, objectives, dim, generator=seeded(seed, "split"))
+    return pareto(centres)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """The three methods on QM9, and one round of each on quadratics for every M."""
+    common: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+        "batch_size": p["batch"],
+        "shared": sizes()[1],
+    }
+    problem = partial(
+        molecule_problem,
+        clients=p["clients"],
+        molecules=p["molecules"],
+        test_molecules=p["test_molecules"],
+    )
+    keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
+    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], tuple(p["seeds"]), keep=keep)
+    main = replace(main, evaluate_every=p["evaluate_every"])
+    preferred = AdamFedCMOOPref(**common, value_batch_size=p["loss_rows"])
+    found = {
+        "qm9_fedcmoo": main,
+        "qm9_pref": replace(main, algorithm=preferred),
+        "qm9_fsmgda": replace(main, algorithm=AdamFSMGDA(**common), rounds=p["fsmgda_rounds"]),
+    }
+    return found | _counted(p)
+
+
+def _counted(p: Params) -> dict[str, Spec]:
+    """One round on quadratics, where the whole model enters the Gram matrix."""
+    work: dict[str, Any] = {"lr": 0.1, "local_steps": 1, "participants": 2}
+    methods: dict[str, Any] = {
+        "fsmgda": FSMGDA(**work),
+        "fedcmoo": FedCMOO(**work),
+        "pref": FedCMOOPref(**work),
+    }
+    return {
+        f"count_{name}_{tasks}": Spec(
+            method,
+            partial(counted_problem, objectives=tasks, dim=p["count_dim"]),
+            rounds=1,
+            seeds=(0,),
+            keep=("f",),
+        )
+        for tasks in p["objectives"]
+        for name, method in methods.items()
+    }
+
+
+STUDY = Study(
+    name="cmoo_qm9",
+    title="Properties of molecules, FedCMOO",
+    paper="C",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+)
