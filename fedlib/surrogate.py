@@ -21,9 +21,10 @@ __all__ = ["Response", "Surrogate", "best_response", "multipliers"]
 
 Scalar = float | Tensor
 
-SWEEPS = 20  # over the coordinates of the dual, where there are two constraints or more
-LENGTHS = (0.0, 1.0, 0.3, 0.1, 0.03)  # of Newton's step, the best of which is taken
-RIDGE = 1e-13  # on the diagonal of the Hessian, in units of its trace
+STEPS = 40  # of the interior point method, where there are two constraints or more
+SHRINK = 0.1  # of the mean complementarity, what a step aims at
+LEAST = 1e-20  # of the first complementarity, below which none is aimed at
+CLOSE = 0.99  # of the way to the next bound, as far as a step goes
 
 
 class Surrogate(NamedTuple):
@@ -90,7 +91,7 @@ def best_response(
     tau: Scalar,
     penalty: Scalar,
     curvature: Scalar,
-    sweeps: int = SWEEPS,
+    steps: int = STEPS,
 ) -> Response:
     r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)).
 
@@ -108,7 +109,7 @@ def best_response(
     levels : U.
     tau, curvature : tau of the constraints and tau_0 of the objective, positive.
     penalty : c, positive.
-    sweeps : as in `multipliers`.
+    steps : as in `multipliers`.
     """
     nu = multipliers(
         linear @ linear.T,
@@ -118,7 +119,7 @@ def best_response(
         tau=tau,
         penalty=penalty,
         curvature=curvature,
-        sweeps=sweeps,
+        steps=steps,
     ).to(linear.dtype)
     w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
     slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
@@ -134,27 +135,26 @@ def multipliers(
     tau: Scalar,
     penalty: Scalar,
     curvature: Scalar,
-    sweeps: int = SWEEPS,
+    steps: int = STEPS,
 ) -> Float[Tensor, "M"]:
-    r"""The solution of the dual by coordinate ascent, each step exact; in float64.
+    r"""The solution of the dual, in float64: a formula for one constraint, else interior points.
 
     .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
         - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
 
-    In one coordinate, with $a' = a_0 + \sum_{j \ne m} \nu_j B_j$,
-    $\tau' = \tau_0 + \tau \sum_{j \ne m} \nu_j$, $u = \tau' + \tau \nu_m$,
-    $p = a' - (\tau' / \tau) B_m$, the derivative is
-    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B_m\|^2 - 4 \tau (U_m - A_m))$, which falls in u. So
-    $u = \tau \|p\| / \sqrt{\|B_m\|^2 + 4 \tau (U_m - A_m)}$, clipped to $0 \le \nu_m \le c$, and
-    $\nu_m = c$ where the root's argument is not positive. One constraint takes one step; with
-    several, a Newton step follows every sweep, where it raises the dual.
+    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, the derivative is
+    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
+    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
+    $\nu = c$ where the root's argument is not positive. With several, Newton's method follows
+    the points at which $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as
+    $\mu$ goes to 0; the duality gap is $2 M \mu$.
 
     Parameters
     ----------
     gram, cross, square : the inner products B B', B a_0 and a_0' a_0.
     gap : U - A.
     tau, penalty, curvature : as in `best_response`.
-    sweeps : over all coordinates, if there are several.
+    steps : of the interior point method, if there are several constraints.
     """
     dual = _Dual(
         gram.double(),
@@ -165,14 +165,9 @@ def multipliers(
         curvature,
         gram.new_zeros((), dtype=torch.float64) + penalty,
     )
-    nu = torch.zeros_like(dual.gap)
-    if len(gap) == 1:
-        return dual.ascended(nu, 0)
-    for _ in range(sweeps if len(gap) else 0):
-        for m in range(len(gap)):
-            nu = dual.ascended(nu, m)
-        nu = dual.newton(nu)
-    return nu
+    if len(gap) < 2:
+        return dual.one() if len(gap) else dual.gap
+    return dual.central(steps)
 
 
 class _Dual(NamedTuple):
@@ -186,43 +181,49 @@ class _Dual(NamedTuple):
     curvature: Scalar
     top: Tensor
 
-    def value(self, nu: Float[Tensor, "b M"]) -> Float[Tensor, "b"]:
-        """The dual at b points."""
-        length = self.square + ((nu @ self.gram + 2 * self.cross) * nu).sum(-1)
-        return -nu @ self.gap - length / (4 * (self.curvature + self.tau * nu.sum(-1)))
-
-    def ascended(self, nu: Float[Tensor, "M"], m: int) -> Float[Tensor, "M"]:
-        """The best point along coordinate m."""
-        here = torch.arange(len(nu), device=nu.device) == m
-        rest = torch.where(here, 0, nu)
-        ratio = (self.curvature + self.tau * rest.sum()) / self.tau  # tau' / tau
-        seen = self.gram @ rest
-        length = self.square + rest @ (2 * self.cross + seen)  # |a'|^2
-        b = self.gram[m, m]
-        p = length - 2 * ratio * (self.cross[m] + seen[m]) + ratio**2 * b
-        den = b + 4 * self.tau * self.gap[m]
+    def one(self) -> Float[Tensor, "1"]:
+        """The solution for one constraint."""
+        ratio, b = self.curvature / self.tau, self.gram[0]
+        p = self.square - 2 * ratio * self.cross + ratio**2 * b
+        den = b + 4 * self.tau * self.gap
         root = (p.clamp(min=0) / torch.where(den > 0, den, 1)).sqrt() - ratio
-        best = torch.where(den > 0, root.clamp(min=0).minimum(self.top), self.top)
-        return torch.where(here, best, rest)
+        return torch.where(den > 0, root.clamp(min=0).minimum(self.top), self.top)
 
-    def newton(self, nu: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
-        """The best of some points along the Newton step in the free coordinates, and `nu`."""
+    def slope(self, nu: Float[Tensor, "M"]) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
+        """The dual's gradient, and its Hessian times -1."""
         u = self.curvature + self.tau * nu.sum()
         seen = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
         length = self.square + nu @ (self.cross + seen)  # |a|^2
-        slope = -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2)
         pull = self.tau / u
         # inner products of the constraints' gradients B_m + 2 tau w: the Hessian is -these / 2 u
         inner = self.gram - pull * (seen.unsqueeze(1) + seen) + pull**2 * length
-        stuck = ((nu <= 0) & (slope <= 0)) | ((nu >= self.top) & (slope >= 0))
-        free = (~stuck).to(nu.dtype)
-        inner = inner * free * free.unsqueeze(1)
-        ridge = RIDGE * (inner.diagonal().sum() + 1)
-        inner = inner + torch.diag(torch.where(stuck, 1, ridge))
-        step = 2 * u * torch.linalg.solve_ex(inner, slope * free)[0]
-        lengths = torch.tensor(LENGTHS, dtype=nu.dtype, device=nu.device)
-        points = (nu + lengths.unsqueeze(1) * step).clamp(min=0).minimum(self.top)
-        points = points.nan_to_num(0.0)
-        best = self.value(points).argmax()
-        taken: Tensor = points.gather(0, best.view(1, 1).expand(1, len(nu))).squeeze(0)
-        return taken
+        return -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2), inner / (2 * u)
+
+    def central(self, steps: int) -> Float[Tensor, "M"]:
+        """The end of the central path, by primal-dual steps from a point well inside."""
+        nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
+        size = (self.slope(nu)[0].abs() + self.gap.abs()).amax().clamp(min=LEAST)
+        low, high = torch.zeros_like(nu) + size, torch.zeros_like(nu) + size
+        least = LEAST * size * self.top
+        for _ in range(steps):
+            slope, curve = self.slope(nu)
+            room = self.top - nu
+            aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=least)
+            matrix = curve + torch.diag(low / nu + high / room)
+            step = torch.linalg.solve_ex(matrix, slope + aim / nu - aim / room)[0]
+            low_step = aim / nu - low - low / nu * step
+            high_step = aim / room - high + high / room * step
+            far = torch.minimum(_reach(nu, step), _reach(room, -step))
+            other = torch.minimum(_reach(low, low_step), _reach(high, high_step))
+            moved = (nu + far * step, low + other * low_step, high + other * high_step)
+            fine = torch.stack(moved).isfinite().all()  # else the path's end is reached
+            nu, low, high = (
+                torch.where(fine, new, old) for new, old in zip(moved, (nu, low, high), strict=True)
+            )
+        return nu
+
+
+def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Tensor:
+    """The part of a step, at most all of it, that keeps `x` positive."""
+    falls = step < 0
+    return torch.where(falls, -CLOSE * x / torch.where(falls, step, -1), 1).amin().clamp(max=1)

@@ -11,19 +11,16 @@ import torch
 import fedlib as fl
 from fedlib import data
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
-from fedlib.algorithms.vertical_ssca import (
-    ConstrainedVerticalSSCA,
-    VerticalSGD,
-    VerticalSSCA,
-    messages,
-)
+from fedlib.algorithms.vertical_sgd import VerticalSGD
+from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA, messages
+from fedlib.composite import Composite, Partition, contiguous
 from fedlib.data import Table
 from fedlib.problems.swish_network import swish_network
 from fedlib.problems.vertical_network import vertical_network
 from fedlib.sampling import seeded
 from fedlib.schedules import PowerLaw
 from fedlib.types import Batch, Problem, describe
-from fedlib.vertical import Composite, Line, Message, Partition, contiguous, vertical
+from fedlib.vertical import Line, Message, vertical
 
 J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch
 RHO, GAMMA = PowerLaw(0.6, 0.3), PowerLaw(0.9, 0.35)
@@ -171,7 +168,8 @@ def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorith
     """Client 2's features and parameters become NaN: what 1 and 3 say of themselves is the same."""
     problem = task(3)
     draw = algorithm.draw(problem, seeded(0, "rounds"))
-    X, w = problem.data[0].double(), problem.w0.clone()
+    problem = replace(problem, data=(problem.data[0].double(), *problem.data[1:]))
+    X, w = problem.data[0].clone(), problem.w0.clone()
     X[:, problem.composite.features.parts[1]] = torch.nan
     w[problem.composite.parameters.parts[2]] = torch.nan
     poisoned = replace(problem, data=(X, *problem.data[1:]))

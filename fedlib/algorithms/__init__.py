@@ -8,7 +8,8 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
-from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
+from fedlib.algorithms.vertical_sgd import VerticalSGD
+from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 
 __all__ = [
     "ALGORITHMS",

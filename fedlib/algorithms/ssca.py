@@ -31,7 +31,7 @@ from fedlib.algorithms._ssca import (
 )
 from fedlib.client import Client
 from fedlib.federation import Federation
-from fedlib.sampling import check_work
+from fedlib.sampling import check_work, distinct
 from fedlib.schedules import PowerLaw, power_law
 from fedlib.surrogate import best_response
 from fedlib.types import Draw, Info, Problem
@@ -301,11 +301,11 @@ def draw_batches(
     who = torch.arange(problem.num_clients)
     if batch_size is None:
         return Draw(participants=who)
-    each = [
-        torch.stack([torch.randperm(size, generator=rng)[:batch_size] for _ in range(steps)])
-        for size in problem.sizes
-    ]
-    return Draw(participants=who, batches=torch.stack(each))
+    sizes = problem.sizes
+    if len(set(sizes)) == 1:
+        return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
+    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
+    return Draw(who, batches=torch.stack(each))
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

@@ -84,8 +84,8 @@ def swish_network(
 
     def forward(w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
         first, second = w[: hidden * K].view(hidden, K), w[hidden * K :].view(L, hidden)
-        x = inputs.to(w.dtype) / scale
-        z = x @ first.T  # [B, J]
+        x = inputs.to(w.dtype)
+        z = x @ first.T / scale  # [B, J], which is smaller than x
         s = torch.sigmoid(z)
         return second, x, z, s, (z * s) @ second.T  # [B, L]
 
@@ -99,7 +99,7 @@ def swish_network(
         hit = target.unsqueeze(-1) == torch.arange(L, device=w.device)
         error = torch.softmax(out, -1) - hit.to(w.dtype)
         error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
-        back = (error @ second) * (s * (1 + z * (1 - s)))  # [B, J]
+        back = (error @ second) * (s * (1 + z * (1 - s)) / scale)  # [B, J]
         return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:

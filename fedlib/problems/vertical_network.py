@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.composite import Composite, Partition, contiguous
 from fedlib.problems.classification import ACTIVATIONS, row_losses
 from fedlib.types import Problem
-from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
+from fedlib.vertical import VerticalProblem, vertical
 
 __all__ = ["vertical_network"]
 
@@ -54,7 +55,7 @@ def vertical_network(
     second = torch.arange(J * K, network.dim)
 
     def inner(w: Tensor, x: Tensor) -> Tensor:
-        return (x.to(w.dtype) / scale) @ w.view(J, -1).T  # [B, J]
+        return x.to(w.dtype) @ (w.view(J, -1) / scale).T  # [B, J]
 
     def outer(w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
         out = torch.nn.functional.silu(total(h)) @ w.view(L, J).T  # [B, L]
@@ -71,7 +72,7 @@ def vertical_network(
         return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
 
     def inner_pullback(w: Tensor, x: Tensor, error: Tensor) -> Tensor:
-        return (error.T @ (x.to(w.dtype) / scale)).flatten()
+        return ((error / scale).T @ x.to(w.dtype)).flatten()
 
     form = Composite(
         features,

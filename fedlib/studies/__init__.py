@@ -13,6 +13,9 @@ from fedlib.studies.cmoo_toy import STUDY as CMOO_TOY
 from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
+from fedlib.studies.ssca_convergence import STUDY as SSCA_CONVERGENCE
+from fedlib.studies.ssca_long import STUDY as SSCA_LONG
+from fedlib.studies.ssca_tradeoff import STUDY as SSCA_TRADEOFF
 
 __all__ = ["NEEDS_IN_QUICK", "STUDIES", "Evaluated", "Study", "all_claims"]
 
@@ -22,6 +25,8 @@ STUDIES = {
     for study in (
         *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
         *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
+        *(SSCA_CONVERGENCE,),
+        *(SSCA_TRADEOFF, SSCA_LONG),
     )
 }
 
