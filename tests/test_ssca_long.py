@@ -79,7 +79,7 @@ def test_the_valid_step_sizes_are_valid_and_need_no_debiasing():
 
 
 def free(end=0.2, fall=-0.5, start=0.4, first=0.2):
-    """A run without constraint: the cost it ends at; from round 1 the gradient first * t ** fall."""
+    """A run without constraint: its last cost; the gradient is first * t ** fall after round 0."""
     cost = np.where(ROUNDS == 1000, end, 1.0) * np.ones((2, 1))
     gradient = np.concatenate([[start], first * ROUNDS[1:] ** float(fall)]) * np.ones((2, 1))
     metrics = {"cost": cost, "accuracy": 1 - cost, "norm": 50 * cost, "gradient": gradient}

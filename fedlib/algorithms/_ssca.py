@@ -1,4 +1,4 @@
-"""What the algorithms of successive convex approximation share: state, checks, penalty."""
+"""What the algorithms of successive convex approximation share: state, batches, checks, penalty."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.sampling import distinct
 from fedlib.schedules import PowerLaw, averaging
 from fedlib.surrogate import Surrogate
-from fedlib.types import Problem
+from fedlib.types import Draw, Problem
 
 __all__ = [
     "State",
@@ -19,8 +20,10 @@ __all__ = [
     "check_levels",
     "check_numbers",
     "check_penalty",
+    "draw_batches",
     "level_vector",
     "raised",
+    "shares",
     "start",
     "surrogate",
 ]
@@ -120,3 +123,26 @@ def raised(
     """The penalty's factor after round `t`: times `growth` if it is due and the slack large."""
     due = (t % patience == 0) & (slack.norm() > tolerance)
     return torch.where(due, factor * growth, factor)
+
+
+def draw_batches(
+    problem: Problem, rng: torch.Generator, steps: int, batch_size: int | None
+) -> Draw:
+    """All clients, and their batches of every step: rows of a batch are distinct."""
+    who = torch.arange(problem.num_clients)
+    if batch_size is None:
+        return Draw(participants=who)
+    sizes = problem.sizes
+    if len(set(sizes)) == 1:
+        return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
+    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
+    return Draw(who, batches=torch.stack(each))
+
+
+def shares(problem: Problem) -> Float[Tensor, "N"]:
+    """What every client has of all samples, N_i / N in the paper's letters."""
+    sizes = problem.lengths
+    if not isinstance(sizes, Tensor):
+        sizes = torch.tensor(problem.sizes, device=problem.rows.device)
+    counts = sizes.to(problem.w0.dtype)
+    return counts / counts.sum()

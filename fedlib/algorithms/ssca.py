@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -24,14 +23,16 @@ from fedlib.algorithms._ssca import (
     check_levels,
     check_numbers,
     check_penalty,
+    draw_batches,
     level_vector,
     raised,
+    shares,
     start,
     surrogate,
 )
 from fedlib.client import Client
 from fedlib.federation import Federation
-from fedlib.sampling import check_work, distinct
+from fedlib.sampling import check_work
 from fedlib.schedules import PowerLaw, power_law
 from fedlib.surrogate import best_response
 from fedlib.types import Draw, Info, Problem
@@ -147,7 +148,7 @@ class ConstrainedSSCA:
 
     Differs: as in the paper, but for its outer loop over penalties: it restarts Algorithm 2 with
     the next c once that has converged, line 7 goes on from where it is. Line 5 is solved by the
-    formula of Lemma 1, and for several constraints by coordinate ascent with that formula.
+    formula of Lemma 1, and for several constraints by an interior point method on the dual.
 
     Raises
     ------
@@ -292,26 +293,3 @@ class MiniBatchSGD:
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3
-
-
-def draw_batches(
-    problem: Problem, rng: torch.Generator, steps: int, batch_size: int | None
-) -> Draw:
-    """All clients, and their batches of every step: rows of a batch are distinct."""
-    who = torch.arange(problem.num_clients)
-    if batch_size is None:
-        return Draw(participants=who)
-    sizes = problem.sizes
-    if len(set(sizes)) == 1:
-        return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
-    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
-    return Draw(who, batches=torch.stack(each))
-
-
-def shares(problem: Problem) -> Float[Tensor, "N"]:
-    """What every client has of all samples, N_i / N in the paper's letters."""
-    sizes = problem.lengths
-    if not isinstance(sizes, Tensor):
-        sizes = torch.tensor(problem.sizes, device=problem.rows.device)
-    counts = sizes.to(problem.w0.dtype)
-    return counts / counts.sum()

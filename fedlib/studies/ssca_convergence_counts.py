@@ -125,12 +125,12 @@ def table(
     return found
 
 
-class Written(TorchDispatchMode):
+class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the numbers that tensor operations write; views write none."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.numbers = 0
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numbers: int = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Perform an operation, and count what it returns."""

@@ -26,6 +26,7 @@ Panel = Callable[["Axes", str], None]  # fills axes with the curves of a metric
 
 STYLES = ("-", "--", ":", "-.")
 GREY = "#8c8c8c"
+LEAST = 0.9  # of the lowest mean, where an axis of costs begins
 TOP = 3.0  # of the axes of costs; SGD with a large step goes far beyond
 METRICS = {"cost": "training cost", "accuracy": "test accuracy (%)"}
 TITLES = {"sgd": "E = 1", "sgd2": "E = 2"}
@@ -54,19 +55,22 @@ def curve(
     scale = 100 if metric == "accuracy" else 1
     shown = {metric: scale * trace.metrics[metric]}
     plot.bands(ax, {label: replace(trace, metrics=shown)}, metric, colors=(color,))
-    ax.lines[-1].set_linestyle(style)
-    ax.lines[-1].set_label(label or "_")  # no entry without a label
+    ax.lines[-1].set(linestyle=style, label=label or "_")  # no entry without a label
 
 
-def key(fig: Figure, ax: Axes, columns: int = 4) -> None:
-    """One legend below all panels, from the labels of one."""
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+def key(fig: Figure, ax: Axes, rows: int) -> None:
+    """One legend below all panels, from the labels of one, in columns of so many rows."""
+    handles, labels = ax.get_legend_handles_labels()
+    columns = -(-len(labels) // rows)
+    fig.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def costs(ax: Axes) -> None:
-    """A logarithmic axis that ends a little above the cost of the start."""
-    plot.plain_log(ax)
-    ax.set_ylim(top=TOP)
+def costs(axes: Sequence[Axes]) -> None:
+    """One logarithmic axis, from below the lowest mean to a little above the cost of the start."""
+    plot.plain_log(axes[0])
+    drawn = [np.asarray(line.get_ydata(), float) for ax in axes for line in ax.lines]
+    lowest = min(np.nanmin(y) for y in drawn if len(y))
+    axes[0].set_ylim(LEAST * lowest, TOP)
 
 
 def size(split: str, batch: int, clients: int) -> int:
@@ -125,9 +129,9 @@ def convergence(split: str, traces: Traces) -> plot.Draw:
                 if metric == "cost":
                     ax.set_title(title)
             row[0].set_ylabel(label)
-        costs(axes[0, 0])
+        costs(axes[0])
         axes[0, -1].legend(loc="upper right")
-        key(fig, axes[0, 0], columns=3)
+        key(fig, axes[0, 0], rows=len(batches(traces)))
 
     return draw
 
@@ -207,7 +211,7 @@ def sent(traces: Traces) -> plot.Draw:
                 ax.plot(x, mean, style, color=color, label=label)
                 ax.fill_between(x, mean - std, mean + std, color=color, alpha=0.12, linewidth=0)
         ax.set_xscale("log")
-        costs(ax)
+        costs([ax])
         ax.set_xlabel("sent by all clients since the start (10$^6$ bytes)")
         ax.set_ylabel(METRICS["cost"])
         fig.legend(*ax.get_legend_handles_labels(), loc="outside right center")
@@ -229,7 +233,7 @@ def debiased(traces: Traces) -> plot.Draw:
             ax.set_title(f"{split} split")
             ax.plot([], [], "--", color=GREY, label="debiased")
             ax.legend(loc="upper right")
-        costs(axes[0])
+        costs(axes)
         axes[0].set_ylabel(METRICS["cost"])
 
     return draw

@@ -60,8 +60,8 @@ QUICK: Params = {
     "theorem_clients": 2,
     "theorem_hidden": 8,
     "theorem_levels": (0.6,),
-    "theorem_rounds": 300,
-    "continued_rounds": 100,
+    "theorem_rounds": 200,
+    "continued_rounds": 60,
     **common.QUICK,
     "evaluate": 2_000,
 }
