@@ -7,6 +7,7 @@ from fedlib.algorithms import (
     SSCA,
     ConEx,
     ConstrainedSSCA,
+    ConstrainedVerticalSSCA,
     FedAvg,
     FedCMOO,
     FedCMOOPref,
@@ -16,6 +17,8 @@ from fedlib.algorithms import (
     PenaltyFedAvg,
     PolicyFedSGM,
     Scalarized,
+    VerticalSGD,
+    VerticalSSCA,
 )
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Sequential, Vectorized
@@ -39,6 +42,7 @@ __all__ = [
     "SSCA",
     "ConEx",
     "ConstrainedSSCA",
+    "ConstrainedVerticalSSCA",
     "Diverged",
     "Exact",
     "FedAvg",
@@ -72,5 +76,7 @@ __all__ = [
     "Trace",
     "TwoWay",
     "Vectorized",
+    "VerticalSGD",
+    "VerticalSSCA",
     "run",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import plain
 import pytest
 import torch
-from problems import np_problem, three_objectives
+from problems import np_problem, three_objectives, vertical_np_problem
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
@@ -52,7 +52,19 @@ EXAMPLES = {
         batch_size=6,
     ),
     fl.MiniBatchSGD: fl.MiniBatchSGD(lr=fl.PowerLaw(0.3), local_steps=2, batch_size=6),
+    fl.VerticalSSCA: fl.VerticalSSCA(
+        tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), batch_size=100
+    ),
+    fl.ConstrainedVerticalSSCA: fl.ConstrainedVerticalSSCA(
+        tau=1.0,
+        rho=fl.PowerLaw(0.6, 0.3),
+        gamma=fl.PowerLaw(0.9, 0.35),
+        penalty=100.0,
+        levels=0.3,
+    ),
+    fl.VerticalSGD: fl.VerticalSGD(lr=fl.PowerLaw(0.3), batch_size=100),
 }
+VERTICAL = (fl.VerticalSSCA, fl.ConstrainedVerticalSSCA, fl.VerticalSGD)
 SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
 
@@ -69,6 +81,8 @@ def task(algorithm):
         return cartpole(0, clients=3, environments=2, evaluation=4)
     if isinstance(algorithm, SEVERAL):
         return three_objectives()
+    if isinstance(algorithm, VERTICAL):
+        return vertical_np_problem()
     return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
 
 

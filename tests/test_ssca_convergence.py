@@ -28,6 +28,7 @@ from fedlib.studies.ssca_convergence_numbers import (
     first_below,
     halves,
     measures,
+    whole,
 )
 from fedlib.trace import Trace
 from fedlib.types import describe
@@ -232,6 +233,24 @@ def test_changed_parameters_give_numbers_but_no_verdict(changes):
     for c in STUDY.claims:
         with pytest.raises(KeyError):
             c.judge(found)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": "digits"},
+        {"batches": (10, 100)},
+        {"rounds": 99},
+        {"seeds": (0, 1, 2, 3)},
+        {"clients": 5},
+        {"hidden": 64},
+        {"evaluate": 1000},
+        {"rates": (1.0,)},
+    ],
+)
+def test_verdicts_need_the_experiment_of_the_paper(changes):
+    assert whole(FULL)
+    assert not whole({**FULL, **changes})
 
 
 def test_every_claim_rests_on_runs_of_the_study(traces, numbers):

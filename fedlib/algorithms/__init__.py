@@ -50,4 +50,7 @@ ALGORITHMS = (
     SSCA,
     ConstrainedSSCA,
     MiniBatchSGD,
+    VerticalSSCA,
+    ConstrainedVerticalSSCA,
+    VerticalSGD,
 )

@@ -170,7 +170,7 @@ def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> 
     state, draw = method.init(problem), method.draw(problem, seeded(0, "rounds"))
     with Written() as work:
         method.round(fed or Vectorized(problem), state, draw)
-    return work.numbers
+    return int(work.numbers)
 
 
 def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:

@@ -158,8 +158,7 @@ def c8(n: Numbers) -> Outcome:
         parts[f"Algorithm {first}"] = {"messages as long as SGD's": alike}
         parts[f"Algorithm {first + 1}"] = {}
         for k in (first, first + 1):
-            work = n[f"alg_{k}.client_ratio"].value
-            parts[f"Algorithm {k}"]["client work"] = work <= ALIKE
+            parts[f"Algorithm {k}"]["client work"] = n[f"alg_{k}.client_ratio"].value <= ALIKE
     for k in (1, 2):
         linear = abs(n[f"alg_{k}.linearity"].value - 1) <= NEAR_LINEAR
         parts[f"Algorithm {k}"]["server work proportional to d"] = linear

@@ -10,7 +10,7 @@ __all__ = ["CLAIMS", "PAPER_VALUES"]
 CLAIMS = (
     Claim(
         "ssca/C7",
-        "S",
+        "Y",
         "Section VII",
         "The constrained algorithms return models that strictly satisfy the constraint F <= U.",
         "F - U on all training pictures after 100 rounds, as in the paper, and after 1000, "
@@ -23,7 +23,7 @@ CLAIMS = (
     ),
     Claim(
         "ssca/C10",
-        "S",
+        "Y",
         "Theorem 1",
         "The gradient of the objective tends to zero with step sizes that satisfy (4) and (6).",
         "Norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 rounds, "
@@ -38,7 +38,7 @@ CLAIMS = (
     ),
     Claim(
         "ssca/C11",
-        "S",
+        "Y",
         "Theorem 2",
         "With a growing penalty c the slack of the constraint goes to zero.",
         "Mean slack of the server's problem over the last 50 rounds of 1000, in units of the cost; "

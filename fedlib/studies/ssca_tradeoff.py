@@ -102,7 +102,7 @@ def specs(p: Params) -> dict[str, Spec]:
 STUDY = Study(
     name="ssca_tradeoff",
     title="Norm against cost, SSCA",
-    paper="S",
+    paper="Y",
     profiles={"quick": QUICK, "full": FULL},
     parameters=PARAMETERS,
     specs=specs,

@@ -11,7 +11,7 @@ __all__ = ["CLAIMS", "PAPER_VALUES"]
 CLAIMS = (
     Claim(
         "ssca/C6",
-        "S",
+        "Y",
         "Figure 4",
         "For every algorithm the squared norm of the model falls as the training cost rises; the "
         "constrained form sets the cost, and with it the accuracy, directly through U.",
@@ -34,7 +34,7 @@ CLAIMS = (
     ),
     Claim(
         "ssca/C9",
-        "S",
+        "Y",
         "Theorem 5",
         "A solution of the constrained example (37) with multiplier nu is a stationary point of "
         "the regularized one (27) with lambda = 1 / nu.",

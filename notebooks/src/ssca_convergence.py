@@ -89,7 +89,7 @@ plot.show(
     alt="Training cost above and test accuracy below against the rounds, samples split, one colour a "
     "batch. Left and middle: solid Algorithm 1, dashed SGD with one step a round, dotted SGD with two "
     "steps; SGD's step size is best at the last round on the left, at an early one in the middle. "
-    "Right: Algorithm 2, one line style a level; its cost falls towards the level, a thin grey line.",
+    "Right: Algorithm 2, one line style a level; the levels are thin grey lines.",
     caption="Mean over the seeds and one standard deviation; costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
@@ -129,8 +129,8 @@ plot.show(
     study.figures["figure_3"](traces),
     alt="Training cost above and test accuracy below against the rounds, features split, one colour a "
     "batch. Left and middle: solid Algorithm 3, dashed SGD, whose step size is best at the last round "
-    "on the left, at an early one in the middle. Right: Algorithm 4, one line style a level, drawn "
-    "as a thin grey line.",
+    "on the left, at an early one in the middle. Right: Algorithm 4, one line style a level; the "
+    "levels are thin grey lines.",
     caption="Mean over the seeds and one standard deviation; costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
@@ -209,16 +209,16 @@ _ = check("work at the clients at most 1.5 times SGD's", all(numbers[f"alg_{k}.c
 # %% [markdown]
 # ## The start of the average
 #
-# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights summed
-# to one. The first steps are too long thereby, in the first round by $1/\rho_1$, and there is a pull to the origin
-# ({prf:ref}`ssca-lemma-bias`). *Debiased* divides by the sum of the weights.
+# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the
+# rounds summed to one. In the first rounds it comes out too short, in the first by the factor $\rho_1$: the gradient
+# counts too little, and the model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). *Debiased* divides
+# by the sum of the weights.
 
 # %% tags=["hide-input"]
 plot.show(
     study.figures["debiased"](traces),
     alt="Training cost against the rounds, left with samples split, right with features split, one "
-    "colour a batch, solid as in the paper and dashed debiased. The two of a colour differ in the "
-    "first rounds and come closer later.",
+    "colour a batch, solid as in the paper and dashed debiased; all begin at one point.",
     caption="Mean over the seeds and one standard deviation.",
 )
 
