@@ -114,8 +114,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     best = baselines(curves)
     shown = curves | best
     found = {name: measures(trace) for name, trace in shown.items()}
-    for name in set(curves) & {n for kind in kinds(curves) for n in points(curves, kind)}:
-        found[name] = {"cost": found[name]["cost"]}  # of those not chosen nothing else is told
+    for name in (n for kind in kinds(curves) for n in points(curves, kind)):
+        found[name] = {"cost": found[name]["cost"]}  # the chosen ones have all, by another name
     numbers = {
         f"{run}.{k}": mean(x, unit(k)) for run, each in found.items() for k, x in each.items()
     }

@@ -17,7 +17,7 @@
 # This note proves Lemmas 2 to 4 and Theorems 1 and 3, for the quadratic surrogate that all of Y's experiments use. Equation numbers in plain brackets are Y's.
 #
 # Three findings. **The experiments are outside the theorem**: their step sizes have $\sum_t\gamma_t^2=\infty$. But the theorem holds under less: for the quadratic surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ goes to 0 ({prf:ref}`ssca-theorem-1`), also for Y's own exponents.
-# **The proof of Lemma 3 lacks a square**; the lemma is right for gradients, and wrong if only values are close ({prf:ref}`ssca-example-3`). **The start at zero** makes the first steps too long, in the first round by a factor of 2.5 ({prf:ref}`ssca-lemma-bias`).
+# **The proof of Lemma 3 lacks a square**; the lemma is right for gradients, and wrong if only values are close ({prf:ref}`ssca-example-3`). **The start at zero** makes the first minimisers too short, in the first round by a factor of 2.5 ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
 # ## Setting
