@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def generated(rows: int = ROWS) -> list[Problem]:
-    """A problem a seed, on the same random pictures: what is learned does not matter to the clock."""
+    """A problem a seed on common random pictures: what is learned does not matter to the clock."""
     rng = torch.Generator().manual_seed(0)
     X = torch.randint(256, (rows, 784), generator=rng, dtype=torch.uint8)
     y = torch.randint(10, (rows,), generator=rng)
@@ -75,7 +75,7 @@ def generated(rows: int = ROWS) -> list[Problem]:
 
 def cases(problems: list[Problem], device: str) -> dict[str, tuple[Round, int]]:
     """What is timed, and how many runs it advances: every call advances by one round."""
-    split = [vertical_network(p, clients=CLIENTS) for p in problems]
+    split: list[Problem] = [vertical_network(p, clients=CLIENTS) for p in problems]
     steps: dict[str, Any] = {
         "tau": 0.1,
         "rho": PowerLaw(0.9, 0.3),
@@ -122,7 +122,7 @@ def plain(problem: Problem) -> Round:
     first, second = (torch.nn.Linear(*s, bias=False) for s in ((K, HIDDEN), (HIDDEN, L)))
     module = torch.nn.Sequential(first, torch.nn.SiLU(), second)
     parameters = list(module.parameters())
-    cut = problem.w0.split([HIDDEN * K, L * HIDDEN])
+    cut = torch.split(problem.w0, [HIDDEN * K, L * HIDDEN])
     with torch.no_grad():
         for p, start in zip(parameters, cut, strict=True):
             p.copy_(start.view_as(p))

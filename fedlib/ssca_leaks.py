@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-__all__ = ["fibre", "network_gradients", "recover"]
+__all__ = ["combined", "fibre", "network_gradients", "recover"]
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,17 @@ def recover(W1: Array, W2: Array, first: Array, second: Array, longest: float) -
         lambda length: wrong(length, label), bounds=ends, method="bounded", options={"xatol": 1e-12}
     )
     return np.asarray(best.x * unit)
+
+
+def combined(first: Array) -> Array:
+    """The largest row of `first`, one combination of the batch, with entries from 0 to 1, `[K]`.
+
+    Its sign is the one with which most of it is positive, as it would be for one picture.
+    """
+    row = first[np.square(first).sum(1).argmax()]
+    row = row * np.sign(row.sum())
+    low, high = row.min(), row.max()
+    return np.asarray((row - low) / (high - low))
 
 
 def fibre(W: Array, X: Array) -> int:

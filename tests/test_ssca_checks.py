@@ -19,7 +19,7 @@ from fedlib.ssca_checks import (
     ripples,
     ssca,
 )
-from fedlib.ssca_leaks import fibre, network_gradients, recover
+from fedlib.ssca_leaks import combined, fibre, network_gradients, recover
 
 
 @pytest.fixture
@@ -137,3 +137,17 @@ def test_one_sample_is_recovered(rng):
 def test_fibres(rng):
     assert fibre(rng.standard_normal((4, 2)), rng.standard_normal((2, 5))) == 4
     assert fibre(rng.standard_normal((4, 3)), rng.standard_normal((3, 1))) == 12 + 3 - 4
+
+
+def test_the_combination_is_the_picture_itself_for_one_sample_only(rng):
+    W1, W2 = rng.standard_normal((6, 9)), rng.standard_normal((4, 6))
+    X, Y = rng.random((2, 9)), np.eye(4)[[0, 2]]
+    alone, both = (combined(network_gradients(W1, W2, X[:B], Y[:B])[0]) for B in (1, 2))
+    assert (alone.min(), alone.max()) == (0, 1)
+    scaled = (X[0] - X[0].min()) / (X[0].max() - X[0].min())
+    assert np.abs(alone - scaled).max() < 1e-12
+    assert np.abs(both - scaled).max() > 0.05
+    flat = np.stack([np.ones(9), both])  # a combination of the batch and of a flat picture
+    mixed = np.linalg.lstsq(np.vstack([X, np.ones(9)]).T, both, rcond=None)
+    assert mixed[1].max() < 1e-20
+    assert np.linalg.matrix_rank(np.vstack([X, flat])) == 3

@@ -29,6 +29,7 @@ PARAMETERS = {
     "seeds": "seeds; each fixes start, split, evaluated pictures and batches",
     "rounds": "rounds T",
     "evaluate_every": "rounds between two evaluations",
+    "sgd_every": "rounds between two evaluations of SGD",
     "batches": "batches of a client with samples; over features of all clients together",
     "levels": "levels U of the constrained algorithms",
     "rates": "the grid of SGD's first step sizes",
@@ -40,6 +41,7 @@ FULL: Params = {
     "seeds": tuple(range(20)),
     "rounds": 100,
     "evaluate_every": 5,
+    "sgd_every": 10,
     "batches": (1, 10, 100),
     "levels": LEVELS,
     "rates": (0.1, 0.3, 1.0, 3.0),
@@ -74,11 +76,11 @@ def specs(p: Params) -> dict[str, Spec]:
                 found[f"{split}_limit_B{b}_U{level:g}"] = base(limited, split, p)
             for point, lr in grid(p).items():
                 plain = common.sgd(split, b, 1, lr, clients=n)
-                found[f"{split}_sgd_B{b}_{point}"] = base(plain, split, p)
+                found[f"{split}_sgd_B{b}_{point}"] = base(plain, split, p, p["sgd_every"])
     for b in halves(p["batches"]):
         for point, lr in grid(p).items():
             twice = common.sgd("samples", b, 2, lr, clients=n)
-            found[f"samples_sgd2_B{b}_{point}"] = base(twice, "samples", p)
+            found[f"samples_sgd2_B{b}_{point}"] = base(twice, "samples", p, p["sgd_every"])
     return found | order(p)
 
 
@@ -91,11 +93,12 @@ def grid(p: Params) -> dict[str, PowerLaw]:
     }
 
 
-def base(algorithm: Any, split: str, p: Params) -> Spec:
+def base(algorithm: Any, split: str, p: Params, every: int = 0) -> Spec:
     """One run on the problem of the study."""
     problem = digits_problem if split == "samples" else vertical_problem
     made: Any = partial(problem, **common.task(p))
-    return Spec(algorithm, made, p["rounds"], tuple(p["seeds"]), p["evaluate_every"], KEEP)
+    every = every or p["evaluate_every"]
+    return Spec(algorithm, made, p["rounds"], tuple(p["seeds"]), every, KEEP)
 
 
 def order(p: Params) -> dict[str, Spec]:

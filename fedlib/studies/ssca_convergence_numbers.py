@@ -23,6 +23,7 @@ CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
 CRITERIA = {"last": 100, "early": 30}  # the round whose mean cost decides about SGD's step size
 PICTURES = 60_000  # of MNIST; a study on fewer is not judged
 LEAST_ROUNDS = 100
+STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
 BATCHES = (1, 10, 100)
 PAPER = (10, 128)  # clients and hidden cells
 
@@ -50,7 +51,7 @@ def first_below(trace: Trace, level: float) -> Array:
     Between two evaluations the curve is taken as straight. T in place of "never" makes differences
     between runs smaller than they are, not larger.
     """
-    curves, t = trace.metrics["cost"], trace.rounds
+    t, curves = coarse(trace)
     found = np.full(len(curves), float(t[-1]))
     for s, x in enumerate(curves):
         below = np.flatnonzero(x <= level)
@@ -63,8 +64,18 @@ def first_below(trace: Trace, level: float) -> Array:
 
 def area(trace: Trace) -> Array:
     """Per seed the mean cost over the rounds 0 .. T, by the trapezoidal rule, `[S]`."""
-    t = trace.rounds
-    return np.asarray(np.trapezoid(trace.metrics["cost"], t, axis=1) / (t[-1] - t[0]))
+    t, curves = coarse(trace)
+    return np.asarray(np.trapezoid(curves, t, axis=1) / (t[-1] - t[0]))
+
+
+def coarse(trace: Trace) -> tuple[Array, Array]:
+    """Every `STRIDE`-th round `[P]` with the last, and the cost there `[S, P]`.
+
+    SGD is evaluated less often than the others: so both are compared by the same points.
+    """
+    last = int(trace.rounds[-1])
+    t = np.array(sorted({*range(0, last, STRIDE), last}), float)
+    return t, np.stack([at(trace, r) for r in t], 1)
 
 
 def measures(trace: Trace) -> dict[str, Array]:

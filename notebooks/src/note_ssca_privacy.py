@@ -85,15 +85,20 @@
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 20 in the full profile, 4 in the quick one
+pictures = None  # "mnist" or "digits"; None: "mnist" in the full profile, "digits" (8 x 8) in the quick one
+hidden = None  # cells; None: 128 in the full profile, 32 in the quick one
 
 # %%
 import numpy as np
 import pandas as pd
 
+from fedlib import data, plot
 from fedlib.claims import check
-from fedlib.ssca_leaks import fibre, network_gradients, recover
+from fedlib.ssca_leaks import combined, fibre, network_gradients, recover
 
 instances = instances or {"quick": 4, "full": 20}[profile]
+pictures = pictures or {"quick": "digits", "full": "mnist"}[profile]
+hidden = hidden or {"quick": 32, "full": 128}[profile]
 rng = np.random.default_rng(seed)
 
 
@@ -150,6 +155,58 @@ _ = check("    free dimensions of the clients' view for B = 10, 100, 1000: 9484,
 
 # %% tags=["hide-input"]
 pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
+
+# %% [markdown]
+# **Pictures.** The same with real pictures, all at the network's random start, the seed's own: MNIST with $J=128$ in the full profile, 8 x 8 digits with $J=32$ in the quick one. On the left is the first picture of the batch. *Read off*: for $B=1$ the sample recovered from the two gradients and the weights, scale and all; for $B=2,10,100$ the largest row of $\bar B$, one combination of the batch, as if it were a picture. *In the span*: the point of the row space of $\bar B$ that is nearest to the true picture. So much of it the message holds; the server would have to find it among all combinations.
+
+# %%
+table = data.digits() if pictures == "digits" else data.mnist("train")
+scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
+K = side * side
+W1, W2 = rng.uniform(-1, 1, (hidden, K)) / K**0.5, rng.uniform(-1, 1, (10, hidden)) / hidden**0.5
+some = rng.permutation(len(table.y))[:100]
+X = table.X[some].flatten(1).double().numpy() / scale
+Y = np.eye(10)[table.y[some].numpy()]
+row, nearest = {}, {}
+for B in (1, 2, 10, 100):
+    first, second = network_gradients(W1, W2, X[:B], Y[:B])
+    row[B] = recover(W1, W2, first, second, K**0.5) if B == 1 else combined(first)
+    basis = np.linalg.svd(first, full_matrices=False)[2][: min(B, hidden)]
+    nearest[B] = X[0] @ basis.T @ basis
+
+# %% tags=["hide-input"]
+titles = ["the picture", *(f"read off, B = {B}" for B in row), "the picture", *(f"in the span, B = {B}" for B in row)]
+shown = list(zip(titles, [X[0], *row.values(), X[0], *nearest.values()], strict=True))
+
+
+def draw(fig):
+    for ax, (title, x) in zip(fig.subplots(2, 5).flat, shown, strict=True):
+        ax.imshow(x.reshape(side, side), cmap="gray", vmin=0, vmax=1)
+        ax.set_title(title, fontsize=8)
+        ax.set_axis_off()
+
+
+plot.show(draw, alt="Pictures of digits, in two rows of five. Both rows begin with the true picture. Above, what is read off the message for four batch sizes: the true picture for one sample, superposed digits for more. Below, the nearest picture in the span of the message: the true picture as long as the batch is not larger than the network is wide.", size=(7.5, 3.6))
+
+# %% tags=["hide-input"]
+equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}
+correlation = {B: np.corrcoef(row[B], X[0])[0, 1] for B in row}
+error = {B: np.linalg.norm(nearest[B] - X[0]) / np.linalg.norm(X[0]) for B in row}
+pd.DataFrame(
+    {
+        "pixels": [e[1] for e in equations.values()],
+        "equations": [e[0] for e in equations.values()],
+        "enough by counting": ["yes" if e[0] >= e[1] else "no" for e in equations.values()],
+        "correlation of what is read off with the picture": [f"{c:.2f}" for c in correlation.values()],
+        "distance of the span from the picture": [f"{e:.1e}" for e in error.values()],
+    },
+    index=pd.Index(row, name="B"),
+)
+
+# %% tags=["nbval-check-output"]
+check("B = 1: the picture is recovered, to 1e-6", np.abs(row[1] - X[0]).max() < 1e-6)
+check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - X[0]).max() for B in (2, 10, 100)) > 0.1)
+_ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
 
 # %% [markdown]
 # **The gauge**: dimensions of the solutions for random matrices, counted by rank; two rounds with the same features and other weights; and a batch of 40 read off with 3 known samples.
