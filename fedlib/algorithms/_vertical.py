@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -93,6 +93,7 @@ def check_batch(who: str, problem: Problem, batch_size: int | None, head: int) -
         checks.count(who, "batch_size", batch_size, 1, problem.sizes[0], "the problem's samples")
 
 
+@runtime_checkable
 class OverLine(Protocol):
     """An algorithm whose round takes the line that its messages cross."""
 
