@@ -14,7 +14,7 @@ from fedlib.studies.fairness import STUDY as FAIRNESS
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
 
-__all__ = ["NEEDS_IN_QUICK", "STUDIES", "Evaluated", "Study", "all_claims"]
+__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
 STUDIES = {
@@ -23,14 +23,6 @@ STUDIES = {
         *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
         *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
     )
-}
-
-#: Data sets without which even the quick profile of a study cannot run.
-NEEDS_IN_QUICK = {
-    "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_sweeps": ("mnist", "fashion_mnist"),
-    "cmoo_probe": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_qm9": ("qm9",),
 }
 
 

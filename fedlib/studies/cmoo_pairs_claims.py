@@ -102,7 +102,7 @@ CLAIMS = (
         "Table 2",
         "With a squared loss for one task and NLL for the other Scalarized fails on one task, "
         "FSMGDA on the other, and FedCMOO has the best accuracy in its worse task.",
-        f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; 100 rounds, 3 "
+        f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; 60 rounds, 3 "
         "seeds. The half with CIFAR-10 was not run.",
         "(1) Interval of Scalarized's accuracy on Digit 1 below 30 %. (2) FSMGDA's accuracy on "
         "Digit 1 more than 20 points above that on Digit 2, interval above 20. (3) The smaller of "
