@@ -230,5 +230,5 @@ def test_the_problem_of_generated_molecules_names_its_targets():
 
 def test_zero_is_refused_only_where_no_profile_has_it():
     assert STUDIES["cmoo_pairs"].resolve("quick", source=0)["source"] == 0
-    with pytest.raises(ValueError, match=r"cmoo_pairs: clients must be a whole number, at least 1"):
+    with pytest.raises(ValueError, match=r"cmoo_pairs: clients must be at least 1, got 0"):
         STUDIES["cmoo_pairs"].resolve("quick", clients=0)
