@@ -8,6 +8,7 @@ from fedlib.problems.classification import (
     softmax_regression,
 )
 from fedlib.problems.fairness import fairness
+from fedlib.problems.generated_molecules import generated
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.paired_digits import paired_digits
 from fedlib.problems.pareto import pareto
@@ -24,6 +25,7 @@ __all__ = [
     "classification",
     "clipped_distances",
     "fairness",
+    "generated",
     "mlp_classification",
     "neyman_pearson",
     "paired_digits",

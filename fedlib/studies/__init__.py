@@ -17,7 +17,7 @@ from fedlib.studies.ssca_convergence import STUDY as SSCA_CONVERGENCE
 from fedlib.studies.ssca_long import STUDY as SSCA_LONG
 from fedlib.studies.ssca_tradeoff import STUDY as SSCA_TRADEOFF
 
-__all__ = ["NEEDS_IN_QUICK", "STUDIES", "Evaluated", "Study", "all_claims"]
+__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
 STUDIES = {
@@ -28,14 +28,6 @@ STUDIES = {
         *(SSCA_CONVERGENCE,),
         *(SSCA_TRADEOFF, SSCA_LONG),
     )
-}
-
-#: Data sets without which even the quick profile of a study cannot run.
-NEEDS_IN_QUICK = {
-    "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_sweeps": ("mnist", "fashion_mnist"),
-    "cmoo_probe": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_qm9": ("qm9",),
 }
 
 

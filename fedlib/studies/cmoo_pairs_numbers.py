@@ -14,6 +14,7 @@ from fedlib.trace import Trace
 __all__ = [
     "DATA",
     "GREY",
+    "HOW",
     "LEVELS",
     "METHODS",
     "MIXED",
@@ -32,6 +33,7 @@ DATA = {
     "cifar10_mnist": "CIFAR-10 + MNIST",
 }
 GREY = ("multi_mnist", "mnist_fashion")
+HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, label
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 VARIANTS = {
@@ -69,7 +71,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """
     found = {name: measures(trace) for name, trace in traces.items()}
     for data in GREY:
-        add_single(found, traces, data)
+        for how in HOW:
+            add_single(found, traces, data, how)
     numbers = {
         f"{run}.{k}": mean(v, unit(k)) for run, each in found.items() for k, v in each.items()
     }
@@ -163,17 +166,17 @@ def decline(own: Sequence[Array], alone: Sequence[Array]) -> Array:
     return np.asarray(100 * np.mean(loss, axis=0))
 
 
-def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:
+def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str, how: str) -> None:
     """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds."""
-    alone = [f"{data}_single_{k}" for k in (1, 2)]
+    alone = [f"{data}_single_{k}{how}" for k in (1, 2)]
     if not all(run in found for run in alone):
         return
     seeds = traces[alone[0]].seeds
     if traces[alone[1]].seeds != seeds:
         return
     single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
-    found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
-    for run in (f"{data}_{m}" for m in METHODS):
+    found[f"{data}_single{how}"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
+    for run in (f"{data}_{m}{how}" for m in METHODS):
         if run in found and set(seeds) <= set(traces[run].seeds):
             rows = [traces[run].seeds.index(s) for s in seeds]
             own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]
@@ -183,13 +186,11 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
 def pairs() -> dict[str, tuple[str, str]]:
     """Which runs are compared on the same seeds, first minus second."""
     found = {
-        f"{data}_{a}_vs_{b}": (f"{data}_{a}", f"{data}_{b}")
+        f"{data}{how}_{a}_vs_{b}": (f"{data}_{a}{how}", f"{data}_{b}{how}")
         for data in DATA
+        for how in HOW
         for a, b in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda"))
     }
-    for data in GREY:
-        runs = (f"{data}_fedcmoo_dropout", f"{data}_fsmgda_dropout")
-        found[f"{data}_dropout_fedcmoo_vs_fsmgda"] = runs
     of = "mnist_fashion"
     for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
         found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")

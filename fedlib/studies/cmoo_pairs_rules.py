@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from fedlib.claims import Numbers, Outcome, judge
 from fedlib.numbers import Number
-from fedlib.studies.cmoo_pairs_numbers import DATA, GREY, LEVELS, METHODS, MIXED
+from fedlib.studies.cmoo_pairs_numbers import DATA, GREY, HOW, LEVELS, METHODS, MIXED
 
 __all__ = ["ON", "TABLE_1", "c1", "c3", "c4", "c5", "c11", "c12", "c14", "c18"]
 
@@ -15,7 +15,7 @@ MARGIN = 1.0  # points: C4 on CIFAR-10, one seed; C12
 FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
 APART = 20.0  # points: tasks this far apart are unbalanced
 FASTER = 1.1  # C14: so many times as many rounds without the least weight
-ON = "mnist_fashion"
+ON, COLOUR = "mnist_fashion", "cifar10_mnist"
 RELATIONS = {  # C18: difference -> the relation, and whether it holds if that is negative
     "pref_vs_fedcmoo": ("FedCMOO below FedCMOO-Pref", False),
     "pref_vs_fsmgda": ("FedCMOO-Pref below FSMGDA", True),
@@ -68,83 +68,80 @@ def values(n: Numbers, runs: dict[str, str], measures: Sequence[str], unit: str 
     )
 
 
-def of_data(data: str) -> dict[str, str]:
+def of_data(data: str, how: str = "") -> dict[str, str]:
     """The three methods on one data set, with their names."""
-    return {f"{data}_{m}": text for m, text in METHODS.items()}
+    return {f"{data}_{m}{how}": text for m, text in METHODS.items()}
+
+
+def settings() -> list[tuple[str, str, str]]:
+    """Every grey data set without dropout, then with it: its name, how, and both in words."""
+    return [(data, how, DATA[data] + text) for how, text in HOW.items() for data in GREY]
 
 
 def c1(n: Numbers) -> Outcome:
     """Higher, and earlier, on both grey sets, without dropout and with it."""
     all_pictures(n)
     parts, said = {}, []
-    for how, what in (("", ""), ("_dropout", ", dropout")):
-        for data in GREY:
-            pair, text = f"{data}{how}_fedcmoo_vs_fsmgda", DATA[data] + what
-            parts[f"{text}: higher at the end"] = above(n[f"{pair}.accuracy"])
-            parts[f"{text}: earlier"] = all(below(n[f"{pair}.rounds_{x}"]) for x in LEVELS)
-            each = ("accuracy", *(f"rounds_{x}" for x in LEVELS))
-            said.append(f"{text}: {', '.join(n[f'{pair}.{k}'].text() for k in each)}")
+    for data, how, text in settings():
+        pair = f"{data}{how}_fedcmoo_vs_fsmgda"
+        parts[f"{text}: higher at the end"] = above(n[f"{pair}.accuracy"])
+        parts[f"{text}: earlier"] = all(below(n[f"{pair}.rounds_{x}"]) for x in LEVELS)
+        each = ("accuracy", *(f"rounds_{x}" for x in LEVELS))
+        said.append(f"{text}: {', '.join(n[f'{pair}.{k}'].text() for k in each)}")
     return judge(parts, f"FedCMOO minus FSMGDA, at the end and to 60 and 75 %: {'; '.join(said)}")
 
 
 def c3(n: Numbers) -> Outcome:
     """The order of the three methods in every column of Table 1."""
     all_pictures(n)
-    parts = {}
-    for data in DATA:
-        for k in (0, 1):
-            ours = {m: n[f"{data}_{m}.{held(data)}accuracy_{k + 1}"].value for m in METHODS}
+    parts, said = {}, []
+    for data, how, text in [*settings(), (COLOUR, "", DATA[COLOUR])]:
+        measures = [f"{held(data)}accuracy_{k}" for k in (1, 2)]
+        for k, measure in enumerate(measures):
+            ours = {m: n[f"{data}_{m}{how}.{measure}"].value for m in METHODS}
             paper = {m: TABLE_1[data][m][k] for m in METHODS}
             order = sorted(paper, key=paper.__getitem__)
-            parts[f"{DATA[data]}, task {k + 1}"] = all(
-                ours[a] < ours[b] for a, b in pairwise(order)
-            )
-    said = [
-        f"{DATA[data]}: "
-        + values(n, of_data(data), [f"{held(data)}accuracy_{k}" for k in (1, 2)], " %")
-        for data in DATA
-    ]
+            parts[f"{text}, task {k + 1}"] = all(ours[a] < ours[b] for a, b in pairwise(order))
+        said.append(f"{text}: {values(n, of_data(data, how), measures, ' %')}")
     return judge(parts, "; ".join(said))
 
 
 def held(data: str) -> str:
     """What the measures on the larger set of pictures begin with: those held out, of CIFAR-10."""
-    return "held_" if data == "cifar10_mnist" else ""
+    return "held_" if data == COLOUR else ""
 
 
 def c4(n: Numbers) -> Outcome:
     """Pref best on the harder task, at a cost on the easier one, with more equal losses."""
     all_pictures(n)
-    of, other = f"{ON}_pref_vs_fedcmoo", f"{ON}_pref_vs_fsmgda"
-    both = [f"cifar10_mnist_pref_vs_{m}.held_accuracy_1" for m in ("fedcmoo", "fsmgda")]
-    easier = n["cifar10_mnist_pref_vs_fedcmoo.held_accuracy_2"]
-    parts = {
-        "best on Fashion-MNIST": above(n[f"{of}.accuracy_2"]) and above(n[f"{other}.accuracy_2"]),
-        "a cost on MNIST": below(n[f"{of}.accuracy_1"]),
-        "a smaller ratio of losses": below(n[f"{of}.loss_ratio"]),
-        "best on CIFAR-10": all(above(n[k], MARGIN) for k in both),
-        "a cost on the digit over CIFAR-10": below(easier, -MARGIN),
-    }
-    grey = values(n, of_data(ON), ("accuracy_1", "accuracy_2"), " %")
-    ratio = values(n, of_data(ON), ("loss_ratio",))
-    colour = values(n, of_data("cifar10_mnist"), ("held_accuracy_1", "held_accuracy_2"), " %")
-    text = f"{DATA[ON]}: {grey}; ratio of losses {ratio}; {DATA['cifar10_mnist']}: {colour}"
-    return judge(parts, text)
+    parts, said = {}, []
+    for how, text in HOW.items():
+        of, other = (f"{ON}{how}_pref_vs_{m}" for m in ("fedcmoo", "fsmgda"))
+        harder = [n[f"{pair}.accuracy_2"] for pair in (of, other)]
+        parts[f"best on Fashion-MNIST{text}"] = all(above(x) for x in harder)
+        parts[f"a cost on MNIST{text}"] = below(n[f"{of}.accuracy_1"])
+        parts[f"a smaller ratio of losses{text}"] = below(n[f"{of}.loss_ratio"])
+        grey = values(n, of_data(ON, how), ("accuracy_1", "accuracy_2"), " %")
+        ratio = values(n, of_data(ON, how), ("loss_ratio",))
+        said.append(f"{DATA[ON]}{text}: {grey}; ratio of losses {ratio}")
+    both = [n[f"{COLOUR}_pref_vs_{m}.held_accuracy_1"] for m in ("fedcmoo", "fsmgda")]
+    parts["best on CIFAR-10"] = all(above(x, MARGIN) for x in both)
+    easier = n[f"{COLOUR}_pref_vs_fedcmoo.held_accuracy_2"]
+    parts["a cost on the digit over CIFAR-10"] = below(easier, -MARGIN)
+    colour = values(n, of_data(COLOUR), ("held_accuracy_1", "held_accuracy_2"), " %")
+    return judge(parts, f"{'; '.join(said)}; {DATA[COLOUR]}: {colour}")
 
 
 def c5(n: Numbers) -> Outcome:
     """Pref later than FedCMOO at both levels, on both grey sets."""
     all_pictures(n)
-    parts = {
-        f"{DATA[data]}: later to {x} %": above(n[f"{data}_pref_vs_fedcmoo.rounds_{x}"])
-        for data in GREY
+    later = {
+        f"{text}: later to {x} %": n[f"{data}{how}_pref_vs_fedcmoo.rounds_{x}"]
+        for data, how, text in settings()
         for x in LEVELS
     }
-    said = [
-        f"{DATA[data]}, to {x} %: {n[f'{data}_pref_vs_fedcmoo.rounds_{x}'].text()}"
-        for data in GREY
-        for x in LEVELS
-    ]
+    parts = {text: above(x) for text, x in later.items()}
+    said = [f"{text.replace(': later', ',')}: {x.text()}" for text, x in later.items()]
     return judge(parts, f"FedCMOO-Pref minus FedCMOO: {'; '.join(said)}")
 
 
@@ -195,11 +192,10 @@ def c14(n: Numbers) -> Outcome:
 def c18(n: Numbers) -> Outcome:
     """FedCMOO's Delta_M below Pref's below FSMGDA's, on both grey sets."""
     all_pictures(n)
-    parts = {}
-    for data in GREY:
+    parts, said = {}, []
+    for data, how, where in settings():
         for pair, (text, less) in RELATIONS.items():
-            x = n[f"{data}_{pair}.decline"]
-            holds = below(x) if less else above(x)
-            parts[f"{DATA[data]}: {text}"] = holds
-    said = [f"{DATA[data]}: {values(n, of_data(data), ('decline',), ' %')}" for data in GREY]
+            x = n[f"{data}{how}_{pair}.decline"]
+            parts[f"{where}: {text}"] = below(x) if less else above(x)
+        said.append(f"{where}: {values(n, of_data(data, how), ('decline',), ' %')}")
     return judge(parts, "; ".join(said))
