@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -90,7 +90,8 @@ class Handover:
         """One round at the server; both methods work in it, one of them counts."""
         early = state.first.t < self.rounds
         first, one = self.first.round(fed, state.first, draw)
-        then, two = replace(self.then, ridge=1 / state.nu).round(fed, state.then, draw)
+        ridge: Any = 1 / state.nu
+        then, two = replace(self.then, ridge=ridge).round(fed, state.then, draw)
         nu = torch.where(early, one["nu"].reshape(()).to(state.nu.dtype), state.nu)  # 1
         then = chosen(early, state.then._replace(w=first.w), then)  # 2
         first = chosen(early, first, state.first)
