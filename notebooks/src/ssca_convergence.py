@@ -113,7 +113,7 @@ apart |= {f"B = {b}, SGD with B / 2, E = 2, {x}": f"samples_ssca_B{b}_vs_sgd2_{c
 report.runs_table(numbers, apart, costs)
 
 # %% [markdown]
-# Rounds until the cost is first below a level, the curve taken as straight between two evaluations. A
+# Rounds until the cost is first below a level, the curve taken as straight over every ten rounds. A
 # run that never gets there counts with its last round.
 
 # %% tags=["hide-input"]
@@ -271,10 +271,10 @@ report.claims_table(study, numbers)
 # | SGD's grid and criterion are not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost at round 100, and at round 30 |
 # | two steps a round | with samples split only |
 # | mean of 100 runs | 20 seeds, with one standard deviation |
-# | cost on all pictures | on 10,000 of 60,000, every fifth round |
+# | cost on all pictures | on 10,000 of 60,000, every fifth round, SGD's every tenth |
 # | rounds counted from 1, $T-1$ updates | rounds counted by updates, $T$ of them |
 #
-# Computing time of what a figure shows, SGD's grid included:
+# Time of the runs behind a figure, SGD's grid included, one after the other on one thread of a busy machine:
 # {result}`ssca_convergence/figure_2.wall:.0f` minutes for Figure 2,
 # {result}`ssca_convergence/figure_3.wall:.0f` for Figure 3.
 #
