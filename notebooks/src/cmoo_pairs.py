@@ -270,16 +270,12 @@ measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "t
 report.runs_table(numbers, apart, measures)
 
 # %% [markdown]
-# The differences are again first minus second on the same seeds. Accuracy task by task and $\Delta_M$, against single-task runs
-# with dropout:
+# The differences are again first minus second on the same seeds. Task by task:
 
 # %% tags=["hide-input"]
-dropped = {f"{DATA[d]}, {text}": f"{d}_{m}_dropout" for d in GREY for m, text in rows.items()}
-report.runs_table(numbers, dropped, {"accuracy_1": "first task", "accuracy_2": "second task"})
-
-# %% tags=["hide-input"]
-steps = {label: run for label, run in dropped.items() if "_single_" not in run}
-report.runs_table(numbers, steps, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"})
+dropped = {f"{DATA[d]}, {text}": f"{d}_{m}_dropout" for d in GREY for m, text in METHODS.items()}
+columns = {"accuracy_1": "first task", "accuracy_2": "second task"}
+report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"})
 
 # %% [markdown]
 # ## Variants of the compression and of the weights
@@ -339,7 +335,7 @@ report.paper_table(study, numbers)
 # | number of rounds not printed (500 in its Figure 2) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
 # | "several" seeds | 3; one for CIFAR-10 + MNIST and for the variants |
 # | rotation drawn anew whenever a picture is read | 3 turned copies of every training picture, drawn once |
-# | dropout 0.5 (code) | with and without on the grey sets; without with two kinds of loss, on CIFAR-10 + MNIST and in the variants |
+# | dropout 0.5 (code) | with and without on the grey sets; without for single tasks, two kinds of loss, CIFAR-10 + MNIST and in the variants |
 # | 20 % of the training pictures held out to choose step sizes | none held out of the grey sets; the printed step sizes are used |
 # | step sizes of Scalarized and of single tasks not printed | those of FedCMOO, and of FedCMOO-Pref for single tasks: at FedCMOO's a run on Fashion-MNIST alone diverged |
 # | losses for FedCMOO-Pref on all of a client's pictures (code) | on 600 rows drawn anew in every round |
