@@ -24,6 +24,15 @@
 #
 # The paper prints no number for either. The runs of Figure 4 have its size (MNIST, ten clients, 128 hidden cells,
 # 100 rounds) with ten seeds in place of its 100; its values of $\lambda$ and $U$ are not given.
+#
+# In short, with samples split: from the smallest to the largest $\lambda$ the squared norm goes from
+# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f` and the cost
+# from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. The levels
+# 0.3, 0.6 and 1 end at costs of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`,
+# {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`, with squared norms
+# of {result}`ssca_tradeoff/samples_limit_U0.3.norm:.0f`, {result}`ssca_tradeoff/samples_limit_U0.6.norm:.0f` and
+# {result}`ssca_tradeoff/samples_limit_U1.norm:.0f`. Where the constrained form has come to rest, the gradient of the regularized one
+# is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) of that of $F$.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
