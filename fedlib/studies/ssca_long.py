@@ -32,6 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 PARAMETERS = {
     "seeds": "seeds; each fixes start, split and batches",
+    "limit_seeds": "seeds of the runs with a constraint",
     "rounds": "communication rounds T",
     "every": "rounds between two evaluations",
     "batches": "rows of a client's batch; the first also for the constrained runs",
@@ -46,6 +47,7 @@ PARAMETERS = {
 }
 FULL: Params = {
     "seeds": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+    "limit_seeds": (0, 1, 2, 3, 4),
     "rounds": 1000,
     "every": 50,
     "batches": (100, 10),
@@ -61,6 +63,7 @@ FULL: Params = {
 QUICK: Params = {
     **FULL,
     "seeds": (0, 1),
+    "limit_seeds": (0, 1),
     "rounds": 120,
     "every": 20,
     "batches": (100,),
@@ -95,7 +98,8 @@ def specs(p: Params) -> dict[str, Spec]:
             method = limited(size, float(level), p["clients"], **changes)
             run = base(method, p, "cost_all")
             keep = run.keep if name.startswith("c") else run.keep[:-1]  # a penalty that changes
-            found[f"limit_{name}_U{level:g}"] = replace(run, keep=keep)
+            few = tuple(p["limit_seeds"])
+            found[f"limit_{name}_U{level:g}"] = replace(run, keep=keep, seeds=few)
     return found
 
 

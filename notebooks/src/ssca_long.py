@@ -27,8 +27,9 @@
 # algorithms do the same up to the way in which batches are drawn ([convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
-profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
+profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
 seeds = None  # list of seeds, None: the profile's
+limit_seeds = None  # seeds of the runs with a constraint, None: the profile's
 rounds = None  # communication rounds T, None: the profile's
 every = None  # rounds between two evaluations, None: the profile's
 batches = None  # list of batches of a client, from 100, 10, 1, None: the profile's
@@ -55,7 +56,7 @@ from fedlib.studies.ssca_long_figures import METHODS
 study = STUDIES["ssca_long"]
 changes = {"seeds": seeds, "rounds": rounds, "every": every, "batches": batches, "levels": levels}
 changes |= {"scales": scales, "exponents": exponents, "penalties": penalties}
-changes |= {"growth": growth, "patience": patience}
+changes |= {"limit_seeds": limit_seeds, "growth": growth, "patience": patience}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
