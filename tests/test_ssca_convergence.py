@@ -325,8 +325,8 @@ FAILING = {
         ("features_vs_samples_ssca_B100.cost_100", -0.2, "B = 100 (t = 100)"),
     ],
     "C8": [
-        ("samples_ssca_B1.up", 33.0, "Algorithm 1 (messages as long as SGD's)"),
-        ("features_ssca_B1.between", 33.0, "Algorithm 3 (messages as long as SGD's)"),
+        ("samples_ssca_B1.up", 33.0, "Algorithm 1 (messages no longer than SGD's)"),
+        ("features_ssca_B1.between", 33.0, "Algorithm 3 (messages no longer than SGD's)"),
         ("alg_2.linearity", 2.0, "Algorithm 2 (server work proportional to d)"),
         ("alg_4.client_ratio", 1.6, "Algorithm 4 (client work)"),
     ],

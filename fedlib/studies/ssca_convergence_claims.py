@@ -111,8 +111,9 @@ CLAIMS = (
         "All updates have closed forms; the server's work is O(d) a round, a client's that of SGD.",
         "Bits of the rounds; numbers that the tensor operations of a round write, at the server "
         "and at the clients, counted on small networks of 32, 64 and 96 hidden cells.",
-        "Algorithms 1 and 3 send as many bits up, down and between clients as SGD. Algorithms 1 "
-        "and 2: enlarging the network a second time by as much adds what the first time added to "
+        "Algorithms 1 and 3 send no more bits up, down and between clients than SGD (equally many, "
+        "the rule said, until a run showed that SGD also sends its step size). Algorithms 1 and "
+        "2: enlarging the network a second time by as much adds what the first time added to "
         "the server's work, within 5 %. Algorithms 1 and 2: the clients write at most 1.5 times "
         "what those of SGD write; 3 and 4: the whole round at most 1.5 times that of SGD.",
         (
