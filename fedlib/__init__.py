@@ -4,7 +4,10 @@ from fedlib.algorithms import (
     FSMGDA,
     MGDA,
     SGM,
+    SSCA,
     ConEx,
+    ConstrainedSSCA,
+    ConstrainedVerticalSSCA,
     FedAvg,
     FedCMOO,
     FedCMOOPref,
@@ -15,10 +18,13 @@ from fedlib.algorithms import (
     FedFWSto,
     FedProx,
     FedSGM,
+    MiniBatchSGD,
     NaiveFW,
     PenaltyFedAvg,
     PolicyFedSGM,
     Scalarized,
+    VerticalSGD,
+    VerticalSSCA,
 )
 from fedlib.blocks import Blocks, PerClient
 from fedlib.compress import Identity, RandK, Rounding, TopK
@@ -28,7 +34,7 @@ from fedlib.lowrank import LowRank
 from fedlib.nuclear import NuclearBall
 from fedlib.preference import Preference
 from fedlib.run import Diverged, run
-from fedlib.schedules import Convex, Fixed, Nonconvex, Stochastic
+from fedlib.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic
 from fedlib.sets import Ball, Box
 from fedlib.sketches import Exact, Largest, Masked
 from fedlib.sparse_sets import L1Ball, Simplex
@@ -43,10 +49,13 @@ __all__ = [
     "FSMGDA",
     "MGDA",
     "SGM",
+    "SSCA",
     "Ball",
     "Blocks",
     "Box",
     "ConEx",
+    "ConstrainedSSCA",
+    "ConstrainedVerticalSSCA",
     "Convex",
     "Diverged",
     "Exact",
@@ -72,6 +81,7 @@ __all__ = [
     "Masked",
     "MeanOfGrams",
     "MinNorm",
+    "MiniBatchSGD",
     "NaiveFW",
     "Nonconvex",
     "NuclearBall",
@@ -79,6 +89,7 @@ __all__ = [
     "PenaltyFedAvg",
     "PerClient",
     "PolicyFedSGM",
+    "PowerLaw",
     "Preference",
     "Problem",
     "RandK",
@@ -92,5 +103,7 @@ __all__ = [
     "Trace",
     "TwoWay",
     "Vectorized",
+    "VerticalSGD",
+    "VerticalSSCA",
     "run",
 ]

@@ -1,4 +1,7 @@
-"""Maps over an axis of trees of tensors, beside `torch.func.vmap`: of length one, and in a loop."""
+"""Maps over an axis of trees of tensors, beside `torch.func.vmap`: of length one, and in a loop.
+
+And the stacking of trees that makes such an axis, with what they have in common left alone.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils import _pytree as pytree
 
-__all__ = ["looped", "only", "stacked", "take"]
+__all__ = ["apart", "looped", "only", "stacked", "take"]
 
 
 def take(tree: Any, index: Any) -> Any:
@@ -19,6 +23,34 @@ def take(tree: Any, index: Any) -> Any:
 def stacked(trees: Sequence[Any]) -> Any:
     """Trees of one structure as one tree, every tensor with a leading axis."""
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
+
+
+def apart(
+    trees: Sequence[Any],
+) -> tuple[list[Tensor], list[Tensor], Callable[[list[Tensor], list[Tensor]], Any]]:
+    """Trees of one structure as what differs, stacked, and what lies at one place in memory, once.
+
+    The third result makes a tree of those two parts, or of one entry of the first and the second.
+    """
+    columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
+    spec = pytree.tree_structure(trees[0])
+    common = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
+
+    def together(own: list[Tensor], rest: list[Tensor]) -> Any:
+        parts = (iter(own), iter(rest))
+        return pytree.tree_unflatten([next(parts[shared]) for shared in common], spec)
+
+    split = list(zip(columns, common, strict=True))
+    own = [torch.stack(xs) for xs, shared in split if not shared]
+    return own, [xs[0] for xs, shared in split if shared], together
+
+
+def same_memory(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors are the same numbers at the same place."""
+    if x is y:
+        return True
+    form = (x.shape, x.stride(), x.dtype, x.device) == (y.shape, y.stride(), y.dtype, y.device)
+    return form and x.numel() > 0 and x.data_ptr() == y.data_ptr()
 
 
 def only(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:

@@ -113,8 +113,8 @@ def simplify(module: GraphModule) -> None:
         else:
             _shorten_view(node)
     graph.eliminate_dead_code()
+    _merge_equals(graph, written)  # before what is equal becomes constants of different names
     _compute_constants(module, written)
-    _merge_equals(graph, written)
     graph.eliminate_dead_code()
     module.recompile()
 

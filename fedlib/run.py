@@ -22,7 +22,7 @@ from fedlib import checks
 from fedlib.checkpoint import Progress, Saver
 from fedlib.federation import Federation, Sequential, Vectorized
 from fedlib.grid import fill, stack
-from fedlib.mapping import looped, only, stacked, take
+from fedlib.mapping import apart, looped, only, stacked, take
 from fedlib.protocols import Algorithm
 from fedlib.record import record
 from fedlib.sampling import seeded
@@ -150,10 +150,11 @@ class _Loop:
         shapes = self.problems if same else padded(self.problems)
         self.template, values = stack(grid, self.problems[0].w0)
         self.hyper = {k: v.to(device) for k, v in values.items()}
-        moved = [p.to(device) for p in shapes]
-        self.form = moved[0]
-        tensors = [p.tensors() for p in moved]
-        self.tensors = stacked(tensors) if self.own_problem else tensors[0]
+        self.form = shapes[0].to(device)
+        # what all seeds' problems have at one place in memory, such as their data, stays one copy
+        parts = apart([p.tensors() for p in shapes])
+        self.own, self.common = ([x.to(device) for x in part] for part in parts[:2])
+        self.together = parts[2]
         self._step: Callable[..., Any] | None = None
         self._measure: Callable[..., Any] | None = None
 
@@ -193,12 +194,12 @@ class _Loop:
         values: dict[str, Tensor] = self._measure(w)
         return values
 
-    def _round(self, hyper: Any, tensors: Any, state: Any, draw: Draw) -> Any:
-        fed = self.engine(self.form.with_tensors(tensors))
+    def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
+        fed = self.engine(self.form.with_tensors(self.together(own, common)))
         return fill(self.template, hyper).round(fed, state, draw)
 
-    def _metrics(self, hyper: Any, tensors: Any, w: Tensor) -> Any:  # noqa: ARG002
-        problem = self.form.with_tensors(tensors)
+    def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
+        problem = self.form.with_tensors(self.together(own, common))
         return problem.metrics(w, problem)
 
     def _batched(
@@ -206,14 +207,13 @@ class _Loop:
     ) -> Callable[..., Any]:
         """`function` over grid and seeds: recorded vmaps, or plain loops."""
         mapper = looped if self.engine.one_by_one else vmap
-        own = 0 if self.own_problem else None
         over_seeds, over_grid = (
-            (None, own, *seed_dims),
-            (0 if self.hyper else None, None, *grid_dims),
+            (None, 0, None, *seed_dims),
+            (0 if self.hyper else None, None, None, *grid_dims),
         )
         one = (only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
         both = (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
-        fixed = (self.hyper, self.tensors)
+        fixed = (self.hyper, self.own, self.common)
         if self.engine.one_by_one:
             return partial(both, *fixed)
         return record(both, *example, fixed=fixed)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from fedlib import checks
@@ -13,6 +16,7 @@ __all__ = [
     "check_feedback",
     "check_one_constraint",
     "check_work",
+    "distinct",
     "draw_coins",
     "draw_round",
     "seeded",
@@ -79,6 +83,24 @@ def draw_coins(
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
         batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
     )
+
+
+def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
+    """Numbers below `size`, distinct along the last axis, all ordered choices equally likely.
+
+    Few of many are drawn with replacement, and all but the first of equal ones again until none
+    are left. That looks at equality alone, so no choice is preferred to another.
+    """
+    if 4 * shape[-1] > size:
+        rows = [torch.randperm(size, generator=rng)[: shape[-1]] for _ in range(prod(shape[:-1]))]
+        return torch.stack(rows).view(shape)
+    flat = torch.randint(size, shape, generator=rng).view(-1, shape[-1])
+    while True:
+        ordered, where = flat.sort(stable=True)
+        row, column = (ordered[:, 1:] == ordered[:, :-1]).nonzero(as_tuple=True)
+        if not len(row):
+            return flat.view(shape)
+        flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
 
 
 def check_work(

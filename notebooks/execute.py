@@ -167,20 +167,6 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
     return os.path.relpath(path)
 
 
-def possible_names(profile: str) -> list[str]:
-    """All sources; with the quick profile without those whose data are not in the cache."""
-    from fedlib import data
-    from fedlib.studies import NEEDS_IN_QUICK
-
-    names = source_names()
-    for name, needed in NEEDS_IN_QUICK.items() if profile == "quick" else ():
-        missing = [x for x in needed if not data.available(x)]
-        if missing:
-            print(f"left out: {name}, {', '.join(missing)} not in the data cache (FEDLIB_DATA)")
-            names.remove(name)
-    return names
-
-
 def produce_all(
     names: list[str], profile: str, given: Parameters, options: argparse.Namespace
 ) -> Iterator[str]:
@@ -211,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("papermill").setLevel(logging.WARNING)
     given = {key: literal(value) for key, value in options.parameters}
     profile = str(given.pop("profile", options.profile))
-    names = possible_names(options.profile) if options.name == "all" else [options.name]
+    names = source_names() if options.name == "all" else [options.name]
     try:
         for name in names:  # refuse before the first kernel starts
             check_parameters(name, read_source(name), {"profile": profile, **given})

@@ -9,7 +9,7 @@ import numpy as np
 import plain
 import pytest
 import torch
-from problems import np_problem, three_objectives
+from problems import np_problem, three_objectives, vertical_np_problem
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
@@ -48,8 +48,30 @@ EXAMPLES = {
     fl.NaiveFW: fl.NaiveFW(),
     fl.FedDR: fl.FedDR(lr=0.1, local_steps=2, participation=0.8, batch_size=2),
     fl.FedProx: fl.FedProx(lr=0.1, local_steps=2, participants=5, batch_size=2),
+    fl.SSCA: fl.SSCA(tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35)),
+    fl.ConstrainedSSCA: fl.ConstrainedSSCA(
+        tau=1.0,
+        rho=fl.PowerLaw(0.6, 0.3),
+        gamma=fl.PowerLaw(0.9, 0.35),
+        penalty=100.0,
+        levels=0.3,
+        batch_size=6,
+    ),
+    fl.MiniBatchSGD: fl.MiniBatchSGD(lr=fl.PowerLaw(0.3), local_steps=2, batch_size=6),
+    fl.VerticalSSCA: fl.VerticalSSCA(
+        tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), batch_size=100
+    ),
+    fl.ConstrainedVerticalSSCA: fl.ConstrainedVerticalSSCA(
+        tau=1.0,
+        rho=fl.PowerLaw(0.6, 0.3),
+        gamma=fl.PowerLaw(0.9, 0.35),
+        penalty=100.0,
+        levels=0.3,
+    ),
+    fl.VerticalSGD: fl.VerticalSGD(lr=fl.PowerLaw(0.3), batch_size=100),
 }
 FEASIBLE = (fl.FedFW, fl.FedFWPlus, fl.FedFWSto, fl.NaiveFW, fl.FedDR, fl.FedProx)
+VERTICAL = (fl.VerticalSSCA, fl.ConstrainedVerticalSSCA, fl.VerticalSGD)
 SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
 
@@ -68,6 +90,8 @@ def task(algorithm):
         return three_objectives().within(fl.Ball(2.5))
     if isinstance(algorithm, SEVERAL):
         return three_objectives()
+    if isinstance(algorithm, VERTICAL):
+        return vertical_np_problem()
     return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
 
 
@@ -120,8 +144,9 @@ def test_autograd_gives_what_the_closed_form_gives(algorithm):
 
 @rows_only
 def test_the_objective_falls(algorithm):
-    faster = replace(algorithm, lr=0.3) if hasattr(algorithm, "lr") else algorithm
-    trace = fl.run(faster, task(algorithm), rounds=60, progress=False)
+    if isinstance(getattr(algorithm, "lr", None), float):
+        algorithm = replace(algorithm, lr=0.3)
+    trace = fl.run(algorithm, task(algorithm), rounds=60, progress=False)
     assert trace.metrics["f"][0, -1] < 0.35 < trace.metrics["f"][0, 0]
 
 

@@ -18,7 +18,7 @@ from fedlib.types import Batch, pullback
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
 
-from benchmarks import bench, multiobjective  # noqa: E402
+from benchmarks import bench, multiobjective, ssca  # noqa: E402
 from benchmarks.workloads import ALGORITHMS, WORKLOADS  # noqa: E402
 
 ROWS = {"W1": 6400, "W3": 460, "W4": 1000}  # as few as the batches allow
@@ -171,3 +171,18 @@ def test_w2_is_the_small_network_and_every_case_advances(monkeypatch):
     start = [x.clone() for x in rounds[multiobjective.PLAIN]()]
     moved = rounds[multiobjective.PLAIN]()
     assert all(float((a - b).norm()) > 0 for a, b in zip(start, moved, strict=True))
+
+
+def test_ssca_on_w4_and_every_case_advances(monkeypatch):
+    for name, value in {"BATCH": 4, "SEEDS": 2}.items():
+        monkeypatch.setattr(ssca, name, value)
+    problems = ssca.generated(rows=100)
+    assert (problems[0].num_clients, problems[0].dim, len(problems)) == (10, 101_632, 2)
+    assert problems[0].data[0].data_ptr() == problems[1].data[0].data_ptr()
+    rounds = ssca.cases(problems, "cpu")
+    found = {r["case"]: r for r in ssca.measure(rounds, passes=1)}
+    assert list(found) == list(rounds)
+    assert found[ssca.PLAIN]["to_plain"] == found[ssca.SGD]["to_sgd"] == 1
+    assert rounds["SSCA, 2 seeds"][1] == 2
+    for one, _ in rounds.values():
+        assert one() != one()  # the model moved

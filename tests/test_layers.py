@@ -11,6 +11,7 @@ BASE = {"types", "checks"}
 INGREDIENTS = {"client", "compress", "policies", "sampling", "sets", "switching", "trpo"}
 INGREDIENTS |= {"gram", "lowrank", "preference", "sketches", "weights"}
 INGREDIENTS |= {"blocks", "nuclear", "schedules", "sparse_sets", "vertices"}
+INGREDIENTS |= {"composite", "schedules", "surrogate", "vertical"}
 DATA = {
     "adult",
     "attributes",
@@ -96,7 +97,7 @@ def test_run_knows_protocols_only(path):
     assert not used(path) & ({"algorithms", "problems"} | DATA | TOP)
 
 
-@pytest.mark.parametrize("path", in_layer("theory", "metrics"), ids=name_of)
+@pytest.mark.parametrize("path", in_layer("theory", "metrics", "ssca_leaks"), ids=name_of)
 def test_theory_and_metrics_are_pure(path):
     assert not used(path) & ({"algorithms", "problems", "run", "federation"} | DATA | TOP)
 

@@ -10,13 +10,19 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
 from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
+from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
+from fedlib.algorithms.vertical_sgd import VerticalSGD
+from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 
 __all__ = [
     "ALGORITHMS",
     "FSMGDA",
     "MGDA",
     "SGM",
+    "SSCA",
     "ConEx",
+    "ConstrainedSSCA",
+    "ConstrainedVerticalSSCA",
     "FedAvg",
     "FedCMOO",
     "FedCMOOPref",
@@ -27,10 +33,13 @@ __all__ = [
     "FedFWSto",
     "FedProx",
     "FedSGM",
+    "MiniBatchSGD",
     "NaiveFW",
     "PenaltyFedAvg",
     "PolicyFedSGM",
     "Scalarized",
+    "VerticalSGD",
+    "VerticalSSCA",
 ]
 
 #: Every algorithm; the common test holds each of them to account.
@@ -53,4 +62,10 @@ ALGORITHMS = (
     NaiveFW,
     FedDR,
     FedProx,
+    SSCA,
+    ConstrainedSSCA,
+    MiniBatchSGD,
+    VerticalSSCA,
+    ConstrainedVerticalSSCA,
+    VerticalSGD,
 )

@@ -10,6 +10,7 @@ from fedlib.problems.classification import (
 from fedlib.problems.constrained import classifier
 from fedlib.problems.fairness import fairness
 from fedlib.problems.feasible_data import constrained_pictures, constrained_synthetic
+from fedlib.problems.generated_molecules import generated
 from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.paired_digits import paired_digits
@@ -17,6 +18,8 @@ from fedlib.problems.pareto import pareto
 from fedlib.problems.qm9 import qm9
 from fedlib.problems.quadratics import quadratics
 from fedlib.problems.staircase import staircase
+from fedlib.problems.swish_network import swish_network
+from fedlib.problems.vertical_network import vertical_network
 from fedlib.problems.weakly_convex import clipped_distances
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "constrained_pictures",
     "constrained_synthetic",
     "fairness",
+    "generated",
     "matrix_completion",
     "mlp_classification",
     "multi_task_regression",
@@ -38,4 +42,6 @@ __all__ = [
     "quadratics",
     "softmax_regression",
     "staircase",
+    "swish_network",
+    "vertical_network",
 ]

@@ -18,8 +18,11 @@ from fedlib.studies.fw_stochastic import STUDY as FW_STOCHASTIC
 from fedlib.studies.fw_tables import STUDY as FW_TABLES
 from fedlib.studies.np_unified import STUDY as NP_UNIFIED
 from fedlib.studies.np_workshop import STUDY as NP_WORKSHOP
+from fedlib.studies.ssca_convergence import STUDY as SSCA_CONVERGENCE
+from fedlib.studies.ssca_long import STUDY as SSCA_LONG
+from fedlib.studies.ssca_tradeoff import STUDY as SSCA_TRADEOFF
 
-__all__ = ["NEEDS_IN_QUICK", "STUDIES", "Evaluated", "Study", "all_claims"]
+__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 #: All studies by name.
 STUDIES = {
@@ -27,19 +30,9 @@ STUDIES = {
     for study in (
         *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
         *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
-        FW_LEAKAGE,
-        *(FW_TABLES, FW_STOCHASTIC),
-        FW_LOWRANK,
-        FW_RATES,
+        *(SSCA_CONVERGENCE, SSCA_TRADEOFF, SSCA_LONG),
+        *(FW_RATES, FW_TABLES, FW_STOCHASTIC, FW_LOWRANK, FW_LEAKAGE),
     )
-}
-
-#: Data sets without which even the quick profile of a study cannot run.
-NEEDS_IN_QUICK = {
-    "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_sweeps": ("mnist", "fashion_mnist"),
-    "cmoo_probe": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_qm9": ("qm9",),
 }
 
 

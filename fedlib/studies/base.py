@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
@@ -69,7 +69,7 @@ class Study:
         base = self.profiles[profile]
         given = {k: v for k, v in changes.items() if v is not None}
         for name, value in given.items():
-            check_kind(self.name, name, value, base[name])
+            check_kind(self.name, name, value, [p[name] for p in self.profiles.values()])
         return {**base, **given}
 
     def compute(
@@ -145,8 +145,12 @@ class Study:
         return Evaluated(claim, outcome, fresh)
 
 
-def check_kind(who: str, name: str, value: Any, example: Any) -> None:
-    """Raise ValueError or TypeError unless `value` is of the kind of a profile's `example`."""
+def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:
+    """Raise ValueError or TypeError unless `value` is of the kind of the profiles' `examples`.
+
+    Counts are positive; 0 is allowed where a profile has it.
+    """
+    example = examples[0]
     if isinstance(example, tuple):
         if not isinstance(value, (list, tuple, range)) or not value:
             shown = list(example[:3])
@@ -154,6 +158,6 @@ def check_kind(who: str, name: str, value: Any, example: Any) -> None:
         for x in value:
             checks.number(who, f"every entry of {name}", x)
     elif isinstance(example, int):
-        checks.count(who, name, value)
+        checks.count(who, name, value, int(0 not in examples))
     else:
         checks.number(who, name, value)

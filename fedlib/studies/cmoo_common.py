@@ -30,6 +30,7 @@ RATES = {
 CLIPPED = Least(0.002, mixture=False)
 
 PARAMETERS = {
+    "source": "0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download",
     "clients": "clients N",
     "participants": "clients a round",
     "local_steps": "local steps E, a minibatch each",
@@ -42,6 +43,7 @@ PARAMETERS = {
     "evaluate_every": "rounds between two evaluations",
 }
 FULL: Params = {
+    "source": 0,
     "clients": 100,
     "participants": 10,
     "local_steps": 10,
@@ -55,14 +57,15 @@ FULL: Params = {
 }
 QUICK: Params = {
     **FULL,
-    "clients": 8,
+    "source": 2,
+    "clients": 6,
     "participants": 2,
     "local_steps": 2,
     "batch": 16,
     "loss_rows": 32,
     "copies": 1,
-    "pictures": 800,
-    "test_pictures": 200,
+    "pictures": 480,
+    "test_pictures": 80,
     "evaluate_every": 1,
 }
 

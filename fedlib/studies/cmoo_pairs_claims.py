@@ -102,7 +102,7 @@ CLAIMS = (
         "Table 2",
         "With a squared loss for one task and NLL for the other Scalarized fails on one task, "
         "FSMGDA on the other, and FedCMOO has the best accuracy in its worse task.",
-        f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; 100 rounds, 3 "
+        f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; 60 rounds, 3 "
         "seeds. The half with CIFAR-10 was not run.",
         "(1) Interval of Scalarized's accuracy on Digit 1 below 30 %. (2) FSMGDA's accuracy on "
         "Digit 1 more than 20 points above that on Digit 2, interval above 20. (3) The smaller of "
@@ -136,11 +136,10 @@ CLAIMS = (
         "The mean relative loss of accuracy against training in one task alone is smallest for "
         "FedCMOO and largest for FSMGDA (MultiMNIST, MNIST + Fashion-MNIST).",
         f"Delta_M of the final test accuracies ({LATE}) with single-task runs of the same seed and "
-        f"data, {BOTH}; FedCMOO-Pref's step sizes for the single tasks.",
-        "For each of the two data sets, without dropout and with it: FedCMOO below FedCMOO-Pref, "
-        "FedCMOO-Pref below FSMGDA, FedCMOO below FSMGDA; intervals of the differences paired by "
-        "seed off 0.",
-        grey_runs(*METHODS, "single_1", "single_2"),
+        "data, 3 seeds, 100 rounds, no dropout; FedCMOO-Pref's step sizes for the single tasks.",
+        "For each of the two data sets: FedCMOO below FedCMOO-Pref, FedCMOO-Pref below FSMGDA, "
+        "FedCMOO below FSMGDA; intervals of the differences paired by seed off 0.",
+        tuple(f"{data}_{m}" for data in GREY for m in (*METHODS, "single_1", "single_2")),
         rules.c18,
     ),
 )
@@ -153,7 +152,7 @@ def printed() -> list[PaperValue]:
     for data, how, said in [*runs, ("cifar10_mnist", "", " (short run)")]:
         for m, both in TABLE_1[data].items():
             for k, x in enumerate(both, 1):
-                if m == "single" and data not in GREY:
+                if m == "single" and (how or data not in GREY):
                     continue
                 text = f"{DATA[data]}, {METHODS.get(m, 'one task alone')}, task {k}{said}"
                 found.append(value(text, f"{data}_{m}{how}.accuracy_{k}", x, 1))
@@ -161,10 +160,10 @@ def printed() -> list[PaperValue]:
         for k, x in enumerate(both, 1):
             text = f"mixed losses, {MIXED[m]}, Digit {k}"
             found.append(value(text, f"mixed_{m}.accuracy_{k}", x, 2))
-    for data, how, said in runs:
+    for data in GREY:
         for m, x in TABLE_4[data].items():
-            text = f"{DATA[data]}, {METHODS[m]}, Delta_M{said}"
-            found.append(value(text, f"{data}_{m}{how}.decline", x, 4))
+            text = f"{DATA[data]}, {METHODS[m]}, Delta_M"
+            found.append(value(text, f"{data}_{m}.decline", x, 4))
     return found
 
 

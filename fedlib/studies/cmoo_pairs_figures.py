@@ -11,13 +11,14 @@ import numpy as np
 from fedlib import plot
 from fedlib.studies.cmoo_common import test_pictures
 from fedlib.studies.cmoo_pairs_numbers import DATA, GREY, METHODS, MIXED, VARIANTS
+from fedlib.studies.cmoo_standin import standin_pairs, what
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "gallery"]
+__all__ = ["FIGURES", "gallery", "gallery_text"]
 
 Traces = Mapping[str, Trace]
 COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
@@ -49,7 +50,8 @@ def title(traces: Traces, data: str) -> str:
     """The data set's name; where it was shortened, how far it got."""
     run = traces[f"{data}_fedcmoo"]
     seeds = f"{len(run.seeds)} seeds" if len(run.seeds) > 1 else "one seed"
-    short = "" if data in GREY else f"\n{run.rounds[-1]} rounds, {seeds}"
+    rounds = "one round" if run.rounds[-1] == 1 else f"{run.rounds[-1]} rounds"
+    short = "" if data in GREY else f"\n{rounds}, {seeds}"
     return DATA[data] + short
 
 
@@ -70,9 +72,18 @@ def tasks(traces: Traces) -> plot.Draw:
             run = {"that task alone": percent(traces[alone])}
             plot.bands(ax, run, rows[k][0], colors=(SINGLE,))
             ax.lines[-1].set_linestyle("--")
-        ax.text(0.04, 0.9, TASKS[data][k], transform=ax.transAxes, style="italic")
+        task = task_names(traces, data)[k]
+        ax.text(0.04, 0.9, task, transform=ax.transAxes, style="italic")
 
     return grid(traces, panel, rows)
+
+
+def task_names(traces: Traces, data: str) -> tuple[str, str]:
+    """What the two tasks of a data set name."""
+    if what(traces) is None:
+        return TASKS[data]
+    first, second = traces[f"{data}_fedcmoo"].config["problem"]["tasks"]
+    return str(first), str(second)
 
 
 def grid(
@@ -108,7 +119,7 @@ def weights(traces: Traces) -> plot.Draw:
             ax.set_title(title(traces, data))
             ax.set_xlabel("round")
             ax.locator_params(axis="x", integer=True)
-            ax.set_ylim(0, 1)
+            ax.set_ylim(-0.03, 1.03)
         axes[0].set_ylabel("weight of the first task")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
@@ -130,7 +141,7 @@ def mixed(traces: Traces) -> plot.Draw:
         weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
         plot.bands(axes[2], weighted, "weight_1", colors=[COLOR[t] for t in weighted])
         axes[2].axhline(0.5, color=COLOR["Scalarized"], linewidth=1.5)
-        axes[2].set_ylim(0, 1)
+        axes[2].set_ylim(-0.03, 1.03)
         axes[2].set_title("weight of Digit 1")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
@@ -146,7 +157,7 @@ def variants(traces: Traces) -> plot.Draw:
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, 2, sharey=True)
-        for ax, names, used in zip(axes, panels, (plot.COLORS[1:], plot.COLORS[2:]), strict=True):
+        for ax, names, used in zip(axes, panels, (plot.COLORS[1::4], plot.COLORS[2:]), strict=True):
             plot.bands(ax, {n: same[n] for n in names}, "accuracy", colors=used)
             for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
                 line.set_linestyle(style)
@@ -157,16 +168,15 @@ def variants(traces: Traces) -> plot.Draw:
 
 
 def dropout(traces: Traces) -> plot.Draw:
-    """FSMGDA and FedCMOO with the dropout of the authors' code, dotted without; a column a set."""
-    names = {m: METHODS[m] for m in ("fsmgda", "fedcmoo")}
+    """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, len(GREY), sharey=True)
         for ax, data in zip(axes, GREY, strict=True):
-            runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in names.items()}
+            runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in METHODS.items()}
             plot.bands(ax, runs, "accuracy")
             last = max(run.rounds[-1] for run in runs.values())
-            for m, text in names.items():
+            for m, text in METHODS.items():
                 plain = percent(traces[f"{data}_{m}"])
                 shown = plain.rounds <= last
                 mean = plain.metrics["accuracy"].mean(0)
@@ -193,7 +203,11 @@ def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
 
 def gallery(traces: Traces) -> plot.Draw:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
-    sets = {data: test_pictures(data) for data in DATA if f"{data}_fedcmoo" in traces}
+    there = [data for data in DATA if f"{data}_fedcmoo" in traces]
+    if what(traces) is None:
+        sets = {data: test_pictures(data) for data in there}
+    else:
+        sets = {data: standin_pairs(data, "test") for data in there}
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(len(sets), SHOWN, squeeze=False)
@@ -208,6 +222,21 @@ def gallery(traces: Traces) -> plot.Draw:
             row[0].set_ylabel(DATA[data].replace(" + ", " +\n"))
 
     return draw
+
+
+def gallery_text(traces: Traces) -> str:
+    """What `gallery` shows, in words."""
+    rows = "Three rows of six test pictures with their two labels: "
+    if what(traces) is not None:
+        return rows + (
+            "two overlapping coarse digits in white on black; a digit at the top left and one with "
+            "dim stripes at the bottom right; and large coloured digits with a pale one on top."
+        )
+    return rows + (
+        "two overlapping handwritten digits in white on black; a digit at the top left and an item "
+        "of clothing at the bottom right; and small colour photographs with a pale digit over "
+        "their middle."
+    )
 
 
 def labels(names: tuple[str, str], y: list[int]) -> str:

@@ -71,8 +71,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """
     found = {name: measures(trace) for name, trace in traces.items()}
     for data in GREY:
-        for how in HOW:
-            add_single(found, traces, data, how)
+        add_single(found, traces, data)
     numbers = {
         f"{run}.{k}": mean(v, unit(k)) for run, each in found.items() for k, v in each.items()
     }
@@ -166,17 +165,17 @@ def decline(own: Sequence[Array], alone: Sequence[Array]) -> Array:
     return np.asarray(100 * np.mean(loss, axis=0))
 
 
-def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str, how: str) -> None:
+def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:
     """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds."""
-    alone = [f"{data}_single_{k}{how}" for k in (1, 2)]
+    alone = [f"{data}_single_{k}" for k in (1, 2)]
     if not all(run in found for run in alone):
         return
     seeds = traces[alone[0]].seeds
     if traces[alone[1]].seeds != seeds:
         return
     single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
-    found[f"{data}_single{how}"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
-    for run in (f"{data}_{m}{how}" for m in METHODS):
+    found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
+    for run in (f"{data}_{m}" for m in METHODS):
         if run in found and set(seeds) <= set(traces[run].seeds):
             rows = [traces[run].seeds.index(s) for s in seeds]
             own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]

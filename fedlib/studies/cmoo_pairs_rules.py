@@ -193,9 +193,9 @@ def c18(n: Numbers) -> Outcome:
     """FedCMOO's Delta_M below Pref's below FSMGDA's, on both grey sets."""
     all_pictures(n)
     parts, said = {}, []
-    for data, how, where in settings():
+    for data in GREY:
         for pair, (text, less) in RELATIONS.items():
-            x = n[f"{data}{how}_{pair}.decline"]
-            parts[f"{where}: {text}"] = below(x) if less else above(x)
-        said.append(f"{where}: {values(n, of_data(data, how), ('decline',), ' %')}")
+            x = n[f"{data}_{pair}.decline"]
+            parts[f"{DATA[data]}: {text}"] = below(x) if less else above(x)
+        said.append(f"{DATA[data]}: {values(n, of_data(data), ('decline',), ' %')}")
     return judge(parts, "; ".join(said))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 from fedlib import pairs
 from fedlib.algorithms import FedCMOOPref
@@ -16,8 +17,10 @@ from fedlib.studies import cmoo_probe_claims as claims
 from fedlib.studies import cmoo_probe_figures as figures
 from fedlib.studies.base import Params, Study
 from fedlib.studies.cmoo_common import method
+from fedlib.studies.cmoo_many import many_problem
 from fedlib.studies.cmoo_pairs import GREY, base
 from fedlib.studies.cmoo_probe_numbers import derive
+from fedlib.studies.cmoo_standin import guarded, marked, noted, stands_in
 from fedlib.types import Problem
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
@@ -120,8 +123,11 @@ def of_attributes(p: Params) -> Spec:
         shared=common.encoder_sizes()["mnist_fashion"],
         shared_batch=True,
     )
+    made: Any = attribute_problem
+    if stands_in("cmoo_probe", p):
+        made = partial(many_problem, source="stand-in", tasks="attributes")
     problem = partial(
-        attribute_problem,
+        made,
         clients=p["clients"],
         alpha=float(p["alpha"]),
         pictures=p["pictures"],
@@ -138,8 +144,8 @@ STUDY = Study(
     profiles={"quick": QUICK, "full": FULL},
     parameters=PARAMETERS,
     specs=specs,
-    derive=derive,
-    claims=claims.CLAIMS,
+    derive=marked(derive),
+    claims=guarded(claims.CLAIMS),
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=noted(figures.FIGURES),
 )

@@ -35,6 +35,7 @@ ROWS = {
     "masked": "random, scaled",
     "unscaled": "random, unscaled",
 }
+BELOW = 0.32  # of a row: how far the paper's values lie below ours
 WAYS = {"two_way": "two-way", "one_way": "one-way"}
 CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "masked": "random, scaled"}
 GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
@@ -68,7 +69,7 @@ def errors(traces: Traces) -> plot.Draw:
 
 
 def points(ax: Axes, trace: Trace, run: str) -> None:
-    """The errors of one run, and beside them those of the paper's table."""
+    """The errors of one run, and a little below them those of the paper's table."""
     own = len(ROWS)
     for i, (way, label) in enumerate(WAYS.items()):
         color = plot.COLORS[i]
@@ -85,8 +86,10 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
     for i, way in enumerate(WAYS):
         printed = {y: PAPER.get(f"{run}.{way}_{name}") for y, name in enumerate(ROWS)}
         there = {y: x for y, x in printed.items() if x is not None}
-        ax.scatter([*there.values()], [*there], marker="x", s=22, color=plot.COLORS[i], alpha=0.8)
-    ax.scatter([PAPER[f"{run}.own_grams_scaled"]], [own], marker="x", s=22, color=plot.COLORS[2])
+        places = [y + BELOW for y in there]
+        ax.scatter([*there.values()], places, marker="x", s=22, color=plot.COLORS[i])
+    printed_own = PAPER[f"{run}.own_grams_scaled"]
+    ax.scatter([printed_own], [own + BELOW], marker="x", s=22, color=plot.COLORS[2])
 
 
 def errors_by_round(traces: Traces) -> plot.Draw:

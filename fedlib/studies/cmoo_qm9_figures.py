@@ -33,6 +33,8 @@ NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
 COLOR = dict(zip(METHODS, plot.COLORS, strict=False))
 
+ANGLES = 2 * np.pi * np.arange(len(TASKS)) / len(TASKS)  # of the spokes of a radial plot
+
 #: Symbols of the targets, in the order of the tasks.
 SYMBOLS = {
     "mu": r"$\mu$",
@@ -47,6 +49,11 @@ SYMBOLS = {
     "g298": r"$G$",
     "cv": r"$c_v$",
 }
+
+
+def target_names(traces: Traces) -> list[str]:
+    """The targets of the runs, in the order of the tasks; those of QM9, or of a stand-in."""
+    return list(traces["qm9_fedcmoo"].config["problem"].get("tasks", TARGETS))
 
 
 def main_runs(traces: Traces) -> dict[str, Trace]:
@@ -85,6 +92,7 @@ def figure_12(traces: Traces) -> plot.Draw:
     runs = main_runs(traces)
     rounds = common_round(runs)
     room = common_upload(runs)
+    names = [SYMBOLS.get(name, name) for name in target_names(traces)]
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, 2, subplot_kw={"projection": "polar"})
@@ -95,7 +103,11 @@ def figure_12(traces: Traces) -> plot.Draw:
                 else:
                     column = within(trace, room)
                 spokes(ax, trace, column, m)
-        axes[0].set_title(f"after {rounds} rounds each", pad=14)
+            ax.set_xticks(ANGLES, names)
+            circles = ax.get_yticks()
+            ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
+        each = "one round" if rounds == 1 else f"{rounds} rounds"
+        axes[0].set_title(f"after {each} each", pad=14)
         axes[1].set_title(f"after uploads of {room:.0f} d a client", pad=14)
         axes[1].legend(loc="upper left", bbox_to_anchor=(1.12, 1.1))
 
@@ -104,11 +116,10 @@ def figure_12(traces: Traces) -> plot.Draw:
 
 def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
     """One closed line through the losses of all targets, a spoke each."""
-    angle = 2 * np.pi * np.arange(len(TASKS)) / len(TASKS)
     loss = np.array([trace.metrics[f"loss_{k}"][:, column].mean() for k in TASKS])
     style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
-    ax.plot(np.append(angle, angle[0]), np.append(loss, loss[0]), label=NAMES[method], **style)
-    ax.set_xticks(angle, [SYMBOLS[name] for name in TARGETS])
+    closed = np.append(ANGLES, ANGLES[0]), np.append(loss, loss[0])
+    ax.plot(*closed, label=NAMES[method], **style)
     ax.set_rlim(bottom=0)
     ax.set_rlabel_position(180 / len(TASKS))  # between two spokes
 
@@ -160,7 +171,7 @@ def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def targets_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
+def targets_of(numbers: Mapping[str, Number], traces: Traces) -> pd.DataFrame:
     """A table: the test loss of every target, a column for every method and way of comparing."""
     import pandas as pd
 
@@ -169,7 +180,7 @@ def targets_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
         for kind, text in KINDS.items()
         for m, name in NAMES.items()
     }
-    return pd.DataFrame(columns, index=list(TARGETS))
+    return pd.DataFrame(columns, index=target_names(traces))
 
 
 FIGURES = {"figure_3": figure_3, "figure_12": figure_12, "uploads": uploads}

@@ -12,6 +12,7 @@ from fedlib.studies import cmoo_sweeps_figures as figures
 from fedlib.studies.base import Params, Study
 from fedlib.studies.cmoo_common import method
 from fedlib.studies.cmoo_pairs import GREY, base
+from fedlib.studies.cmoo_standin import guarded, marked, noted
 from fedlib.studies.cmoo_sweeps_numbers import derive
 
 __all__ = ["STUDY", "ratios", "specs"]
@@ -77,8 +78,8 @@ STUDY = Study(
     profiles={"quick": QUICK, "full": FULL},
     parameters=PARAMETERS,
     specs=specs,
-    derive=derive,
-    claims=claims.CLAIMS,
+    derive=marked(derive),
+    claims=guarded(claims.CLAIMS),
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=noted(figures.FIGURES),
 )

@@ -123,7 +123,7 @@ def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> Non
     first, second = ratios_of(trace)
     ax.plot([0, top], [0, top * first / second], "--", color=color, linewidth=1)
     x, y = (trace.metrics[k].mean(0) for k in ("loss_1", "loss_2"))
-    ax.plot(x, y, color=color, linewidth=0.8, alpha=0.5)
+    ax.plot(x, y, color=color, linewidth=1, alpha=0.7)
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
 
 

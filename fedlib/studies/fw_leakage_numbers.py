@@ -148,7 +148,8 @@ def rebuilt() -> float:
     ).within(L1Ball(10.0))
     method, rng = FedFW(0.01), seeded(0, "rounds")
     state = method.init(problem)
-    path, sent = [state.x], []
+    path = [state.x]
+    sent: list[Any] = []
     for _ in range(REBUILT):
         engine = Tapped(problem)
         state, _ = method.round(engine, state, method.draw(problem, rng))

@@ -76,9 +76,9 @@ def truth(traces: Traces) -> plot.Draw:
         for row, task in zip(axes, tasks, strict=True):
             for i, (method, trace) in enumerate(shown(traces, task).items()):
                 bits = trace.config["bits"]["bits_up"] / 1e6
-                line(row[0], trace.rounds, trace.metrics["error"], method, i)
+                line(row[0], trace.rounds.astype(float), trace.metrics["error"], method, i)
                 line(row[1], bits * trace.rounds, trace.metrics["error"], method, i)
-                line(row[2], trace.rounds, trace.metrics["rank"], method, i)
+                line(row[2], trace.rounds.astype(float), trace.metrics["rank"], method, i)
             for ax, text in zip(row, ("rounds", "Mbit sent", "rounds"), strict=True):
                 ax.set_xscale("log")
                 ax.set_xlabel(text)

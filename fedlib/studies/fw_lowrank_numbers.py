@@ -65,8 +65,9 @@ def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, Arra
     A curve that is not finite there has not reached it.
     """
     good = values <= level
-    found = np.where(good.any(1), good.argmax(1), values.shape[1] - 1)
-    return rounds[found], good.any(1)
+    there = np.asarray(good.any(1))
+    found = np.where(there, good.argmax(1), values.shape[1] - 1)
+    return rounds[found], there.astype(float)
 
 
 def oracle_seconds(traces: Traces, task: str, p: Params) -> tuple[float, float] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def together(parts: list[Trace]) -> Trace:
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Both methods by both protocols, and their difference by seed."""
-    runs, found = merged(traces), {}
+    runs = merged(traces)
+    found: dict[str, Any] = {}
     for column in COLUMNS_3:
         picked = {
             m: settings(runs, column, m)[chosen(runs, column, m)]

@@ -101,9 +101,9 @@ plot.show(
     "uploaded by one client and minibatch gradients of one client. Curves start together and rise. "
     "Over rounds the methods have axes of equal length; over uploads FSMGDA's curve reaches as far as "
     "the others with 2 tasks, clearly farther with 5, and far beyond them with 40; over gradients it "
-    "reaches farther the more tasks there are.",
+    "reaches farther the more tasks there are. A dashed level line is the same in all panels.",
     caption="Mean test accuracy. One client: one that takes part in every round. With 40 tasks the "
-    "axis of uploads is logarithmic from its first part on. Dashed: every attribute answered with its "
+    "axes of uploads and of gradients are logarithmic from their first part on. Dashed: every attribute answered with its "
     "more frequent value.",
     size=(9.0, 7.2),
 )

@@ -24,7 +24,8 @@
 # these two experiments is not printed.
 
 # %% tags=["parameters"]
-profile = "full"  # "full": all pictures, 100 clients; "quick": 800 pictures, 8 clients, no CIFAR-10
+profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
+source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, None: the profile's
 seeds = None  # list of seeds, None: the profile's
 gram_rounds = None  # rounds with two grey tasks, None: the profile's
 attribute_rounds = None  # rounds with forty attributes, None: the profile's
@@ -41,13 +42,15 @@ from fedlib.claims import check
 from fedlib.gram import combine, gram_of
 from fedlib.studies import STUDIES, report
 from fedlib.studies.cmoo_probe_figures import GREY, ROWS, RUNS
+from fedlib.studies.cmoo_standin import source_text
 
 study = STUDIES["cmoo_probe"]
 changes = {"seeds": seeds, "gram_rounds": gram_rounds, "attribute_rounds": attribute_rounds}
-changes |= {"progress_rounds": progress_rounds, "participants": participants}
+changes |= {"progress_rounds": progress_rounds, "participants": participants, "source": source}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
@@ -94,9 +97,9 @@ _ = check(
 # %% tags=["hide-input"]
 plot.show(
     study.figures["errors"](traces),
-    alt="A panel for each data set, error of the Gram matrix on a logarithmic axis against the kind of "
-    "compression, two-way as filled and one-way as hollow circles, the clients' own Gram matrices as a "
-    "diamond, the paper's printed values as crosses.",
+    alt="A panel for each data set, a row for each kind of compression, the error of the Gram matrix on a "
+    "logarithmic horizontal axis: two-way as filled and one-way as hollow circles, the clients' own Gram "
+    "matrices as a diamond, and, except for the forty attributes, the paper's printed values as crosses below.",
     caption="Mean error over the measured rounds; crosses are the paper's Table 3. Its CelebA has no "
     "counterpart: the forty attributes are of a digit and an item.",
     size=(9.6, 3.8),

@@ -1,0 +1,118 @@
+"""What the algorithms of vertical federation share: the exchange of messages, batches, checks."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.federation import Federation
+from fedlib.sampling import distinct
+from fedlib.types import Draw, Info, Problem
+from fedlib.vertical import Line, Message, check_vertical
+
+__all__ = ["check_batch", "draw_of", "draw_samples", "exchange", "mean_objective", "messages"]
+
+NO_VALUES = slice(0, 0)
+
+
+def exchange(
+    line: Line,
+    w: Tensor,
+    draw: Draw,
+    weights: Tensor,
+    head: int,
+    valued: slice = NO_VALUES,
+) -> tuple[Tensor, Tensor]:
+    """All messages of a round, and what the server makes of them.
+
+    Returns the gradients `[k, d]` of the mean over the batch of `weights [k, K] @ losses`, and the
+    means of the losses named by `valued`, which client `head` sends with the gradient by w_0.
+    """
+    form, samples = line.problem.composite, draw_of(draw)
+    w_0, *own = form.parameters.split(w)
+    told = {
+        i: line.to_client(i, "samples, head, block", samples, w_0, own[i - 1]) for i in form.numbers
+    }
+    party = {i: line.problem.party(i, told[i][0]) for i in form.numbers}
+    heard: tuple[Tensor, ...] = ()
+    for i in form.numbers:
+        _, _, w_i = told[i]
+        heard += line.to_others(i, "embeddings", party[i].embedding(w_i))
+    sums: list[Tensor] = []
+    for i in form.numbers:
+        _, mine_0, w_i = told[i]
+        sums += line.to_server(
+            i, "gradient of the block", party[i].gradients(mine_0, w_i, heard, weights)
+        )
+    _, mine_0, _ = told[head]
+    first, values = line.to_server(
+        head,
+        "gradient of the head",
+        party[head].head_gradients(mine_0, heard, weights),
+        party[head].values(mine_0, heard)[valued],
+    )
+    return form.parameters.join([first, *sums]) / len(samples), values / len(samples)
+
+
+def mean_objective(problem: Problem, w: Tensor) -> Tensor:
+    """The weights `[1, K]` of the mean of all objectives."""
+    counts = problem.num_objectives, problem.num_constraints
+    shares = [1 / counts[0]] * counts[0] + [0.0] * counts[1]
+    return torch.tensor([shares], dtype=w.dtype, device=w.device)
+
+
+def draw_samples(problem: Problem, rng: torch.Generator, batch_size: int | None) -> Draw:
+    """Distinct samples of the pool, the same for all clients; all of them for None."""
+    count = problem.sizes[0]
+    samples = torch.arange(count) if batch_size is None else distinct(count, (batch_size,), rng)
+    return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
+
+
+def draw_of(draw: Draw) -> Tensor:
+    """The samples `[B]` of a draw of `draw_samples`."""
+    if not isinstance(draw.batches, Tensor):
+        raise ValueError("vertical: the draw must name the samples; see draw_samples().")
+    return draw.batches[0, 0]
+
+
+def check_batch(who: str, problem: Problem, batch_size: int | None, head: int) -> None:
+    """Check a round's work against the problem.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for a problem whose features are not divided among clients, more rows than samples, or a
+        head that is no client.
+    """
+    form = check_vertical(who, problem).composite
+    checks.count(who, "head", head, 1, form.clients, "the problem's clients")
+    if batch_size is not None:
+        checks.count(who, "batch_size", batch_size, 1, problem.sizes[0], "the problem's samples")
+
+
+@runtime_checkable
+class OverLine(Protocol):
+    """An algorithm whose round takes the line that its messages cross."""
+
+    def init(self, problem: Problem) -> Any:
+        """The state before round 1."""
+        ...
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """One round's batch."""
+        ...
+
+    def round_over(self, line: Line, state: Any, draw: Draw) -> tuple[Any, Info]:
+        """One round."""
+        ...
+
+
+def messages(algorithm: OverLine, problem: Problem, rng: torch.Generator) -> list[Message]:
+    """Everything that is sent in one round of an algorithm, in order."""
+    log: list[Message] = []
+    state, draw = algorithm.init(problem), algorithm.draw(problem, rng)
+    algorithm.round_over(Line(Federation(problem), log), state, draw)
+    return log

@@ -1,0 +1,138 @@
+r"""Training a three-layer network without biases: the example of the SSCA paper.
+
+Ye, Cui (arXiv 2104.06011), section V: K inputs, J hidden cells with $S(z) = z / (1 + e^{-z})$,
+L outputs and their cross-entropy, equations (25) and (26).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.data import Table
+from fedlib.problems.classification import row_losses
+from fedlib.sampling import seeded
+from fedlib.types import Batch, Problem
+
+__all__ = ["swish_network"]
+
+CHUNK = 2000  # rows at a time in the metrics
+
+
+def swish_network(
+    train: Table,
+    test: Table,
+    *,
+    clients: int = 10,
+    hidden: int = 128,
+    seed: int = 0,
+    evaluate: int = 10_000,
+    scale: float = 255.0,
+    dtype: torch.dtype = torch.float32,
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    r"""One objective, the mean cross-entropy $F(w)$ of (25); clients of equal size, IID.
+
+    $Q(x) = \mathrm{softmax}(\omega_2 S(\omega_1 x))$ with $\omega_1$ `[J, K]`, $\omega_2$ `[L, J]`,
+    $w = (\omega_1, \omega_2)$ row by row, d = JK + LJ. The rows go to the clients after a random
+    permutation (MNIST's come from two groups of writers in turn); a rest that cannot be shared
+    evenly is left out. Pictures stay what they are, bytes for instance, and are divided by `scale`
+    where they are used.
+
+    `metrics`: `cost`, F on some training rows; `accuracy` on the test rows; `norm`, |w|^2.
+
+    Parameters
+    ----------
+    train, test : `data.mnist("train")` and `data.mnist("test")`, for instance.
+    clients : N.
+    hidden : J.
+    seed : fixes the start, the split and the rows of `cost`.
+    evaluate : how many training rows `cost` is computed on, at random; all if there are fewer.
+    scale : the pictures' largest value.
+    dtype : of the model.
+    config : entries to add to the stored configuration, such as the data set's name.
+
+    Raises
+    ------
+    ValueError
+        for parameters out of range, features that are not finite, test rows of another size.
+
+    Reference: (25), (26); the gradient is (33), (34). The paper names neither the start nor the
+    split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
+    """
+    who = "swish_network"
+    checks.count(who, "clients", clients, high=len(train.y), note="the training rows")
+    checks.count(who, "hidden", hidden)
+    checks.count(who, "evaluate", evaluate)
+    checks.positive(who, "scale", scale)
+    X, held = train.X.flatten(1), test.X.flatten(1)
+    checks.finite(who, "train", X)
+    checks.finite(who, "test", held)
+    K, L = X.shape[1], len(train.classes)
+    if held.shape[1] != K:
+        wanted = f"have {K} features as the training rows do"
+        raise ValueError(checks.sentence(who, "test", wanted, held.shape[1]))
+    rng = seeded(seed, "split")
+    rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
+    judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
+    start = torch.cat([uniform((hidden, K), K, rng), uniform((L, hidden), hidden, rng)])
+
+    def forward(w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
+        first, second = w[: hidden * K].view(hidden, K), w[hidden * K :].view(L, hidden)
+        x = inputs.to(w.dtype)
+        z = x @ first.T / scale  # [B, J], which is smaller than x
+        s = torch.sigmoid(z)
+        return second, x, z, s, (z * s) @ second.T  # [B, L]
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        inputs, target = batch.data
+        return (batch.weight @ row_losses(forward(w, inputs)[-1], target)).unsqueeze(0)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        inputs, target = batch.data
+        second, x, z, s, out = forward(w, inputs)
+        hit = target.unsqueeze(-1) == torch.arange(L, device=w.device)
+        error = torch.softmax(out, -1) - hit.to(w.dtype)
+        error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
+        back = (error @ second) * (s * (1 + z * (1 - s)) / scale)  # [B, J]
+        return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        some, pictures, labels = problem.heldout
+        cost, right = w.new_zeros(()), w.new_zeros(())
+        for part in torch.split(some, CHUNK):
+            out = forward(w, problem.data[0][part])[-1]
+            cost = cost + row_losses(out, problem.data[1][part]).sum()
+        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
+        for inputs, target in parts:
+            out = forward(w, inputs)[-1]
+            right = right + (out.argmax(-1) == target).to(w.dtype).sum()
+        return {"cost": cost / len(some), "accuracy": right / len(labels), "norm": w @ w}
+
+    sizes = {"clients": clients, "hidden": hidden, "evaluate": len(judged), "rows": len(rows)}
+    return Problem(
+        name=who,
+        data=(X, train.y),
+        rows=rows.view(clients, -1),
+        sizes=(len(rows) // clients,) * clients,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=start.to(dtype),
+        metrics=metrics,
+        heldout=(judged, held, test.y),
+        config={"name": who, **sizes, "split_by": "seed", **(config or {})},
+    )
+
+
+def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[Tensor, "n"]:
+    r"""Entries of a layer, flat, uniform within $\pm 1/\sqrt{\text{fan-in}}$."""
+    unit = torch.rand(shape, generator=rng, dtype=torch.float64)
+    layer: Tensor = (2 * unit - 1) / fan_in**0.5
+    return layer.flatten()

@@ -1,0 +1,91 @@
+r"""The network of `swish_network` with its inputs divided among clients (Ye, Cui, section V).
+
+Client i has the columns of $\omega_1$ that multiply its inputs, and tells the others its partial
+pre-activations $\sum_{k \in \mathcal K_i} \omega_{1,j,k} x_{n,k}$; $\omega_2$ is common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.composite import Composite, Partition, contiguous
+from fedlib.problems.classification import ACTIVATIONS, row_losses
+from fedlib.types import Problem
+from fedlib.vertical import VerticalProblem, vertical
+
+__all__ = ["vertical_network"]
+
+
+def vertical_network(
+    network: Problem,
+    *,
+    clients: int = 10,
+    scale: float = 255.0,
+    blocks: Sequence[Tensor] | None = None,
+    labels_at: tuple[int, ...] | None = None,
+) -> VerticalProblem:
+    """A `swish_network` with features split over clients: the same start, losses and metrics.
+
+    Parameters
+    ----------
+    network : made by `swish_network`; how it split the samples does not matter, nor do its clients.
+    clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
+    scale : as in `swish_network`.
+    blocks : each client's inputs, in place of those; the same for all seeds of a run.
+    labels_at : the clients who hold the labels, which must be all; None for all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for blocks that overlap or leave an input out, a client without labels, another problem than
+        a `swish_network`, or another scale than its own.
+    """
+    if network.name != "swish_network":
+        wanted = "be made by swish_network"
+        raise TypeError(checks.sentence("vertical_network", "network", wanted, network.name))
+    K, J = network.data[0].shape[1], int(network.config["hidden"])
+    L = network.dim // J - K
+    parts = contiguous(K, clients) if blocks is None else tuple(blocks)
+    features = Partition("features", parts, K)
+    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
+    second = torch.arange(J * K, network.dim)
+
+    def inner(w: Tensor, x: Tensor) -> Tensor:
+        return x.to(w.dtype) @ (w.view(J, -1) / scale).T  # [B, J]
+
+    def outer(w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
+        out = torch.nn.functional.silu(total(h)) @ w.view(L, J).T  # [B, L]
+        return row_losses(out, labels[0]).unsqueeze(1)
+
+    def outer_pullback(
+        w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        act, slope = ACTIVATIONS["swish"]
+        W, z = w.view(L, J), total(h)
+        cells = act(z)
+        hit = labels[0].unsqueeze(-1) == torch.arange(L, device=w.device)
+        error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
+        return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
+
+    def inner_pullback(w: Tensor, x: Tensor, error: Tensor) -> Tensor:
+        return ((error / scale).T @ x.to(w.dtype)).flatten()
+
+    form = Composite(
+        features,
+        Partition("parameters", (second, *columns), network.dim),
+        inner,
+        outer,
+        outer_pullback,
+        inner_pullback,
+        labels_at,
+    )
+    return vertical(network, form)
+
+
+def total(h: tuple[Tensor, ...]) -> Tensor:
+    """The sum of what all clients told."""
+    return sum(h[1:], h[0])

@@ -1,0 +1,214 @@
+"""What the notes on SSCA measure: small finite sums, plain loops of the method, dual programmes.
+
+Plain NumPy, so that a check compares two things that were made apart: nothing here knows the
+library's own SSCA. As in the paper, rho averages surrogates, gamma averages iterates, and tau is
+the curvature of a surrogate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from fedlib import checks
+
+__all__ = [
+    "Path",
+    "Program",
+    "Ripples",
+    "bias",
+    "dual",
+    "lemma_1",
+    "minimizer",
+    "multipliers",
+    "power_sum",
+    "primal",
+    "ripples",
+    "ssca",
+]
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+def power_sum(scale: float, exponent: float, terms: int) -> float:
+    """The sum of scale t^-exponent over t = 1, ..., terms."""
+    checks.count("power_sum", "terms", terms)
+    return float(scale * (np.arange(1, terms + 1, dtype=float) ** -exponent).sum())
+
+
+def bias(rho: Array) -> Array:
+    """1 / kappa_t: by how much (9) is shorter than the minimiser of the averages (3)."""
+    return np.asarray(1 / (1 - np.cumprod(1 - rho)))
+
+
+@dataclass(frozen=True)
+class Program:
+    """Minimise a0'w + tau0 |w|^2 + c sum_m [A_m + B_m'w + tau |w|^2]_+, one programme a row.
+
+    Attributes
+    ----------
+    a0 : linear term of the objective, `[R, d]`.
+    A : constants less levels, `[R, M]`.
+    B : linear terms of the constraints, `[R, M, d]`.
+    tau0, tau, c : curvature of the objective, of the constraints; penalty.
+    """
+
+    a0: Array
+    A: Array
+    B: Array
+    tau0: float
+    tau: float
+    c: float
+
+
+def minimizer(p: Program, nu: Array) -> Array:
+    """w(nu) = -(a0 + B'nu) / (2 (tau0 + tau sum nu)), `[R, d]`."""
+    slope = p.a0 + np.einsum("rm,rmd->rd", nu, p.B)
+    return np.asarray(-slope / (2 * (p.tau0 + p.tau * nu.sum(-1)))[:, None])
+
+
+def primal(p: Program, w: Array) -> Array:
+    """The programme's objective at `w`, `[R]`."""
+    square = np.square(w).sum(-1)
+    above = p.A + np.einsum("rmd,rd->rm", p.B, w) + p.tau * square[:, None]
+    return np.asarray((p.a0 * w).sum(-1) + p.tau0 * square + p.c * np.maximum(above, 0).sum(-1))
+
+
+def dual(p: Program, nu: Array) -> Array:
+    """h(nu), never above `primal` for nu in [0, c]^M, `[R]`."""
+    slope = p.a0 + np.einsum("rm,rmd->rd", nu, p.B)
+    curvature = p.tau0 + p.tau * nu.sum(-1)
+    return np.asarray((p.A * nu).sum(-1) - np.square(slope).sum(-1) / (4 * curvature))
+
+
+def multipliers(p: Program, sweeps: int = 1) -> Array:
+    """Cyclic coordinate ascent on `dual` from 0, each step in closed form, `[R, M]`."""
+    nu = np.zeros_like(p.A)
+    for _ in range(sweeps):
+        for m in range(p.A.shape[1]):
+            rest = np.where(np.arange(p.A.shape[1]) == m, 0.0, nu)
+            slope = p.a0 + np.einsum("rm,rmd->rd", rest, p.B)
+            curvature = p.tau0 + p.tau * rest.sum(-1)
+            B = p.B[:, m]
+            gamma = np.square(slope - (curvature / p.tau)[:, None] * B).sum(-1)
+            den = np.square(B).sum(-1) - 4 * p.tau * p.A[:, m]
+            u = p.tau * np.sqrt(gamma / np.where(den > 0, den, 1.0))
+            nu[:, m] = np.where(den > 0, np.clip((u - curvature) / p.tau, 0, p.c), p.c)
+    return nu
+
+
+def lemma_1(b: Array, excess: Array, tau: float, c: float) -> Array:
+    """The paper's nu of (38), from b of (42) and A - U."""
+    den = b - 4 * tau * excess
+    root = np.sqrt(b / np.where(den > 0, den, 1.0))
+    return np.asarray(np.where(den > 0, np.clip((root - 1) / tau, 0, c), c))
+
+
+@dataclass(frozen=True)
+class Ripples:
+    """f_n(w) = sum_k h_nk (w_k - a_nk)^2 / 2 + s cos(2 w_k) - level, and its mean F over n.
+
+    Attributes
+    ----------
+    h, a : curvatures and centres, `[N, d]`.
+    s : size of the ripples; F is not convex if 4 s exceeds a mean curvature.
+    level : subtracted, for a constraint F <= 0.
+    """
+
+    h: Array
+    a: Array
+    s: float = 0.0
+    level: float = 0.0
+
+    @property
+    def smoothness(self) -> float:
+        """A Lipschitz constant of grad F."""
+        return float(self.h.mean(0).max() + 4 * self.s)
+
+    def value(self, w: Array, rows: Rows | None = None) -> Array:
+        """Mean over the rows `[R, B]` (None: all) at `w` `[R, d]`, `[R]`."""
+        h, a = self._rows(rows)
+        bowls = (h * np.square(w[:, None] - a)).sum(-1).mean(-1) / 2
+        return np.asarray(bowls + self.s * np.cos(2 * w).sum(-1) - self.level)
+
+    def gradient(self, w: Array, rows: Rows | None = None) -> Array:
+        """Mean gradient over the rows `[R, B]` (None: all) at `w`, `[R, d]`."""
+        h, a = self._rows(rows)
+        return np.asarray((h * (w[:, None] - a)).mean(1) - 2 * self.s * np.sin(2 * w))
+
+    def _rows(self, rows: Rows | None) -> tuple[Array, Array]:
+        return (self.h[None], self.a[None]) if rows is None else (self.h[rows], self.a[rows])
+
+
+def ripples(
+    rng: Generator, samples: int, dim: int, s: float = 0.0, centre: float = 0.0, level: float = 0.0
+) -> Ripples:
+    """A random instance: curvatures in [0.5, 1.5], centres around `centre`."""
+    h = rng.uniform(0.5, 1.5, (samples, dim))
+    return Ripples(h, centre + rng.standard_normal((samples, dim)), s, level)
+
+
+class Path(NamedTuple):
+    """What a run passed through, round by round."""
+
+    w: Array  # [T, R, d]
+    step: Array  # [T, R, d]  best response less w
+    error: Array  # [T, R]    largest |grad of the averaged surrogate - grad F_m| at w
+    gap: Array  # [T, R]      largest |value of the averaged surrogate - F_m| at w, constraints only
+    nu: Array  # [T, R, M]
+
+
+def ssca(
+    parts: Sequence[Ripples],
+    rho: Array,
+    gamma: Array,
+    tau: float,
+    batch: int,
+    start: Array,
+    rng: Generator,
+    c: float = 1.0,
+) -> Path:
+    """Algorithm 1 (one part) or 2 (more) in a plain loop, R runs at once.
+
+    Args:
+        parts: objective, then constraints, over the same samples.
+        rho, gamma: `[T]`.
+        tau: of all surrogates.
+        batch: B, drawn with replacement.
+        start: `[R, d]`.
+        rng: of the batches.
+        c: penalty.
+    """
+    w, many = start, len(parts)
+    B, A = np.zeros((len(w), many, w.shape[1])), np.zeros((len(w), many))
+    kept: list[tuple[Array, ...]] = []
+    for now, pace in zip(rho, gamma, strict=True):
+        rows = rng.integers(len(parts[0].h), size=(len(w), batch))
+        slope = np.stack([part.gradient(w, rows) for part in parts], 1)
+        value = np.stack([part.value(w, rows) for part in parts], 1)
+        flat = value - (slope * w[:, None]).sum(-1) + tau * np.square(w).sum(-1)[:, None]
+        B = (1 - now) * B + now * (slope - 2 * tau * w[:, None])
+        A = (1 - now) * A + now * flat
+        program = Program(B[:, 0], A[:, 1:], B[:, 1:], tau, tau, c)
+        nu = multipliers(program, sweeps=1 if many < 3 else 100)
+        step = minimizer(program, nu) - w
+        kept.append((w, step, *_errors(parts, w, A, B, tau), nu))
+        w = w + pace * step
+    return Path(*(np.stack(column) for column in zip(*kept, strict=True)))
+
+
+def _errors(
+    parts: Sequence[Ripples], w: Array, A: Array, B: Array, tau: float
+) -> tuple[Array, Array]:
+    slope = np.stack([part.gradient(w) for part in parts], 1)
+    value = np.stack([part.value(w) for part in parts], 1)
+    wrong = np.linalg.norm(B + 2 * tau * w[:, None] - slope, axis=-1).max(1)
+    surrogate = A + np.einsum("rmd,rd->rm", B, w) + tau * np.square(w).sum(-1)[:, None]
+    gap = np.abs(surrogate - value)[:, 1:]
+    return wrong, gap.max(1, initial=0.0)

@@ -1,0 +1,229 @@
+r"""The server's step of successive convex approximation: averaged quadratics and their minimizer.
+
+Every loss $F_m$ is replaced by a running average of quadratics around the iterates,
+$\bar F_m(w) = A_m + B_m^\top w + \tau \|w\|^2$ (equations (3), (8), (10), (12) of Ye and Cui; the
+vertical (13), (18), (20), (23) are the same). `Surrogate` is that average, `best_response` solves
+the convex problem that it poses to the server, by a formula where there is one constraint or none.
+
+Paper -> here: $\hat f_{m,1}$ and the pair (B, C) -> a row of `linear`, $\hat f_{m,0}$ and A ->
+an entry of `constant`, $\kappa_t = 1 - \prod_{s \le t} (1 - \rho^{(s)})$ -> 1 - `left`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["Response", "Surrogate", "best_response", "multipliers"]
+
+Scalar = float | Tensor
+
+STEPS = 40  # of the interior point method, where there are two constraints or more
+SHRINK = 0.1  # of the mean complementarity, what a step aims at
+LEAST = 1e-20  # of the first complementarity, below which none is aimed at
+CLOSE = 0.99  # of the way to the next bound, as far as a step goes
+
+
+class Surrogate(NamedTuple):
+    """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
+
+    linear: Tensor  # [K, d]
+    constant: Tensor  # [K]
+    left: Tensor  # prod (1 - rho), how much of the zero start is left
+
+    @classmethod
+    def zero(cls, w: Float[Tensor, "d"], losses: int) -> Surrogate:
+        """The start of the average: the zero function for each of K `losses`."""
+        return cls(w.new_zeros(losses, w.shape[-1]), w.new_zeros(losses), w.new_ones(()))
+
+    def averaged(
+        self,
+        w: Float[Tensor, "d"],
+        gradients: Float[Tensor, "K d"],
+        values: Float[Tensor, "K"],
+        *,
+        rho: Scalar,
+        tau: Scalar,
+    ) -> Surrogate:
+        """The average after one round, whose quadratics are made around `w`.
+
+        Parameters
+        ----------
+        w : the iterate.
+        gradients, values : estimates at `w`, one row a loss; a value that nobody needs may be 0.
+        rho : what the new quadratics count in the average, in (0, 1].
+        tau : the quadratics' curvature.
+        """
+        constant = values - gradients @ w + tau * (w @ w)
+        return Surrogate(
+            (1 - rho) * self.linear + rho * (gradients - 2 * tau * w),
+            (1 - rho) * self.constant + rho * constant,
+            (1 - rho) * self.left,
+        )
+
+    @property
+    def kappa(self) -> Tensor:
+        """What the quadratics count in the average together; the zero start counts the rest."""
+        return 1 - self.left
+
+    def debiased(self) -> Surrogate:
+        """The average of the quadratics alone: the exact minimizers of (3), (10) belong to it."""
+        return Surrogate(self.linear / self.kappa, self.constant / self.kappa, self.left)
+
+
+class Response(NamedTuple):
+    """What the server's convex problem gives."""
+
+    w: Tensor  # [d] the minimizer
+    nu: Tensor  # [M] the constraints' multipliers, in [0, c]
+    slack: Tensor  # [M] by how much each constraint is broken, nonnegative
+
+
+def best_response(
+    objective: Float[Tensor, "d"],
+    linear: Float[Tensor, "M d"],
+    constant: Float[Tensor, "M"],
+    levels: Float[Tensor, "M"],
+    *,
+    tau: Scalar,
+    penalty: Scalar,
+    curvature: Scalar,
+    steps: int = STEPS,
+) -> Response:
+    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)).
+
+    .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
+        A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .
+
+    The minimizer of the Lagrangian is $w(\nu) = -(a_0 + B^\top \nu) / 2 (\tau_0 + \tau \sum \nu)$,
+    with the multipliers of `multipliers`. Without constraints it is $-a_0 / 2 \tau_0$, with one
+    and $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
+
+    Parameters
+    ----------
+    objective : a_0.
+    linear, constant : B and A; no rows where there are no constraints.
+    levels : U.
+    tau, curvature : tau of the constraints and tau_0 of the objective, positive.
+    penalty : c, positive.
+    steps : as in `multipliers`.
+    """
+    nu = multipliers(
+        linear @ linear.T,
+        linear @ objective,
+        objective @ objective,
+        levels - constant,
+        tau=tau,
+        penalty=penalty,
+        curvature=curvature,
+        steps=steps,
+    ).to(linear.dtype)
+    w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
+    slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
+    return Response(w, nu, slack)
+
+
+def multipliers(
+    gram: Float[Tensor, "M M"],
+    cross: Float[Tensor, "M"],
+    square: Tensor,
+    gap: Float[Tensor, "M"],
+    *,
+    tau: Scalar,
+    penalty: Scalar,
+    curvature: Scalar,
+    steps: int = STEPS,
+) -> Float[Tensor, "M"]:
+    r"""The solution of the dual, in float64: a formula for one constraint, else interior points.
+
+    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
+        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
+
+    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, the derivative is
+    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
+    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
+    $\nu = c$ where the root's argument is not positive. With several, Newton's method follows
+    the points at which $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as
+    $\mu$ goes to 0; the duality gap is $2 M \mu$.
+
+    Parameters
+    ----------
+    gram, cross, square : the inner products B B', B a_0 and a_0' a_0.
+    gap : U - A.
+    tau, penalty, curvature : as in `best_response`.
+    steps : of the interior point method, if there are several constraints.
+    """
+    dual = _Dual(
+        gram.double(),
+        cross.double(),
+        square.double(),
+        gap.double(),
+        tau,
+        curvature,
+        gram.new_zeros((), dtype=torch.float64) + penalty,
+    )
+    if len(gap) < 2:
+        return dual.one() if len(gap) else dual.gap
+    return dual.central(steps)
+
+
+class _Dual(NamedTuple):
+    """The concave dual of the server's problem, in inner products."""
+
+    gram: Tensor
+    cross: Tensor
+    square: Tensor
+    gap: Tensor
+    tau: Scalar
+    curvature: Scalar
+    top: Tensor
+
+    def one(self) -> Float[Tensor, "1"]:
+        """The solution for one constraint."""
+        ratio, b = self.curvature / self.tau, self.gram[0]
+        p = self.square - 2 * ratio * self.cross + ratio**2 * b
+        den = b + 4 * self.tau * self.gap
+        root = (p.clamp(min=0) / torch.where(den > 0, den, 1)).sqrt() - ratio
+        return torch.where(den > 0, root.clamp(min=0).minimum(self.top), self.top)
+
+    def slope(self, nu: Float[Tensor, "M"]) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
+        """The dual's gradient, and its Hessian times -1."""
+        u = self.curvature + self.tau * nu.sum()
+        seen = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
+        length = self.square + nu @ (self.cross + seen)  # |a|^2
+        pull = self.tau / u
+        # inner products of the constraints' gradients B_m + 2 tau w: the Hessian is -these / 2 u
+        inner = self.gram - pull * (seen.unsqueeze(1) + seen) + pull**2 * length
+        return -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2), inner / (2 * u)
+
+    def central(self, steps: int) -> Float[Tensor, "M"]:
+        """The end of the central path, by primal-dual steps from a point well inside."""
+        nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
+        size = (self.slope(nu)[0].abs() + self.gap.abs()).amax().clamp(min=LEAST)
+        low, high = torch.zeros_like(nu) + size, torch.zeros_like(nu) + size
+        least = LEAST * size * self.top
+        for _ in range(steps):
+            slope, curve = self.slope(nu)
+            room = self.top - nu
+            aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=least)
+            matrix = curve + torch.diag(low / nu + high / room)
+            step = torch.linalg.solve_ex(matrix, slope + aim / nu - aim / room)[0]
+            low_step = aim / nu - low - low / nu * step
+            high_step = aim / room - high + high / room * step
+            far = torch.minimum(_reach(nu, step), _reach(room, -step))
+            other = torch.minimum(_reach(low, low_step), _reach(high, high_step))
+            moved = (nu + far * step, low + other * low_step, high + other * high_step)
+            fine = torch.stack(moved).isfinite().all()  # else the path's end is reached
+            nu, low, high = (
+                torch.where(fine, new, old) for new, old in zip(moved, (nu, low, high), strict=True)
+            )
+        return nu
+
+
+def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Tensor:
+    """The part of a step, at most all of it, that keeps `x` positive."""
+    falls = step < 0
+    return torch.where(falls, -CLOSE * x / torch.where(falls, step, -1), 1).amin().clamp(max=1)

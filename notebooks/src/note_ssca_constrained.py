@@ -1,0 +1,462 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # SSCA with constraints: the server's programme and the penalty
+#
+# With constraints, {cite}`ye2021ssca` (Y below) has the server solve a small convex programme every round, made of averaged quadratics (Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5, for the quadratic surrogate. Equation numbers in plain brackets are Y's.
+#
+# Three findings. **One formula does for any number of constraints**: the dual of the programme is maximised coordinate by coordinate, each step in closed form, and Y's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`). **Theorem 2, ii, lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`); with it, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# **Theorem 2, i**, is proved here for step sizes stricter than (6), $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ for instance ({prf:ref}`ssca-theorem-2`).
+
+# %% [markdown]
+# ## The server's programme
+#
+# The averaged surrogates are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$; let the levels $U_m$ be taken off $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$: either averaged as well, $\tau_0=\tau$, or kept exactly as in (38), $a_0=0$ and $\tau_0=1$. Problem 5 is
+#
+# $$
+# \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
+# $$ (eq-ssca-programme)
+#
+# ```{prf:lemma} The dual, one coordinate at a time
+# :label: ssca-lemma-dual
+#
+# Write $u(\nu)=\tau_0+\tau\sum_m\nu_m$ and $a(\nu)=a_0+\sum_m\nu_mB_m$. The dual of {eq}`eq-ssca-programme` is
+#
+# $$
+# \max_{0\le\nu\le c}h(\nu),\qquad h(\nu)=\sum_m\nu_mA_m-\frac{\lVert a(\nu)\rVert^2}{4u(\nu)},
+# $$ (eq-ssca-dual)
+#
+# $h$ is concave, there is no duality gap, and with a maximiser $\nu$ the solution is
+#
+# $$
+# w=-\frac{a(\nu)}{2u(\nu)},\qquad s_m=\max\{0,\bar F_m(w)\} .
+# $$ (eq-ssca-response)
+#
+# With the other coordinates fixed, let $a'$ and $u'$ be $a$ and $u$ at $\nu_m=0$, $p=a'-\frac{u'}\tau B_m$ and $D=\lVert B_m\rVert^2-4\tau A_m$. A maximiser in $\nu_m$ alone is
+#
+# $$
+# \nu_m=\Big[\frac1\tau\Big(\frac{\tau\lVert p\rVert}{\sqrt D}-u'\Big)\Big]_0^c\ \text{ if }D>0,\qquad\nu_m=c\ \text{ if }D\le0,
+# $$ (eq-ssca-coordinate)
+#
+# and the only one unless $p=0$ and $D=0$.
+# ```
+#
+# ```{prf:proof}
+# In steps.
+#
+# 1. *Dual.* With multipliers $\nu_m$ of $\bar F_m\le s_m$ and $\mu_m$ of $s_m\ge0$, the Lagrangian is linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum is finite exactly if this is 0, that is, if $0\le\nu_m\le c$. In $w$ it is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with minimiser {eq}`eq-ssca-response` and minimum $h(\nu)$.
+# 2. *Concave*, as an infimum of functions that are affine in $\nu$. (Y prints "convex".)
+# 3. *No gap:* the programme is convex, and large $s$ is strictly feasible (Slater). It is strongly convex in $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
+# 4. *One coordinate.* Put $u=u'+\tau\nu_m$. Then $a(\nu)=a'+\frac{u-u'}\tau B_m=p+\frac u\tau B_m$, and
+#
+#    $$
+#    h=\text{const}-\frac{\lVert p\rVert^2}{4u}-\frac{u}{4\tau^2}\lVert B_m\rVert^2+\frac u\tau A_m,\qquad\frac{dh}{du}=\frac1{4\tau^2}\Big(\frac{\tau^2\lVert p\rVert^2}{u^2}-D\Big).
+#    $$ (eq-ssca-slope-u)
+#
+#    If $D\le0$, $h$ does not decrease. If $D>0$, it grows up to $u=\tau\lVert p\rVert/\sqrt D$ and falls from there on. It is constant only if $p=0$ and $D=0$.
+# ```
+#
+# ```{prf:corollary} Y Lemma 1
+# :label: ssca-lemma-1
+#
+# For $M=1$, $a_0=0$, $\tau_0=1$, with $b=\lVert B\rVert^2$ and the level written out,
+#
+# $$
+# w=\frac{-\nu B}{2(1+\nu\tau)},\qquad\nu=\Big[\frac1\tau\Big(\sqrt{\frac b{b+4\tau(U-A)}}-1\Big)\Big]_0^c\ \text{ or }\ c,
+# $$ (eq-ssca-lemma1)
+#
+# the latter if $b+4\tau(U-A)\le0$. In particular $A\le U$ gives $w=0$ (and $\nu=0$, unless $b=0$ and $A=U$), and $\nu<c$ implies $s=0$.
+# ```
+#
+# ```{prf:proof}
+# $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. If $A\le U$ and $D>0$ the root is at most 1; if $D=0$ then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. The last sentence: $\mu=c-\nu>0$ and $\mu s=0$.
+# ```
+#
+# All of this lives in inner products: the $M+1$ vectors enter through $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, once a round $O(M^2d)$, and a sweep over the coordinates costs $O(M^2)$.
+#
+# ```{prf:lemma} Sweeps converge
+# :label: ssca-lemma-sweeps
+#
+# If no $D_m$ is 0, then every limit point of the sweeps is a maximiser of $h$, and $w$ converges to the solution.
+# ```
+#
+# ```{prf:proof}
+# In steps.
+#
+# 1. The maximiser in a coordinate is unique, so {eq}`eq-ssca-coordinate` is continuous in the other coordinates, and so is a whole sweep $S$.
+# 2. $h$ grows along the sweeps and is bounded. At a limit point, $h(S(\nu))=h(\nu)$. The first coordinate's step does not raise $h$, so by uniqueness it does not move; likewise the second, and so on: $\nu$ is maximal in each coordinate.
+# 3. $h$ is concave and differentiable on the box $[0,c]^M$, where maximal in each coordinate means that $\nabla h$ satisfies the optimality conditions: $\nu$ is a maximiser. Then $w(\nu)$ is the solution, which is unique, so all of the sequence converges to it.
+# ```
+#
+# How many sweeps it takes depends on the instance: a few dozen as a rule, a thousand and more now and then (table below). So sweeps alone are exact for $M\le1$ only; the duality gap says how good they are for $M\ge2$. The library takes one step of the formula for $M=1$, and for $M\ge2$ follows the central path of the dual by Newton steps, an interior point method: forty of them do.
+
+# %% [markdown]
+# ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
+#
+# Let $F_1,\dots,F_M$ have their levels taken off, and
+#
+# $$
+# \Phi(w)=F_0(w)+c\sum_m[F_m(w)]_+,\qquad\bar\Phi^t(w)=\bar F_0^t(w)+c\sum_m[\bar F_m^t(w)]_+ .
+# $$ (eq-ssca-phi)
+#
+# Eliminating $s$, Problem 4 is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. $\bar w^t$ is the minimiser, $\Delta^t=\bar w^t-w^t$, and the errors are $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
+#
+# ```{prf:assumption}
+# :label: ssca-assumption-2
+#
+# There are finitely many samples. The iterates stay in a ball, on which every $F_m$ has an $L$-Lipschitz gradient.
+# ```
+#
+# Finitely many samples make everything bounded, the noise too.
+#
+# ```{prf:lemma} Y Lemma 5
+# :label: ssca-lemma-5
+#
+# If $\gamma_{t-1}/\rho_t\to0$, $\sum_t\rho_t=\infty$, $\rho_t\log t\to0$ and $\rho_{t-1}\le\rho_t(1+\rho_t)$ from some round on, then $e_m\to0$ and $\epsilon_m\to0$ almost surely.
+# ```
+#
+# ```{prf:proof}
+# $(B_m,A_m)$ are averages with the targets $\nabla F_m-2\tau w$ and $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both are Lipschitz on the ball and move by $O(\gamma_{t-1})$. {prf:ref}`ssca-lemma-tracking`, point 2, applies. $e_m$ is the error of $B_m$, and $\epsilon_m$ that of $A_m$ plus $\langle\cdot,w\rangle$ of that of $B_m$.
+# ```
+#
+# Lemma 6 of Y (the averaged surrogates converge uniformly along a subsequence) needs no theorem of Arzelà and Ascoli here: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and $B_m$ do, and by Lemma 5 the limit is the exact surrogate at $w^\star=\lim w^t$, with $\hat F_m(w^\star)=F_m(w^\star)$ and equal gradients.
+#
+# ```{prf:lemma} Descent of the penalty
+# :label: ssca-lemma-penalty
+#
+# With $\gamma=\gamma_t$ and $\Delta=\Delta^t$,
+#
+# $$
+# \begin{aligned}
+# \Phi(w^{t+1})\le\Phi(w^t)&-\gamma\Big(2\tau_0-\frac{L(1+cM)}2\gamma\Big)\lVert\Delta\rVert^2\\
+# &+\gamma\lVert e_0\rVert\lVert\Delta\rVert+\gamma c\sum_m\big(2\lvert\epsilon_m\rvert+\lVert e_m\rVert\lVert\Delta\rVert\big).
+# \end{aligned}
+# $$ (eq-ssca-penalty)
+# ```
+#
+# ```{prf:proof}
+# In steps; everything at $w=w^t$.
+#
+# 1. *Smoothness.* $F_m(w+\gamma\Delta)\le F_m+\gamma\langle\nabla F_m,\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$. As $[\cdot]_+$ is convex, grows, and is 1-Lipschitz, $[F_m(w+\gamma\Delta)]_+\le(1-\gamma)[F_m]_++\gamma[F_m+\langle\nabla F_m,\Delta\rangle]_++\frac L2\gamma^2\lVert\Delta\rVert^2$.
+# 2. *Surrogate.* $F_m+\langle\nabla F_m,\Delta\rangle=\bar F_m(\bar w)-\tau\lVert\Delta\rVert^2-\epsilon_m-\langle e_m,\Delta\rangle$, since $\bar F_m$ is quadratic. Likewise $\langle\nabla F_0,\Delta\rangle=\bar F_0(\bar w)-\bar F_0(w)-\tau_0\lVert\Delta\rVert^2-\langle e_0,\Delta\rangle$. And $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
+# 3. *Sum.* The change of $\Phi$ is at most $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the errors of step 2 and the squares of step 1. $\bar\Phi$ is $2\tau_0$-strongly convex with minimiser $\bar w$: $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
+# ```
+#
+# ```{prf:theorem} Y Theorems 2 and 4, i
+# :label: ssca-theorem-2
+#
+# Under {prf:ref}`ssca-assumption-2`, let $\rho_t$ be as in {prf:ref}`ssca-lemma-5`, let $r_t=\gamma_t/\rho_t$ not increase, and
+#
+# $$
+# \sum_t\gamma_t=\infty,\qquad\sum_t\gamma_t\sqrt{\rho_t}<\infty,\qquad\sum_t\gamma_tr_t^2<\infty .
+# $$ (eq-ssca-steps)
+#
+# Then $\Delta^t\to0$ almost surely, and every limit point $w^\star$ has multipliers $0\le\lambda_m\le c$ with
+#
+# $$
+# \nabla F_0+\sum_m\lambda_m\nabla F_m=0,\quad\lambda_m=0\text{ where }F_m<0,\quad\lambda_m=c\text{ where }F_m>0,
+# $$ (eq-ssca-kkt)
+#
+# all at $w^\star$. If no $F_m(w^\star)$ is positive, $w^\star$ is a KKT point of Problem 3.
+# ```
+#
+# ```{prf:proof}
+# $K$ stands for constants.
+#
+# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors are at most $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
+# 2. *Drift.* $\rho_t\lVert z^{t-1}\rVert\le\lVert z^{t-1}\rVert-\lVert z^t\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert$. Times $r_t$, which does not increase, and added up: for every $\eta>0$
+#
+#    $$
+#    \sum_t\gamma_t\lVert z^{t-1}\rVert\le r_1\lVert z^0\rVert+K\sum_tr_t\gamma_t\lVert\Delta^t\rVert\le K+\eta\sum_t\gamma_t\lVert\Delta^t\rVert^2+\frac{K^2}{4\eta}\sum_t\gamma_tr_t^2 ,
+#    $$ (eq-ssca-drift)
+#
+#    up to any last round. The same, with another $K$, holds for $\sum_t\gamma_t\lVert z^t\rVert$.
+# 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Add {eq}`eq-ssca-penalty` up, with $\eta$ so small that step 2 takes at most half of the $\lVert\Delta\rVert^2$; $\gamma_t\to0$ takes care of $\gamma^2$. As $\Phi$ is bounded below on the ball, $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
+# 4. *Response.* Let $D(w)$ be $\arg\min\hat\Phi_w-w$ for the exact surrogates at $w$. By {prf:ref}`ssca-lemma-3` (values; its step 2 needs no derivatives), $D$ is continuous on the ball, hence uniformly, and $\Delta^t-D(w^t)\to0$ by Lemma 5.
+# 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often. If also $\ge2\delta$ infinitely often, take stretches $s,\dots,u$ from $\le\delta$ to $\ge2\delta$ with $>\delta$ in between. $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$ in the end, so $\lVert w^u-w^s\rVert$ is at least some fixed number;
+#    but it is at most $\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. So $\Delta^t\to0$.
+# 6. *Limit points:* $D(w^\star)=0$, that is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact surrogates at $w^\star$. Their values and gradients there are those of $F_m$; its KKT conditions, with $\nu$ for $\lambda$, are {eq}`eq-ssca-kkt`.
+# ```
+#
+# For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, {eq}`eq-ssca-steps` reads $\beta\le1$, $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$: 0.6 and 0.75 will do, 0.6 and 0.65 will not, nor will Y's. Why more than without constraints: $\epsilon_m$ enters {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
+
+# %% [markdown]
+# ## Exact penalty: Theorem 2, ii
+#
+# Y lets $c_j\to\infty$ and states that the slack vanishes in the limit and the limit is a KKT point; the proof is by citation, without a constraint qualification. One is needed.
+#
+# ```{prf:example} Without a condition
+# :label: ssca-example-penalty
+#
+# 1. *No KKT point.* $F_0(w)=w$, $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution. $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with slack $\frac1{4c_j^2}>0$ for every $c_j$: the slack vanishes in the limit, but never before, and the limit is no KKT point.
+# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{w^3}3-w+\frac45$. Problem 3 is feasible ($w\le-2.1$), and for every $c_j$ there is a local minimum of $\Phi$ near $w=1$, with slack tending to $\frac2{15}$.
+# ```
+#
+# ```{prf:theorem} Y Theorems 2 and 4, ii
+# :label: ssca-theorem-exact
+#
+# Let $w_j$ satisfy {eq}`eq-ssca-kkt` with $c_j\to\infty$, and let $w_\infty$ be a limit point of $w_j$ at which the *extended Mangasarian-Fromovitz condition* holds: some $v$ has $\langle\nabla F_m(w_\infty),v\rangle<0$ for all $m$ with $F_m(w_\infty)\ge0$. Then along the subsequence the slack is 0 from some $j$ on, and $w_\infty$ is a KKT point of Problem 3.
+#
+# For convex $F_1,\dots,F_M$ the condition holds everywhere if $F_m(\hat w)<0$ for all $m$ and some $\hat w$ (Slater). If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, every $c>\max_m\lambda^\star_m$ makes the slack 0.
+# ```
+#
+# ```{prf:proof}
+# Along the subsequence $w_j\to w_\infty$.
+#
+# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit: $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$, $\max_m\hat\lambda_m=1$. Where $F_m(w_\infty)<0$, $\lambda_m=0$ in the end. The product with $v$ is a sum of numbers $\le0$, one of them $<0$: a contradiction.
+# 2. *Slack.* $F_m(w_j)>0$ implies $\lambda_m=c_j$, which is beyond the bound in the end. So $s_j=0$, and {eq}`eq-ssca-kkt` passes to the limit: $F_m(w_\infty)\le0$, and $\lambda_m=0$ where $F_m(w_\infty)<0$.
+# 3. *Slater.* $v=\hat w-w$: $\langle\nabla F_m(w),v\rangle\le F_m(\hat w)-F_m(w)<0$ where $F_m(w)\ge0$.
+# 4. *Convex.* Let $w^\star$ solve Problem 3; it minimises $F_0+\sum_m\lambda_m^\star F_m$. So $\Phi(w)\ge F_0(w)+\sum_m\lambda^\star_mF_m(w)+\sum_m(c-\lambda_m^\star)[F_m(w)]_+\ge F_0(w^\star)+\sum_m(c-\lambda^\star_m)[F_m(w)]_+$, and $\Phi(w^\star)=F_0(w^\star)$. Points that satisfy {eq}`eq-ssca-kkt` are minimisers of the convex $\Phi$.
+# ```
+#
+# The condition for the network and (37): $\nabla F\ne0$ wherever $F\ge U$ at $w_\infty$. Nothing excludes a poor stationary point of the loss.
+
+# %% [markdown]
+# ## Penalty or constraint: Theorem 5
+#
+# (27) is $\min F+\lambda\lVert w\rVert^2$, (37) is $\min\lVert w\rVert^2$ s.t. $F\le U$.
+#
+# ```{prf:theorem} Y Theorem 5
+# :label: ssca-theorem-5
+#
+# 1. If $w^*$ is a local minimum of (27) with $\lambda>0$, it is one of (37) with $U=F(w^*)$.
+# 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, there is a multiplier $\xi\ge0$; if $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
+# 3. In 2, if $F$ is twice continuously differentiable and $\nabla^2F(w^\dagger)+2\lambda I$ is positive definite, $w^\dagger$ is a local minimum of (27). $\nabla^2F(w^\dagger)+\lambda I\succeq0$, as Y has it, suffices. $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
+# ```
+#
+# ```{prf:proof}
+# In steps.
+#
+# 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$: $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$.
+# 2. $\nabla F\ne0$ is the constraint qualification, and gives $2w^\dagger+\xi\nabla F(w^\dagger)=0$. Divide by $\xi$.
+# 3. The Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$ under Y's condition. That semidefiniteness is too little: $F(w)=(w-1)^3-w^2$ in one dimension, $w^\dagger=1$, $U=-1$. $F'(1)=-2$, so near 1 feasible means $w\ge1$, $w^\dagger$ is a local minimum of (37), $\xi=\lambda=1$, $F''(1)+2\lambda=0$; but (27) is to minimise $(w-1)^3$.
+# ```
+#
+# So (37) reaches points that (27) does not: for $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of (37), and with $\lambda=2$ a local *maximum* of (27).
+#
+# ```{admonition} Differences from the printed paper
+# :class: warning
+#
+# * **Lemma 1**: the dual function is concave; "convex" is printed.
+# * **Theorem 2, ii** needs a constraint qualification ({prf:ref}`ssca-example-penalty`).
+# * **Theorem 2, i** is proved here for {eq}`eq-ssca-steps`, which is more than (4), (6).
+# * **Theorem 4** means the constraint set of Problem 8, not 3.
+# * **(32)** lacks a minus sign before the sum of $y\log Q$.
+# * **The start at zero** shortens $A_m$ and $B_m$ alike by $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not $U$: in the first rounds the server believes the loss to be smaller than it is.
+# ```
+
+# %% [markdown]
+# ## Checks
+
+# %% tags=["parameters"]
+profile = "full"  # "quick": fewer instances, shorter runs
+seed = 0  # of the random instances
+instances = None  # of the programme; None: 1000 in the full profile, 300 in the quick one
+
+# %%
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.optimize import brentq, minimize
+
+from fedlib import plot
+from fedlib.claims import check
+from fedlib.ssca_checks import Program, dual, lemma_1, minimizer, multipliers, primal, ripples, ssca
+from fedlib.surrogate import best_response
+
+instances = instances or {"quick": 300, "full": 1000}[profile]
+rng = np.random.default_rng(seed)
+
+
+def programme(R, M, d, exact):  # R random programmes; exact: the objective |w|^2
+    a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
+    A, size = 2 * rng.standard_normal((R, M)), np.exp(rng.standard_normal((R, M, 1)))
+    return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
+
+
+def gap(p, nu):  # between primal and dual, relative
+    return (primal(p, minimizer(p, nu)) - dual(p, nu)) / (1 + np.abs(dual(p, nu)))
+
+
+# %% [markdown]
+# **Lemma 1**: the printed formula, its limits ($b=0$; $A=U$; $D\le0$), and the duality gap, which is 0 only at a solution. The library's own server step beside it.
+
+# %%
+p = programme(instances, 1, 4, True)
+b = np.square(p.B[:, 0]).sum(1)
+nu = lemma_1(b, p.A[:, 0], p.tau, p.c)
+den = b - 4 * p.tau * p.A[:, 0]
+edge = replace(p, B=p.B * (np.arange(instances) % 3 > 0)[:, None, None], A=np.where((np.arange(instances) % 3 == 1)[:, None], 0.0, p.A))
+edge_nu = lemma_1(np.square(edge.B[:, 0]).sum(1), edge.A[:, 0], p.tau, p.c)
+sides = [rng.uniform(0, p.c, (instances, 1)) for _ in range(2)]
+bend = dual(p, (sides[0] + sides[1]) / 2) - (dual(p, sides[0]) + dual(p, sides[1])) / 2
+
+
+def library(p, row):
+    a0, A, B = (torch.from_numpy(x[row]) for x in (p.a0, p.A, p.B))
+    found = best_response(a0, B, A, torch.zeros_like(A), tau=p.tau, penalty=p.c, curvature=p.tau0)
+    return found.w.numpy(), found.nu.numpy()
+
+
+own = minimizer(p, nu[:, None])
+apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
+
+# %% tags=["nbval-check-output"]
+check(f"all branches occur in {instances} programmes", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
+check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
+check("    nor for b = 0 and A = U", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
+check("it is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
+check("A <= U gives w = 0", np.abs(own[p.A[:, 0] <= 0]).max() == 0)
+check("the dual is concave: no chord above it", bend.min() > -1e-12)
+_ = check("fedlib.surrogate gives the same w, to 1e-12", apart < 1e-12)
+
+# %% [markdown]
+# **Several constraints**: $d=4$, both forms of the objective. The largest relative duality gap over the instances, and its 99th percentile, after 1 to 1000 sweeps.
+
+# %%
+sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
+for M in (2, 3, 5):
+    for exact in (True, False):
+        p = programme(instances // 5, M, 4, exact)
+        gaps = [gap(p, multipliers(p, s)) for s in sweeps]
+        heights = np.array([dual(p, multipliers(p, s)) for s in (1, 2, 3, 10)])
+        monotone.append((np.diff(heights, axis=0) / (1 + np.abs(heights[1:]))).min())
+        rows[f"M = {M}, {'exact' if exact else 'averaged'} objective"] = [g.max() for g in gaps] + [np.quantile(gaps[2], 0.99)]
+        w, nu = (np.stack(x) for x in zip(*(library(p, row) for row in range(10)), strict=True))
+        few = replace(p, a0=p.a0[:10], A=p.A[:10], B=p.B[:10])
+        near.append(((primal(few, w) - dual(few, nu)) / (1 + np.abs(dual(few, nu)))).max())
+table = pd.DataFrame(rows, index=[*(f"{s} sweeps" for s in sweeps), "60 sweeps, 99 %"]).T
+
+# %% tags=["nbval-check-output"]
+check("the dual never falls", min(monotone) > -1e-12)
+check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
+check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
+check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
+_ = check("fedlib.surrogate, by interior points: gap below 1e-9", max(near) < 1e-9)
+
+# %% tags=["hide-input"]
+table.map(lambda x: f"{x:.0e}")
+
+# %% [markdown]
+# **Descent and Theorem 2, i.** Finite sums with ripples ($L=1+4\cdot0.2$) around two centres: objective near 2, constraint $F_1\le0$ around 0; $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $B=10$ of 40, $c=5$.
+
+# %%
+T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
+parts = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
+t = np.arange(1.0, T + 1)
+rho, gamma = t**-0.6, t**-0.75
+path = ssca(parts, rho, gamma, tau, 10, 2 * rng.standard_normal((R, 3)), rng, c=c)
+phi = np.stack([parts[0].value(w) + c * np.maximum(parts[1].value(w), 0) for w in path.w])
+L, size, g = max(part.smoothness for part in parts), np.linalg.norm(path.step, axis=-1), gamma[:, None]
+right = -g * (2 * tau - L * (1 + c) * g / 2) * size**2 + g * (1 + c) * path.error * size + 2 * g * c * path.gap
+descent = (np.diff(phi, axis=0) - right[:-1]).max()
+last = path.w[-1]
+solved = minimize(lambda w: parts[0].value(w[None])[0], last[0], jac=lambda w: parts[0].gradient(w[None])[0], method="SLSQP", constraints={"type": "ineq", "fun": lambda w: -parts[1].value(w[None])[0], "jac": lambda w: -parts[1].gradient(w[None])[0]}, options={"ftol": 1e-14})
+slopes = [part.gradient(solved.x[None])[0] for part in parts]
+wanted = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
+distance = np.linalg.norm(last - solved.x, axis=1)
+
+# %% tags=["nbval-check-output"]
+check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
+check("best response less iterate: the last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
+check("    errors of gradients and values too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
+check("SLSQP's solution is a KKT point with 0 < multiplier < c", np.linalg.norm(slopes[0] + wanted * slopes[1]) < 1e-4 and 0 < wanted < c)
+check("all runs end within 0.15 of it", distance.max() < 0.15)
+_ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / wanted - 1) < 0.15)
+
+
+# %% tags=["hide-input"]
+def draw(fig):
+    ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
+    bins = np.unique(np.geomspace(5, T, 30).astype(int))
+    for name, values in {"|best response - w|": size, "error of gradients": path.error, "error of values": path.gap}.items():
+        ax.plot(bins[1:], [values[a:b].mean() for a, b in pairwise(bins)], label=name)
+    ax.set_xscale("log")
+    plot.plain_log(ax)
+    ax.legend()
+
+
+plot.show(
+    draw,
+    alt="Three falling curves against the round, both axes logarithmic: the distance of the best response from the iterate, and the errors of the averaged "
+    "surrogates' gradients and values at the iterate.",
+    caption="A constrained run: step and tracking errors.",
+)
+
+# %% [markdown]
+# **Exact penalty**: the two examples, and a convex problem (no ripples), full batches, with penalties below and above $\lambda^\star$.
+
+# %%
+penalties = np.array([1.0, 10.0, 100.0, 1000.0])
+slack = {"no KKT point": [], "stays": []}
+for c in penalties:
+    w = brentq(lambda w, c=c: 1 + 2 * c * w, -1, 1)
+    slack["no KKT point"].append(w**2 * 4 * c**2)
+    w = brentq(lambda w, c=c: w / 10 + c * (w**2 - 1), 0, 2)
+    slack["stays"].append(w**3 / 3 - w + 0.8)
+convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
+h, a = ([part.h.mean(0) for part in convex], [(part.h * part.a).mean(0) for part in convex])
+at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])  # noqa: E731
+star = brentq(lambda lam: convex[1].value(at(lam)[None])[0], 0, 100)
+left, end = {}, {}
+T = {"quick": 400, "full": 1000}[profile]
+t = np.arange(1.0, T + 1)
+for factor in (0.3, 0.7, 1.5, 20):
+    w = np.array([[3.0, 0.0, -1.0]])
+    B, A = np.zeros((1, 2, 3)), np.zeros((1, 2))
+    for now in t:  # full batches, by hand
+        slope = np.stack([part.gradient(w) for part in convex], 1)
+        value = np.stack([part.value(w) for part in convex], 1) - (slope * w[:, None]).sum(-1) + 0.5 * np.square(w).sum()
+        B, A = B + now**-0.4 * (slope - w[:, None] - B), A + now**-0.4 * (value - A)
+        p = Program(B[:, 0], A[:, 1:], B[:, 1:], 0.5, 0.5, factor * star)
+        w = w + now**-0.6 * (minimizer(p, multipliers(p)) - w)
+    left[factor], end[factor] = convex[1].value(w)[0], np.linalg.norm(w - at(min(factor, 1.0) * star))
+
+# %% tags=["nbval-check-output"]
+check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
+check("example 2: slack tends to 2/15", abs(slack["stays"][-1] - 2 / 15) < 1e-3 and min(slack["stays"]) > 0.13)
+check("    though w = -2.2 is feasible", -(2.2**3) / 3 + 2.2 + 0.8 < 0)
+check("convex, c = 0.3 and 0.7 lambda*: the constraint stays broken", left[0.3] > left[0.7] > 0.01)
+check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(left[20])) < 2e-3)
+_ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
+
+# %% [markdown]
+# **Theorem 5.** Losses with ripples, shifted to be positive. From a local minimum of (27): random feasible points near it are no shorter. From one of (37), found by SLSQP, back to (27). Then the two examples.
+
+# %%
+longer, stationary, sure = [], [], []
+for _ in range({"quick": 10, "full": 40}[profile]):
+    part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
+    ridge = minimize(lambda w: part.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})  # noqa: B023
+    near = ridge.x + 0.02 * rng.standard_normal((4000, 3)) * rng.random((4000, 1))
+    feasible = near[part.value(near) <= part.value(ridge.x[None])]
+    longer.append((np.square(feasible).sum(1) - ridge.x @ ridge.x).min(initial=np.inf))
+    U = part.value(ridge.x[None])[0] + 0.1
+    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - part.value(w[None])[0], "jac": lambda w: -part.gradient(w[None])[0]}, options={"ftol": 1e-15})  # noqa: B023
+    w, slope = short.x, part.gradient(short.x[None])[0]
+    xi = -2 * (w @ slope) / (slope @ slope)
+    stationary.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))
+    sure.append((part.h.mean(0) - 4 * part.s * np.cos(2 * w) + 1 / xi).min() >= 0)
+near = 1 + np.linspace(-0.1, 0.1, 201)
+cubic, quartic = (near - 1) ** 3 - near**2, -(near**4)
+
+# %% tags=["nbval-check-output"]
+check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
+check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)
+check("    Y's Hessian condition holds on some instances", any(sure))
+check("semidefinite is too little: 1 is the shortest feasible point near 1", near[cubic <= -1 + 1e-12].min() > 1 - 1e-9)
+check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
+_ = check("-w^4: shortest feasible point near 1, and a maximum of (27)", near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12)
