@@ -85,7 +85,7 @@ def protocols(traces: Traces) -> plot.Draw:
             ax.set_xlim(0, 100)
         texts = [column_text(c, source(traces)) for c in names]
         axes[0].set_yticks([-i for i in range(len(names))], texts)
-        fig.legend(handles=legend(), loc="outside lower center", ncols=6)
+        fig.legend(handles=legend(axes[0]), loc="outside lower center", ncols=6)
 
     return draw
 
@@ -108,20 +108,17 @@ def row(ax: Axes, traces: Traces, cell: tuple[str, str, str], y: float) -> None:
         ax.errorbar(values.mean(), y, xerr=spread, fmt=mark, color=color, mfc=face, markersize=4)
 
 
-def legend() -> list[Any]:
-    """Methods by colour, protocols by mark."""
-    from matplotlib.lines import Line2D
+def legend(ax: Axes) -> list[Any]:
+    """Methods by colour, protocols by mark; the handles belong to `ax`, which shows none of it."""
 
-    dots = [
-        Line2D([], [], color=COLOR[m], marker="o", linestyle="", label=text)
-        for m, text in METHODS.items()
-    ]
-    forms = [
-        Line2D([], [], color=PRINTED, marker=mark, linestyle="", label=text, mfc=face)
-        for (mark, text), face in zip(MARKS.values(), (PRINTED, "none"), strict=True)
-    ]
-    cross = Line2D([], [], color=PRINTED, marker="x", linestyle="", label="printed")
-    return [*dots, *forms, cross]
+    def mark(text: str, color: str, marker: str, face: str) -> Any:
+        form = {"color": color, "marker": marker, "linestyle": "", "mfc": face}
+        return ax.plot([], [], label=text, **form)[0]
+
+    dots = [mark(text, COLOR[m], "o", COLOR[m]) for m, text in METHODS.items()]
+    faces = zip(MARKS.values(), (PRINTED, "none"), strict=True)
+    forms = [mark(text, PRINTED, marker, face) for (marker, text), face in faces]
+    return [*dots, *forms, mark("printed", PRINTED, "x", PRINTED)]
 
 
 def penalties(traces: Traces) -> plot.Draw:
