@@ -112,7 +112,7 @@ def legend(ax: Axes) -> list[Any]:
     """Methods by colour, protocols by mark; the handles belong to `ax`, which shows none of it."""
 
     def mark(text: str, color: str, marker: str, face: str) -> Any:
-        form = {"color": color, "marker": marker, "linestyle": "", "mfc": face}
+        form: dict[str, Any] = {"color": color, "marker": marker, "linestyle": "", "mfc": face}
         return ax.plot([], [], label=text, **form)[0]
 
     dots = [mark(text, COLOR[m], "o", COLOR[m]) for m, text in METHODS.items()]
