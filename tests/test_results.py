@@ -26,6 +26,7 @@ FEW = {
     "cmoo_probe": (1, 1e-3, "direction weight_1", 1e-2),
     "cmoo_many": (1, 1e-3, "direction weight_1", 1e-2),
     "cmoo_qm9": (1, 1e-3, "direction weight_1", 1e-2),
+    "fw_leakage": (3, 1.0, "", 0.0),
 }
 #: Studies of data that have to be downloaded.
 NEEDS = {
@@ -38,6 +39,10 @@ NEEDS = {
     "ssca_convergence": ("mnist",),
     "ssca_tradeoff": ("mnist",),
     "ssca_long": ("mnist",),
+    "fw_rates": ("mnist",),
+    "fw_tables": ("mnist", "cifar10"),
+    "fw_stochastic": ("mnist", "cifar10"),
+    "fw_leakage": ("mnist", "cifar10"),
 }
 
 
@@ -153,6 +158,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
     expected = {f"fedsgm/C{i}" for i in range(1, 25)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
     expected |= {f"fedcmoo/C{i}" for i in range(1, 19)} | {f"ssca/C{i}" for i in range(1, 13)}
+    expected |= {f"fedfw/C{i}" for i in range(1, 14)}
     assert expected == set(ids)
     assert len(ids) == len(set(ids))
     for study, claim in all_claims():
