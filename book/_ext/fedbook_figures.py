@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from fedlib.trace import Trace
 
 THEMES = ("light", "dark")
+
+
+def functions(figure: Any) -> list[Any]:
+    """The functions that a figure is made of: itself, or those within a `functools.partial`."""
+    if not isinstance(figure, partial):
+        return [figure]
+    within = [x for x in (figure.func, *figure.args) if callable(x)]
+    return [found for x in within for found in functions(x)]
 
 
 def write_if_changed(path: Path, content: bytes) -> None:
@@ -71,7 +80,7 @@ class ThemedFigure(SphinxDirective):
             raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
         if not self.options.get("alt"):
             raise BookError(f"{name}/{figure}: a figure needs :alt:, a text that replaces it.")
-        code = [inspect.getsourcefile(item) for item in (study.figures[figure], plot)]
+        code = {inspect.getsourcefile(item) for item in (*functions(study.figures[figure]), plot)}
         for path in [*folder_of(name).glob("*.json"), *code]:
             self.env.note_dependency(str(path))
         draw, addresses = study.figures[figure](self.traces(study)), []

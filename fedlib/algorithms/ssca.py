@@ -37,7 +37,7 @@ from fedlib.schedules import PowerLaw, power_law
 from fedlib.surrogate import best_response
 from fedlib.types import Draw, Info, Problem
 
-__all__ = ["SSCA", "ConstrainedSSCA", "MiniBatchSGD", "State"]
+__all__ = ["SSCA", "ConstrainedSSCA", "Iterate", "MiniBatchSGD", "State"]
 
 
 class Iterate(NamedTuple):

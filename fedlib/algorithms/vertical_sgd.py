@@ -22,7 +22,7 @@ from fedlib.schedules import PowerLaw, power_law
 from fedlib.types import Draw, Info, Problem
 from fedlib.vertical import Line
 
-__all__ = ["VerticalSGD"]
+__all__ = ["Iterate", "VerticalSGD"]
 
 
 class Iterate(NamedTuple):
