@@ -49,9 +49,9 @@ class L1Ball:
         Its entry is -radius sign(direction_j); for direction 0, -radius.
         """
         place = direction.abs().argmax()
-        sign = torch.where(direction < 0, 1.0, -1.0).to(direction.dtype)
-        vertex = self.radius * sign * _hot(place, direction)
-        return torch.where(direction.isnan(), direction, vertex)
+        there = direction.gather(0, place.unsqueeze(0))
+        value = torch.where(there < 0, self.radius, -self.radius).to(there.dtype)
+        return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, 2 radius in every dimension."""
@@ -91,8 +91,10 @@ class Simplex:
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
-        vertex = self.radius * _hot(direction.argmin(), direction)
-        return torch.where(direction.isnan(), direction, vertex)
+        place = direction.argmin()
+        there = direction.gather(0, place.unsqueeze(0))
+        value = torch.full_like(there, self.radius)
+        return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, sqrt(2) radius (0 in one dimension)."""
@@ -124,6 +126,6 @@ def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
     return (below - theta.gather(0, (used - 1).unsqueeze(0))).clamp(min=0)
 
 
-def _hot(place: Tensor, like: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-    """1 at a position, 0 elsewhere."""
-    return (torch.arange(len(like), device=like.device) == place).to(like.dtype)
+def _at(place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    """A value at a position, 0 elsewhere."""
+    return torch.zeros_like(like).scatter(0, place.unsqueeze(0), value)

@@ -134,8 +134,10 @@ def server_round(
     two = state.extra.shape[-1] > 0
     memory = torch.stack([state.x, state.extra], 1) if two else state.x
     s, (new, gap) = ask_oracles(fed, update, draw, memory, w, active, method.split)
-    moved = on_active(active, s - state.x, torch.zeros_like(s)).mean(0)
-    w_next = w + method.schedule.eta(state.t + 1, method.participation) * moved
+    who = active.to(w.dtype)
+    moved = who @ s - who @ state.x
+    eta = method.schedule.eta(state.t + 1, method.participation)
+    w_next = w + eta * moved / fed.problem.num_clients
     kept = on_active(active, new, memory)
     x, extra = (kept[:, 0], kept[:, 1]) if two else (kept, state.extra)
     info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(state.x - w))

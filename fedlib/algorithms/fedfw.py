@@ -120,8 +120,8 @@ class FedFW:
             gradient = client.gradient(x, client.batch(step), client.objective_weights(w))
             g = gradient / clients + lam * (x - w)  # 3
             s = convex_set.lmo(g)  # 4
-            gaps.append(g @ (x - s))
-            x = (1 - eta) * x + eta * s  # 5
+            gaps.append((g * (x - s)).sum())
+            x = torch.lerp(x, s, eta)  # 5
         return Reply(x if self.reset_local else s, (x, gaps[0]))  # 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -196,7 +196,7 @@ class FedFWPlus:
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
         g = gradient / clients + lam * (x - w) + y  # 4
         s = convex_set.lmo(g)  # 5
-        return Reply(s, (torch.stack([(1 - eta) * x + eta * s, y]), g @ (x - s)))  # 6, 7
+        return Reply(s, (torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One round at the server."""
@@ -264,7 +264,7 @@ class FedFWSto:
         g = d + self.lam0 * self.schedule.growth(t, self.participation) * (x - w)  # 4
         s = convex_set.lmo(g)  # 5
         eta = self.schedule.eta(t, self.participation)
-        return Reply(s, (torch.stack([(1 - eta) * x + eta * s, d]), g @ (x - s)))  # 6, 7
+        return Reply(s, (torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One round at the server."""
