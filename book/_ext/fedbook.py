@@ -1,7 +1,7 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
 Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard`` and ``themed-figure``. Whatever is missing is a typed warning, so that a
+``claims``, ``scoreboard``, ``themed-figure``, ``pseudocode``, ``round``, ``verdicts`` and ``all-errata``. Whatever is missing is a typed warning, so that a
 build with ``-W`` fails rather than prints an old or an empty number.
 """
 
@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 import fedbook_claims
 import fedbook_docstrings
+import fedbook_errata
 import fedbook_figures
+import fedbook_methods
+import fedbook_rounds
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, warn
@@ -112,6 +115,8 @@ def setup(app: Sphinx) -> dict[str, object]:
     )
     app.add_role("result", ResultRole())
     for module in (fedbook_study, fedbook_claims, fedbook_figures):
+        module.setup(app)
+    for module in (fedbook_methods, fedbook_rounds, fedbook_errata):
         module.setup(app)
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)
