@@ -150,6 +150,7 @@ class MeanOfGrams:
         del noise
 
         def own(client: Client) -> Reply:
+            """At the client: its own Gram matrix; it remembers the Jacobian."""
             H = jacobian(client)
             return Reply(upload=gram_of(H[:, :shared]), memory=H)
 
@@ -171,6 +172,7 @@ def gather(
     """Ask every client for the sketch of its Jacobian; it remembers the Jacobian itself."""
 
     def send(client: Client) -> Reply:
+        """At the client: the sketch of its Jacobian, which it remembers."""
         H = jacobian(client)
         return Reply(upload=sketch(H[:, :shared], client.noise).flatten(), memory=H)
 

@@ -1,8 +1,8 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
 Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard``, ``overview`` and ``themed-figure``. Whatever is missing is a typed
-warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
+``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside. Whatever is missing
+is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 
 import fedbook_claims
 import fedbook_docstrings
+import fedbook_errata
 import fedbook_figures
+import fedbook_methods
 import fedbook_overview
+import fedbook_rounds
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, warn
@@ -27,6 +30,15 @@ from sphinx.util.docutils import SphinxRole
 if TYPE_CHECKING:
     from fedlib.numbers import Number
 
+PARTS = (
+    fedbook_study,
+    fedbook_claims,
+    fedbook_figures,
+    fedbook_methods,
+    fedbook_rounds,
+    fedbook_errata,
+    fedbook_overview,
+)
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
 MATHJAX_PARTS = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
@@ -112,7 +124,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
-    for module in (fedbook_study, fedbook_claims, fedbook_figures, fedbook_overview):
+    for module in PARTS:
         module.setup(app)
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)

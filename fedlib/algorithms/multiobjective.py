@@ -247,7 +247,7 @@ class MGDA:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One step at the server."""
-        w = fed.tell(Identity(), state.w)
+        w = fed.tell(Identity(), state.w)  # 1
         sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
         g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
         G = gram_of(g)

@@ -249,7 +249,7 @@ class PolicyFedSGM:
             v, e = v
             residual = fed.keep(residual, draw, e)
         fitted = fed.ask(fit, clients).mean(0)  # 9
-        critics = fed.tell(Identity(), fitted.flatten()).view_as(critics)
+        critics = fed.tell(Identity(), fitted.flatten()).view_as(critics)  # 9
         x = state.x - v.mean(0)  # 10
         w_next = w + fed.tell(self.downlink, x - w, draw.downlink)  # 11
         return State(w_next, x, residual, critics, basis), fed.info(g_hat=g, sigma=sigma)

@@ -58,7 +58,8 @@ def psnr(traces: Traces) -> plot.Draw:
             ax.locator_params(axis="x", integer=True)
         for row in axes:
             row[0].set_ylabel("PSNR in dB")
-        axes.flat[0].legend(loc="center right")
+        lines, names = axes.flat[0].get_legend_handles_labels()
+        fig.legend(lines, names, loc="outside lower center", ncols=3)
 
     return draw
 

@@ -1,0 +1,250 @@
+"""Pages about methods: pseudocode beside the code that implements it, and verdicts.
+
+Directive ``pseudocode`` takes a class of `fedlib.algorithms` and reads everything from its source: the
+numbered pseudocode of its docstring, the methods, and the numbers of pseudocode lines that the code
+carries as comments, which become the margin of the listing. Directive ``verdicts`` lists claims.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from fedbook_claims import ClaimRole, evaluate
+from fedbook_data import BookDirective, BookError, Cell, badge, page_link, table
+from fedbook_rounds import CITED
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+STEP = re.compile(r"^ {4}(\d+)( +)(\S.*)$")
+SKIPPED = {"__post_init__", "init"}  # checks, the same everywhere
+PARTS = {"Differs": "Differs from the paper", "Info": "A round reports", "Reference": "Reference"}
+
+
+class Step(NamedTuple):
+    """One numbered line of pseudocode."""
+
+    number: int
+    indent: int  # characters
+    lines: list[str]
+
+
+def steps_of(doc: str) -> list[Step]:
+    """The numbered lines of a docstring; what follows a line further in belongs to it."""
+    steps: list[Step] = []
+    columns: list[int] = []
+    for line in doc.split("\n"):
+        found = STEP.match(line)
+        if found and int(found[1]) == len(steps) + 1:
+            columns.append(found.start(3))
+            steps.append(Step(int(found[1]), 0, [found[3]]))
+        elif steps and line.startswith(" " * 8):
+            text = line.strip()
+            if "<-" in text or steps[-1].lines[-1].endswith(":"):
+                steps[-1].lines.append(text)
+            else:
+                steps[-1].lines[-1] += f" {text}"
+        elif steps:
+            break
+    first = min(columns, default=0)
+    return [step._replace(indent=c - first) for step, c in zip(steps, columns, strict=True)]
+
+
+def paragraph_of(doc: str, label: str) -> str:
+    """The paragraph of a docstring that begins with `label`, without it."""
+    found = re.search(rf"^{label}: (.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
+
+
+def numbers_in(text: str) -> list[int]:
+    """`4-7, 9` as 4, 5, 6, 7, 9."""
+    found: list[int] = []
+    for part in text.split(",") if text else ():
+        low, _, high = part.strip().partition("-")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+class Line(NamedTuple):
+    """A line of code, and the pseudocode lines that its comment cites."""
+
+    text: str
+    cites: str
+
+
+def listing(thing: Any) -> list[Line]:
+    """The lines of a function or of a class's methods, an empty one after each."""
+    lines: list[Line] = []
+    for text in sources(thing):
+        for line in [*text.rstrip().split("\n"), ""]:
+            found = CITED.search(line)
+            lines.append(Line(CITED.sub("", line), found[1] if found else ""))
+    return lines
+
+
+def sources(thing: Any) -> Iterator[str]:
+    """The source of a function, or of a class's methods without its checks, one by one."""
+    if not inspect.isclass(thing):
+        yield textwrap.dedent(inspect.getsource(thing))
+        return
+    for name, member in vars(thing).items():
+        function = member.fget if isinstance(member, property) else member
+        if not inspect.isfunction(function) or name in SKIPPED:
+            continue
+        if function.__code__.co_filename == inspect.getfile(thing):  # not made by `dataclass`
+            yield textwrap.dedent(inspect.getsource(function))
+
+
+def named(path: str) -> Any:
+    """What a dotted name stands for."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        raise BookError(f"pseudocode: {path!r} must be a dotted name of the library.") from None
+
+
+class Pseudocode(BookDirective):
+    """``{pseudocode} fedlib.algorithms.NAME``, with ``:also:`` the functions that it hands work to."""
+
+    required_arguments = 1
+    option_spec = {"also": directives.unchanged_required}  # noqa: RUF012 - docutils reads it
+    kind = "pseudocode"
+
+    def build(self) -> list[nodes.Node]:
+        """The grid, and what the docstring says beside the pseudocode."""
+        algorithm = named(self.arguments[0])
+        doc = inspect.getdoc(algorithm) or ""
+        steps = steps_of(doc)
+        if not inspect.isclass(algorithm) or not steps:
+            raise BookError(f"pseudocode: {self.arguments[0]} must be a class with pseudocode.")
+        name = algorithm.__name__.lower()
+        code = listing(algorithm)
+        self.depend(algorithm)
+        for path in self.options.get("also", "").split():
+            code += [Line(f"# {path}", "")]
+            code += [line._replace(cites="") for line in listing(named(path))]
+            self.depend(named(path))
+        del code[-1]  # the last of the empty lines
+        cited = {n for line in code for n in numbers_in(line.cites)}
+        grid = (
+            f'<div class="method-grid wide-page" id="method-{name}">'
+            f"{pseudo_html(name, steps, cited)}{code_html(name, code)}</div>"
+        )
+        fields = [
+            nodes.paragraph("", "", nodes.strong("", f"{title}: "), *self.inline(text))
+            for label, title in PARTS.items()
+            if (text := paragraph_of(doc, label))
+        ]
+        return [nodes.raw("", grid, format="html"), self.origin(algorithm), *fields]
+
+    def depend(self, thing: Any) -> None:
+        """Builds the page again when the source changes."""
+        self.env.note_dependency(inspect.getfile(thing))
+
+    def origin(self, algorithm: type) -> nodes.paragraph:
+        """Where the class is described, with its parameters."""
+        target = f"{algorithm.__module__}.{algorithm.__qualname__}"
+        text = f"{algorithm.__name__}"
+        link = addnodes.pending_xref(
+            "", nodes.literal(text, text), refdomain="py", reftype="class", refexplicit=True,
+            refwarn=True, refdoc=self.env.docname, reftarget=target,
+        )  # fmt: skip
+        file = f"{algorithm.__module__.replace('.', '/')}.py"
+        first = nodes.Text(
+            "The numbers in the margin of the code are those of the pseudocode's lines; in the "
+            "source they stand in comments. Parameters, errors and the checks of "
+        )
+        return nodes.paragraph(
+            "", "", first, nodes.literal("", "init"), nodes.Text(": "), link,
+            nodes.Text(" in "), nodes.literal("", file), nodes.Text("."), classes=["method-origin"],
+        )  # fmt: skip
+
+
+def pseudo_html(name: str, steps: list[Step], cited: set[int]) -> str:
+    """The pseudocode as a list; a number leads to the first code line that cites it."""
+    items = []
+    for step in steps:
+        number = str(step.number)
+        if step.number in cited:
+            number = f'<a href="#{name}-code-{step.number}">{number}</a>'
+        text = "<br>".join(escape(line) for line in step.lines)
+        items.append(
+            f'<li class="n{step.number}" id="{name}-line-{step.number}">'
+            f'<span class="method-number">{number}</span>'
+            f'<span class="method-text" style="margin-left: {step.indent}ch">{text}</span></li>'
+        )
+    return f'<ol class="method-pseudo" aria-label="Pseudocode">{"".join(items)}</ol>'
+
+
+def code_html(name: str, code: list[Line]) -> str:
+    """The highlighted code; a number in the margin leads to its pseudocode line."""
+    plain = "\n".join(line.text for line in code)
+    margin = max(len(line.cites) for line in code)
+    made = highlight(plain, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    shown: list[str] = []
+    seen: set[int] = set()
+    for line, html in zip(code, made.removesuffix("\n").split("\n"), strict=True):
+        numbers = numbers_in(line.cites)
+        anchors = "".join(f'<span id="{name}-code-{n}"></span>' for n in numbers if n not in seen)
+        seen |= set(numbers)
+        link = f'<a href="#{name}-line-{numbers[0]}">{line.cites}</a>' if numbers else ""
+        pad = " " * (margin - len(line.cites))
+        classes = " ".join(f"n{n}" for n in numbers)
+        shown.append(
+            f'<span class="{classes}">{anchors}<span class="linenos">{pad}{link}  </span>'
+            f"{html}</span>"
+        )
+    body = "\n".join(shown)
+    return (
+        '<div class="method-code"><div class="highlight-python notranslate">'
+        f'<div class="highlight"><pre>{body}\n</pre></div></div></div>'
+    )
+
+
+class Verdicts(BookDirective):
+    """``{verdicts} PAPER/C1 PAPER/C2``: some claims with what was measured and the verdict."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    kind = "verdicts"
+
+    def build(self) -> list[nodes.Node]:
+        """One line a claim, in the order given."""
+        rows = [self.line(name) for name in self.arguments[0].split()]
+        head = ("Claim", "What is claimed", "Measured", "Verdict")
+        return [table(head, rows, (14, 40, 30, 16), "verdicts")]
+
+    def line(self, name: str) -> list[Cell]:
+        """Number and study, wording, measurement, verdict."""
+        from fedlib.studies import STUDIES
+
+        known = {c.id: (c, s) for s in STUDIES.values() for c in s.claims}
+        if name not in known:
+            raise BookError(f"verdicts: {name!r} must be the number of a claim, as fedsgm/C1.")
+        claim, study = known[name]
+        outcome = evaluate(self.env, study, claim).outcome
+        link, _ = ClaimRole()("claim", name, name, self.lineno, self.state.inliner)
+        return [
+            [nodes.paragraph("", "", *link), nodes.paragraph("", "", page_link(self.env, study.name))],
+            self.inline(claim.wording),
+            [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
+            badge(outcome.verdict, outcome.verdict),
+        ]  # fmt: skip
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directives."""
+    app.add_directive("pseudocode", Pseudocode)
+    app.add_directive("verdicts", Verdicts)
