@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from datetime import date
 from pathlib import Path
 
 import jupytext
@@ -170,12 +171,18 @@ def test_execution_injects_stamps_and_repeats(driver, small):
     folder = small(
         "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
     )
-    written = []
+    written, ran = [], []
     for _ in range(2):
         assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
-        written.append((folder / "small.ipynb").read_bytes())
+        notebook = nbformat.read(folder / "small.ipynb", as_version=4)
+        ran.append(notebook.metadata["fedlib"].pop("ran"))
+        written.append(nbformat.writes(notebook))
     assert written[0] == written[1]
-    notebook = nbformat.reads(written[0].decode(), as_version=4)
+    for record in ran:
+        assert record["device"] == "cpu"
+        assert date.fromisoformat(record["date"])
+        assert 0 < record["cpu_s"] < 60
+        assert 0 < record["wall_s"]
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": "quick", "lr": 2}
     assert "2\n" in all_text(outputs(notebook))
     assert "<b>x</b>" not in all_text(outputs(notebook))
