@@ -99,9 +99,10 @@ def test_committed_notebook_is_stamped_and_of_its_source(path, driver):
     record = notebook.metadata["fedlib"]
     stamping = sys.modules["stamping"]
     code = stamping.source_code(source)
-    assert stamping.source_code(notebook) == code, "make notebooks executes it again"
-    assert record["digest"] == stamping.source_digest(source)
-    assert record["profile"] == {"executed": "full", "quick": "quick"}[path.parent.name]
+    again = f"execute.py {path.stem} or `make notebooks` executes it again"
+    assert stamping.source_code(notebook) == code, f"{short(path)} is of another source; {again}"
+    assert record["digest"] == stamping.source_digest(source), f"{short(path)}: {again}"
+    assert record["profile"] == {"executed": "full", "quick": "quick"}[path.parent.name], again
     assert [c["id"] for c in notebook.cells] == [
         f"cell-{i:03d}" for i in range(len(notebook.cells))
     ]

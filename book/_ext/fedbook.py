@@ -1,8 +1,8 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
 Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard`` and ``themed-figure``. Whatever is missing is a typed warning, so that a
-build with ``-W`` fails rather than prints an old or an empty number.
+``claims``, ``scoreboard``, ``themed-figure`` and ``status``. Whatever is missing is a typed
+warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_figures
+import fedbook_status
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, warn
@@ -111,7 +112,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
-    for module in (fedbook_study, fedbook_claims, fedbook_figures):
+    for module in (fedbook_study, fedbook_claims, fedbook_figures, fedbook_status):
         module.setup(app)
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)
