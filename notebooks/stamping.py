@@ -1,8 +1,8 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
-It drops the tools' metadata and their times, numbers the cells, hides the two parameter cells, makes
-paths relative to the repository, and keeps parameters, versions and the source's digest. One line
-of it tells two executions apart: `ran`, when and where the notebook ran, and what it took.
+It drops the tools' metadata and their times, numbers the cells, hides the two parameter cells,
+makes paths relative to the repository, and keeps parameters, versions and the source's digest. One
+entry tells two executions apart: `ran`, when and where the notebook ran, and what it took.
 """
 
 from __future__ import annotations

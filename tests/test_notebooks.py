@@ -183,7 +183,7 @@ def test_execution_injects_stamps_and_repeats(driver, small):
         assert record["device"] == "cpu"
         assert date.fromisoformat(record["date"])
         assert 0 < record["cpu_s"] < 60
-        assert 0 < record["wall_s"]
+        assert record["wall_s"] > 0
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": "quick", "lr": 2}
     assert "2\n" in all_text(outputs(notebook))
     assert "<b>x</b>" not in all_text(outputs(notebook))
