@@ -143,7 +143,7 @@ def test_claims_stand_failing_first_with_anchors(build):
     assert page.count(">stale: the code has changed<") == 1
     assert 'data-show="not-reproduced"' in page
     assert "Rule: " in page
-    assert re.search(r'href="_downloads/[0-9a-f]+/old.json"', page)
+    assert re.search(r'href="_downloads/[0-9a-f]+/old.json"><code[^>]*>(<span[^>]*>)?old<', page)
 
 
 def test_paper_table_computes_agreement(build):

@@ -2,7 +2,7 @@
 
 The checks are those of the suite, the book's build and the Makefile themselves, run on a copy that
 has one fault in it. Beside this file: tests/test_results.py forges a digit together with its
-digest, tests/test_book_ext.py asks for numbers and claims that do not exist, tests/test_book_status.py
+digest, tests/test_book_ext.py asks for numbers and claims that do not exist, test_book_status.py
 plants staleness on the status page, tests/built/test_browser.py a request while a page is open.
 """
 
@@ -141,7 +141,7 @@ def test_faults_of_a_built_page_are_noticed(build, tmp_path):
     sentences = {
         "outside": r"asks the network for \['https://outside.*put the file under book/_static",
         "links": r"lead nowhere: .*nowhere\.html.*#no-such-place.*correct their addresses",
-        "pictures": r"pictures without a text: \['_images/square\.svg', '_images/square\.svg'\]; say",
+        "pictures": r"without a text: \['_images/square\.svg', '_images/square\.svg'\]; say what",
         "rest": "shows raw TeX",
     }
     for name, sentence in sentences.items():

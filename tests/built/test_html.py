@@ -133,6 +133,7 @@ def says_something(alt):
 def test_nothing_is_left_unprocessed(path):
     text = "".join(page(path).text)
     assert "$$" not in text, f"{path.name} shows raw TeX: $$ needs an empty line before and after"
+    assert not re.findall(r"</?(?:literal|inline|emphasis|strong|reference)\b", text)
     classes = " ".join(a.get("class") or "" for _, a in page(path).tags).split()
     assert not {"problematic", "system-message"} & set(classes)
     assert not re.findall(r"\{(?:result|claim|cite|numref|eq|ref|prf:ref)[:a-z]*\}`", text)
