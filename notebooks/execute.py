@@ -4,17 +4,21 @@
 
 The source is ``notebooks/src/NAME.py``. Without ``--out`` it goes to ``notebooks/executed``
 (full) or ``notebooks/quick`` (quick). The stamp makes two executions of one source comparable: no
-times, no random cell ids, no paths of this machine. A notebook is written whole or not at all.
+random cell ids, no paths of this machine, and when it ran and what it took in one place only. A
+notebook is written whole or not at all.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import datetime
 import logging
 import os
+import resource
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -114,12 +118,13 @@ def execute(name: str, given: Parameters) -> NotebookNode:
     """Runs the source of ``name`` with the given parameters and returns the stamped notebook."""
     notebook = read_source(name)
     check_parameters(name, notebook, given)
-    profile = str(given.get("profile", declared_parameters(name, notebook)["profile"]))
+    values = {**declared_parameters(name, notebook), **given}
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
     for cell in notebook.cells:
         cell.metadata.setdefault("tags", [])
+    began, spent = time.perf_counter(), children_seconds()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # papermill's own, of its file handlers
         done = papermill.execute_notebook(
@@ -130,7 +135,26 @@ def execute(name: str, given: Parameters) -> NotebookNode:
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
         )
-    return stamp(done, name, profile, given)
+    ran = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "device": device_of(values),
+        "wall_s": round(time.perf_counter() - began, 1),
+        "cpu_s": round(children_seconds() - spent, 1),
+    }
+    return stamp(done, name, str(values["profile"]), given, ran)
+
+
+def children_seconds() -> float:
+    """CPU time of the processes that this one has started and that have ended: the kernels."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def device_of(values: Parameters) -> str:
+    """Where the cells compute: what the parameter `device` comes to; without one, the CPU."""
+    from fedlib.run import resolve_device
+
+    return resolve_device(str(values.get("device", "cpu"))).type
 
 
 def literal(text: str) -> object:

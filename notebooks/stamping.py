@@ -1,7 +1,8 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
-It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
-paths relative to the repository, and keeps parameters, versions and the source's digest.
+It drops the tools' metadata and their times, numbers the cells, hides the two parameter cells,
+makes paths relative to the repository, and keeps parameters, versions and the source's digest. One
+entry tells two executions apart: `ran`, when and where the notebook ran, and what it took.
 """
 
 from __future__ import annotations
@@ -46,9 +47,16 @@ def source_code(notebook: NotebookNode) -> list[str]:
 
 
 def stamp(
-    notebook: NotebookNode, name: str, profile: str, given: Mapping[str, object]
+    notebook: NotebookNode,
+    name: str,
+    profile: str,
+    given: Mapping[str, object],
+    ran: Mapping[str, object],
 ) -> NotebookNode:
-    """Removes what differs from run to run and writes one metadata key of ours."""
+    """Removes what differs from run to run and writes one metadata key of ours.
+
+    `ran` holds the date, the device, and the seconds `wall_s` and `cpu_s` of the execution.
+    """
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
         stamp_metadata(cell)
@@ -64,6 +72,7 @@ def stamp(
             "profile": profile,
             "parameters": dict(given),
             "versions": {"python": platform.python_version(), **versions},
+            "ran": dict(ran),
         },
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5

@@ -119,7 +119,7 @@ def test_result_role_shows_the_number_and_where_it_comes_from(build):
         ("```{params} tay\n```", "there is no study 'tay'; known studies: toy."),
         ("```{themed-figure} toy/kurve\n:alt: x\n\nCaption\n```", "no figure 'kurve'"),
         ("```{themed-figure} toy/curve\n\nCaption\n```", "needs :alt:"),
-        ("{claim}`toy/C9`", "claim-toy-c9"),
+        ("{claim}`toy/C9`", "there is no claim 'toy/C9'; ids that look like it: toy/C"),
     ],
 )
 def test_what_is_missing_stops_the_build(build, text, sentence):
@@ -143,7 +143,7 @@ def test_claims_stand_failing_first_with_anchors(build):
     assert page.count(">stale: the code has changed<") == 1
     assert 'data-show="not-reproduced"' in page
     assert "Rule: " in page
-    assert re.search(r'href="_downloads/[0-9a-f]+/old.json"', page)
+    assert re.search(r'href="_downloads/[0-9a-f]+/old.json"><code[^>]*>(<span[^>]*>)?old<', page)
 
 
 def test_paper_table_computes_agreement(build):

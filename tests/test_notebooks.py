@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from datetime import date
 from pathlib import Path
 
 import jupytext
@@ -98,9 +99,10 @@ def test_committed_notebook_is_stamped_and_of_its_source(path, driver):
     record = notebook.metadata["fedlib"]
     stamping = sys.modules["stamping"]
     code = stamping.source_code(source)
-    assert stamping.source_code(notebook) == code, "make notebooks executes it again"
-    assert record["digest"] == stamping.source_digest(source)
-    assert record["profile"] == {"executed": "full", "quick": "quick"}[path.parent.name]
+    again = f"execute.py {path.stem} or `make notebooks` executes it again"
+    assert stamping.source_code(notebook) == code, f"{short(path)} is of another source; {again}"
+    assert record["digest"] == stamping.source_digest(source), f"{short(path)}: {again}"
+    assert record["profile"] == {"executed": "full", "quick": "quick"}[path.parent.name], again
     assert [c["id"] for c in notebook.cells] == [
         f"cell-{i:03d}" for i in range(len(notebook.cells))
     ]
@@ -170,12 +172,18 @@ def test_execution_injects_stamps_and_repeats(driver, small):
     folder = small(
         "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
     )
-    written = []
+    written, ran = [], []
     for _ in range(2):
         assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
-        written.append((folder / "small.ipynb").read_bytes())
+        notebook = nbformat.read(folder / "small.ipynb", as_version=4)
+        ran.append(notebook.metadata["fedlib"].pop("ran"))
+        written.append(nbformat.writes(notebook))
     assert written[0] == written[1]
-    notebook = nbformat.reads(written[0].decode(), as_version=4)
+    for record in ran:
+        assert record["device"] == "cpu"
+        assert date.fromisoformat(record["date"])
+        assert 0 < record["cpu_s"] < 60
+        assert record["wall_s"] > 0
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": "quick", "lr": 2}
     assert "2\n" in all_text(outputs(notebook))
     assert "<b>x</b>" not in all_text(outputs(notebook))

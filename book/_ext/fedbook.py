@@ -20,6 +20,7 @@ import fedbook_figures
 import fedbook_methods
 import fedbook_overview
 import fedbook_rounds
+import fedbook_status
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, warn
@@ -38,6 +39,7 @@ PARTS = (
     fedbook_rounds,
     fedbook_errata,
     fedbook_overview,
+    fedbook_status,
 )
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from fedbook_data import (
     read_stored,
     slug,
     table,
+    warn,
 )
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -189,7 +191,15 @@ class ClaimRole(SphinxRole):
     """``{claim}`fedsgm/C3` ``: a link to the claim's line on the page of claims."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """A reference that warns when there is no such claim."""
+        """A reference; a typed warning when there is no such claim."""
+        from fedlib.studies import all_claims
+
+        known = [claim.id for _, claim in all_claims()]
+        if self.text not in known:
+            near = ", ".join(get_close_matches(self.text, known, n=4, cutoff=0.4)) or "none"
+            error = BookError(f"there is no claim {self.text!r}; ids that look like it: {near}.")
+            warn(error, "claim", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
         target = f"claim-{self.text.replace('/', '-')}".lower()
         return [
             addnodes.pending_xref(

@@ -69,7 +69,11 @@ def test_page_loads_nothing_from_outside(path):
         and not (tag == "link" and attributes.get("rel") in ("canonical", "author", "license"))
     ]
     assert loaded or "http-equiv" in path.read_text()  # the redirect at the top loads nothing
-    assert not [address for address in loaded if is_outside(address)]
+    outside = [address for address in loaded if is_outside(address)]
+    assert not outside, (
+        f"{path.name} asks the network for {outside}; put the file under book/_static, or let the "
+        "extension copy it from an installed package"
+    )
 
 
 def test_styles_load_nothing_from_outside():
@@ -92,7 +96,10 @@ def test_internal_links_and_files_exist(path):
                 continue
             if not reaches(path, address):
                 broken.append((tag, address))
-    assert not broken
+    assert not broken, (
+        f"{path.name} has links that lead nowhere: {broken}; correct their addresses, or put the "
+        "page into book/_toc.yml"
+    )
 
 
 def reaches(path, address):
@@ -110,13 +117,23 @@ def reaches(path, address):
 @pytest.mark.parametrize("path", PAGES, ids=short)
 def test_every_picture_has_a_text(path):
     images = [attributes for tag, attributes in page(path).tags if tag == "img"]
-    assert not [i.get("src", "")[:80] for i in images if not (i.get("alt") or "").strip()]
+    mute = [i.get("src", "")[:80] for i in images if not says_something(i.get("alt") or "")]
+    assert not mute, (
+        f"{path.name} has pictures without a text: {mute}; say what is to be seen, in :alt: of the "
+        "directive, between the brackets of ![...](...), or in alt= of plot.show"
+    )
+
+
+def says_something(alt):
+    """Whether a text is one: without any, the builder puts the name of the file there."""
+    return bool(alt.strip()) and not re.search(r"\.(png|svg|jpe?g|gif|webp)$", alt)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=short)
 def test_nothing_is_left_unprocessed(path):
     text = "".join(page(path).text)
-    assert "$$" not in text
+    assert "$$" not in text, f"{path.name} shows raw TeX: $$ needs an empty line before and after"
+    assert not re.findall(r"</?(?:literal|inline|emphasis|strong|reference)\b", text)
     classes = " ".join(a.get("class") or "" for _, a in page(path).tags).split()
     assert not {"problematic", "system-message"} & set(classes)
     assert not re.findall(r"\{(?:result|claim|cite|numref|eq|ref|prf:ref)[:a-z]*\}`", text)
