@@ -13,7 +13,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from docutils import nodes

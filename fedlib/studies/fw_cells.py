@@ -16,7 +16,9 @@ from fedlib.sparse_sets import L1Ball
 from fedlib.types import ConvexSet, Problem
 
 __all__ = [
+    "CNN_RATES",
     "COLUMNS",
+    "DIVERGED",
     "LABELS",
     "METHODS",
     "NORMS",
@@ -37,6 +39,11 @@ DIGITS_HELD = 360  # of scikit-learn's digits
 SHARE = 0.25  # of a client's rows that the authors' code tests on
 PADDING = 4  # scikit-learn's digits around, for convolutions
 NORMS = {"l2": "ℓ2", "l1": "ℓ1"}
+#: FedDR's step sizes by data and model; the first is the one with five local steps.
+RATES = {"pictures": (0.01, 0.05), "cifar10": (0.01, 0.05), "synthetic": (0.5, 0.05)}
+CNN_RATES = (0.2, 0.1, 0.05)
+#: A point of the grid that left the finite numbers in round 64; it cannot be chosen.
+DIVERGED = ("cnn_pictures_iid_l2_feddr_0.2_10",)
 METHODS = {"feddr": "FedDR", "fedfw": "FedFW", "plus": "FedFW+"}
 
 

@@ -12,7 +12,17 @@ from fedlib.store import Spec
 from fedlib.studies import fw_tables_claims as claims
 from fedlib.studies import fw_tables_figures as figures
 from fedlib.studies.base import Params, Study
-from fedlib.studies.fw_cells import COLUMNS, NORMS, RADIUS, Column, make_problem, traced
+from fedlib.studies.fw_cells import (
+    CNN_RATES,
+    COLUMNS,
+    DIVERGED,
+    NORMS,
+    RADIUS,
+    RATES,
+    Column,
+    make_problem,
+    traced,
+)
 from fedlib.studies.fw_tables_numbers import derive
 
 __all__ = ["CODE_FEDDR", "STUDY", "columns", "specs"]
@@ -86,10 +96,6 @@ QUICK: Params = {
     "batch": 16,
 }
 
-#: FedDR's step sizes by data and model; the first is the one with five local steps.
-RATES = {"pictures": (0.01, 0.05), "cifar10": (0.01, 0.05), "synthetic": (0.5, 0.05)}
-CNN_RATES = (0.2, 0.05)
-
 
 class Grid(NamedTuple):
     """What is tried in a column, and on how much data."""
@@ -147,7 +153,9 @@ def specs(p: Params) -> dict[str, Spec]:
             g = grid(column, p)
             task = partial(make_problem, **task_of(column, norm, g, p), measured=g.measured)
             for run, algorithm in as_written(g):
-                found[f"{cell}_{run}"] = Spec(algorithm, task, p["rounds"], g.seeds, g.every, KEEP)
+                if f"{cell}_{run}" not in DIVERGED:
+                    made = Spec(algorithm, task, p["rounds"], g.seeds, g.every, KEEP)
+                    found[f"{cell}_{run}"] = made
             if column.net != "cnn":  # a thousand rounds of it take hours
                 found |= {f"{cell}_{k}": v for k, v in as_printed(name, norm, g, p).items()}
     return found

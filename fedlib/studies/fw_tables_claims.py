@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from fedlib.claims import Claim, PaperValue
 from fedlib.studies import fw_tables_rules as rules
-from fedlib.studies.fw_cells import COLUMNS, METHODS, NORMS, TABLES, column_text
+from fedlib.studies.fw_cells import (
+    CNN_RATES,
+    COLUMNS,
+    DIVERGED,
+    METHODS,
+    NORMS,
+    RATES,
+    TABLES,
+    column_text,
+)
 from fedlib.studies.fw_tables_rules import BEST_FEDDR, COLUMNS_C8, FEDFW_AHEAD
 
 __all__ = ["CLAIMS", "PAPER_VALUES"]
 
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
-RATES = {"pictures": (0.01, 0.05), "cifar10": (0.01, 0.05), "synthetic": (0.5, 0.05)}
 
 
 def frank_wolfe(cell: str, *methods: str) -> tuple[str, ...]:
@@ -23,9 +31,10 @@ def frank_wolfe(cell: str, *methods: str) -> tuple[str, ...]:
 def feddr(cell: str) -> tuple[str, ...]:
     """The runs of FedDR with one step a round in a cell."""
     net, source = cell.split("_")[:2]
-    rates = (0.2, 0.05) if net == "cnn" else RATES[source]
+    rates = CNN_RATES if net == "cnn" else RATES[source]
     etas = (10,) if net == "cnn" or source == "cifar10" else (1, 10, 100)
-    return tuple(f"{cell}_feddr_{lr:g}_{eta}" for lr in rates for eta in etas)
+    names = (f"{cell}_feddr_{lr:g}_{eta}" for lr in rates for eta in etas)
+    return tuple(name for name in names if name not in DIVERGED)
 
 
 def runs(norm: str, columns: tuple[str, ...], *methods: str) -> tuple[str, ...]:
