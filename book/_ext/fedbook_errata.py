@@ -63,7 +63,9 @@ def items(paper: str, text: str) -> list[Item]:
     found = first_table(paper, text)
     if found[:1] != [HEAD]:
         have = found[0] if found else "no table"
-        raise BookError(f"errata of {paper}: the first table must have the head {HEAD}, got {have}.")
+        raise BookError(
+            f"errata of {paper}: the first table must have the head {HEAD}, got {have}."
+        )
     made = [Item(paper, row[0], row[1:]) for row in found[1:]]
     for item in made:
         if not NUMBER.fullmatch(item.number) or not item.linked:

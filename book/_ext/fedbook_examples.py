@@ -155,9 +155,7 @@ def successive() -> Group:
     rho, gamma = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)
     algorithms = [
         fl.SSCA(tau=1.0, rho=rho, gamma=gamma, batch_size=10),
-        fl.ConstrainedSSCA(
-            tau=1.0, rho=rho, gamma=gamma, penalty=100.0, levels=0.3, batch_size=10
-        ),
+        fl.ConstrainedSSCA(tau=1.0, rho=rho, gamma=gamma, penalty=100.0, levels=0.3, batch_size=10),
         fl.MiniBatchSGD(lr=fl.PowerLaw(0.3), local_steps=2, batch_size=10),
     ]
     return [(classification(CLIENTS), algorithms)]
