@@ -142,18 +142,18 @@ def test_a_method_made_by_dataclass_is_not_shown(ext):
 
 @each_class
 def test_the_recorded_messages_add_up_to_what_the_round_reports(ext, name):
-    rounds = ext("rounds")
-    for example, found in rounds.rounds_of(name):
+    recorder = ext("recorder")
+    for example, found in recorder.rounds_of(name):
         assert type(example.algorithm).__name__ == name
         sums = {"bits_up": 0, "bits_down": 0, "bits_between": 0}
         for m in found.sent:
-            sums[rounds.direction(m)] += m.bits * m.copies
+            sums[recorder.direction(m)] += m.bits * m.copies
         assert {k: v for k, v in sums.items() if k in found.bits} == found.bits
         assert bool(found.sent) == (name not in ("SGM", "ConEx"))
 
 
 def test_a_recorded_round_by_hand(ext):
-    example, found = ext("rounds").rounds_of("FedSGM")[0]
+    example, found = ext("recorder").rounds_of("FedSGM")[0]
     entry = 32 + 5  # a number and its position among 30
     assert [(m.lines, m.receiver, m.bits, m.copies) for m in found.sent] == [
         ("2", "server", 32, 10),
@@ -167,12 +167,12 @@ def test_a_recorded_round_by_hand(ext):
 
 
 def test_a_message_that_is_not_counted_is_found_out(ext, monkeypatch):
-    rounds = ext("rounds")
-    example = rounds.examples()["FedAvg"][0]
-    whole = rounds.merged
-    monkeypatch.setattr(rounds, "merged", lambda sent: whole(sent)[:-1])
-    with pytest.raises(rounds.BookError, match="FedAvg: the messages add up to"):
-        rounds.recorded(example)
+    recorder = ext("recorder")
+    example = recorder.examples()["FedAvg"][0]
+    whole = recorder.merged
+    monkeypatch.setattr(recorder, "merged", lambda sent: whole(sent)[:-1])
+    with pytest.raises(recorder.BookError, match="FedAvg: the messages add up to"):
+        recorder.recorded(example)
 
 
 # All errata

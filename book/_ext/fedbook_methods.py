@@ -20,7 +20,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_claims import ClaimRole, evaluate
 from fedbook_data import BookDirective, BookError, Cell, badge, page_link, table
-from fedbook_rounds import CITED
+from fedbook_recorder import CITED
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
