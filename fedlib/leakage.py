@@ -21,6 +21,7 @@ from fedlib.types import ConvexSet
 __all__ = [
     "Attack",
     "Oracle",
+    "Signal",
     "SmoothL1",
     "Whole",
     "attack",

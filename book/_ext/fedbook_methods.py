@@ -1,8 +1,9 @@
 """Pages about methods: pseudocode beside the code that implements it, and verdicts.
 
-Directive ``pseudocode`` takes a class of `fedlib.algorithms` and reads everything from its source: the
-numbered pseudocode of its docstring, the methods, and the numbers of pseudocode lines that the code
-carries as comments, which become the margin of the listing. Directive ``verdicts`` lists claims.
+Directive ``pseudocode`` takes a class of `fedlib.algorithms` and reads everything from its source:
+the numbered pseudocode of its docstring, the methods, and the numbers of pseudocode lines that the
+code carries as comments, which become the margin of the listing. Directive ``verdicts`` lists
+claims.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_claims import ClaimRole, evaluate
 from fedbook_data import BookDirective, BookError, Cell, badge, page_link, table
-from fedbook_rounds import CITED
+from fedbook_recorder import CITED
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -48,7 +49,7 @@ def steps_of(doc: str) -> list[Step]:
         if found and int(found[1]) == len(steps) + 1:
             columns.append(found.start(3))
             steps.append(Step(int(found[1]), 0, [found[3]]))
-        elif steps and line.startswith(" " * 8):
+        elif steps and line.startswith(" " * 5):
             text = line.strip()
             if "<-" in text or steps[-1].lines[-1].endswith(":"):
                 steps[-1].lines.append(text)
@@ -115,7 +116,7 @@ def named(path: str) -> Any:
 
 
 class Pseudocode(BookDirective):
-    """``{pseudocode} fedlib.algorithms.NAME``, with ``:also:`` the functions that it hands work to."""
+    """``{pseudocode} fedlib.algorithms.NAME``; ``:also:`` names what it hands work to."""
 
     required_arguments = 1
     option_spec = {"also": directives.unchanged_required}  # noqa: RUF012 - docutils reads it
@@ -131,15 +132,11 @@ class Pseudocode(BookDirective):
         name = algorithm.__name__.lower()
         code = listing(algorithm)
         self.depend(algorithm)
-        for path in self.options.get("also", "").split():
-            code += [Line(f"# {path}", "")]
-            code += [line._replace(cites="") for line in listing(named(path))]
-            self.depend(named(path))
-        del code[-1]  # the last of the empty lines
         cited = {n for line in code for n in numbers_in(line.cites)}
         grid = (
             f'<div class="method-grid wide-page" id="method-{name}">'
-            f"{pseudo_html(name, steps, cited)}{code_html(name, code)}</div>"
+            f"{pseudo_html(name, steps, cited)}"
+            f'<div class="method-code">{code_html(name, code)}{self.also()}</div></div>'
         )
         fields = [
             nodes.paragraph("", "", nodes.strong("", f"{title}: "), *self.inline(text))
@@ -147,6 +144,18 @@ class Pseudocode(BookDirective):
             if (text := paragraph_of(doc, label))
         ]
         return [nodes.raw("", grid, format="html"), self.origin(algorithm), *fields]
+
+    def also(self) -> str:
+        """The code of the functions that the class hands work to, folded away."""
+        paths = self.options.get("also", "").split()
+        parts = []
+        for path in paths:
+            self.depend(named(path))
+            code = [line._replace(cites="") for line in listing(named(path))]
+            parts.append(f"<p><code>{escape(path)}</code></p>{code_html('', code)}")
+        names = ", ".join(f"<code>{escape(path.rpartition('.')[2])}</code>" for path in paths)
+        opening = f"<details><summary>What it hands work to: {names}</summary>"
+        return f"{opening}{''.join(parts)}</details>" if parts else ""
 
     def depend(self, thing: Any) -> None:
         """Builds the page again when the source changes."""
@@ -189,6 +198,7 @@ def pseudo_html(name: str, steps: list[Step], cited: set[int]) -> str:
 
 def code_html(name: str, code: list[Line]) -> str:
     """The highlighted code; a number in the margin leads to its pseudocode line."""
+    code = code[:-1] if code[-1].text == "" else code
     plain = "\n".join(line.text for line in code)
     margin = max(len(line.cites) for line in code)
     made = highlight(plain, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
@@ -201,14 +211,12 @@ def code_html(name: str, code: list[Line]) -> str:
         link = f'<a href="#{name}-line-{numbers[0]}">{line.cites}</a>' if numbers else ""
         pad = " " * (margin - len(line.cites))
         classes = " ".join(f"n{n}" for n in numbers)
-        shown.append(
-            f'<span class="{classes}">{anchors}<span class="linenos">{pad}{link}  </span>'
-            f"{html}</span>"
-        )
+        label = f'{anchors}<span class="linenos">{pad}{link}  </span>' if margin else ""
+        shown.append(f'<span class="{classes}">{label}{html}</span>' if label else html)
     body = "\n".join(shown)
     return (
-        '<div class="method-code"><div class="highlight-python notranslate">'
-        f'<div class="highlight"><pre>{body}\n</pre></div></div></div>'
+        '<div class="highlight-python notranslate">'
+        f'<div class="highlight"><pre>{body}\n</pre></div></div>'
     )
 
 
@@ -236,7 +244,7 @@ class Verdicts(BookDirective):
         outcome = evaluate(self.env, study, claim).outcome
         link, _ = ClaimRole()("claim", name, name, self.lineno, self.state.inliner)
         return [
-            [nodes.paragraph("", "", *link), nodes.paragraph("", "", page_link(self.env, study.name))],
+            [nodes.paragraph("", "", *part) for part in (link, [page_link(self.env, study.name)])],
             self.inline(claim.wording),
             [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
             badge(outcome.verdict, outcome.verdict),
