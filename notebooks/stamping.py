@@ -89,6 +89,7 @@ def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[Note
             continue
         data = output.get("data")
         if data is not None and not images:
+            output.get("metadata", {}).pop("fedlib", None)  # a figure's files go with its picture
             for kind in [k for k in data if k.startswith("image/") or k == "text/html"]:
                 del data[kind]
             if not data:
