@@ -126,8 +126,6 @@ def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
     return (below - theta.gather(0, (used - 1).unsqueeze(0))).clamp(min=0)
 
 
-def _at(
-    place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]
-) -> Float[Tensor, " d"]:
+def _at(place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
     """A value at a position, 0 elsewhere."""
     return torch.zeros_like(like).scatter(0, place.unsqueeze(0), value)

@@ -116,7 +116,7 @@ def test_pictures_give_no_row_and_no_text():
 
 def test_only_figures_of_the_notebook_itself_carry_their_files(monkeypatch):
     shown = []
-    monkeypatch.setattr("IPython.display.display", lambda html, metadata: shown.append(metadata))
+    monkeypatch.setattr("IPython.display.display", lambda _, metadata: shown.append(metadata))
 
     def draw(figure):
         figure.subplots().plot([0, 1], [2.0, 3.0], label="a")
