@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import fedbook_claims
 import fedbook_docstrings
+import fedbook_downloads
 import fedbook_figures
 import fedbook_study
 from docutils import nodes
@@ -111,7 +112,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
-    for module in (fedbook_study, fedbook_claims, fedbook_figures):
+    for module in (fedbook_study, fedbook_claims, fedbook_figures, fedbook_downloads):
         module.setup(app)
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)

@@ -16,6 +16,7 @@ from fedbook_data import (
     folder_of,
     freshness,
     page_link,
+    raw,
     read_stored,
     slug,
     table,
@@ -146,11 +147,6 @@ class Claims(BookDirective):
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
     """A paragraph of inline nodes."""
     return nodes.paragraph("", "", *children)
-
-
-def raw(text: str) -> nodes.raw:
-    """HTML that other builders leave out."""
-    return nodes.raw("", text, format="html")
 
 
 def filter_bar(done: list[Row]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -125,6 +126,31 @@ def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
     return addnodes.download_reference(
         "", nodes.literal(text, text), refdoc=env.docname, reftarget=f"/{target}", refexplicit=True
     )
+
+
+def raw(text: str) -> nodes.raw:
+    """HTML that other builders leave out."""
+    return nodes.raw("", text, format="html")
+
+
+def figure_anchor(name: str) -> str:
+    """The id of the figure `STUDY-FIGURE` on its study's page; also its label."""
+    return f"figure-{name}".lower()
+
+
+def commands_of(env: BuildEnvironment, name: str) -> list[str]:
+    """The commands that execute a notebook: as the page shows it, and small with other seeds."""
+    commands = [f'make notebook NAME={name} ARGS="-p profile full"']
+    source = Path(env.srcdir) / f"notebooks/src/{name}.py"
+    if not source.is_file():
+        return commands
+    _, _, cell = source.read_text(encoding="utf-8").partition('tags=["parameters"]')
+    declared = set(re.findall(r"^(\w+) = ", cell.partition("# %%")[0], flags=re.M))
+    for parameter, value in (("seed", "3"), ("seeds", "[3,4]")):
+        if parameter in declared:
+            change = f"-p profile quick -p {parameter} {value}"
+            return [*commands, f'make notebook NAME={name} ARGS="{change}"']
+    return commands
 
 
 def cell_nodes(cell: Cell) -> list[nodes.Node]:
