@@ -124,8 +124,9 @@ def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
     """A download of a file; the builder copies it beside the pages."""
     target = os.path.relpath(path.resolve(), Path(env.srcdir).resolve()).replace(os.sep, "/")
     return addnodes.download_reference(
-        "", nodes.literal(text, text), refdoc=env.docname, reftarget=f"/{target}", refexplicit=True
-    )
+        "", "", nodes.literal(text, text),
+        refdoc=env.docname, reftarget=f"/{target}", refexplicit=True,
+    )  # fmt: skip
 
 
 def raw(text: str) -> nodes.raw:
