@@ -1,8 +1,9 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
 Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard`` and ``themed-figure``. Whatever is missing is a typed warning, so that a
-build with ``-W`` fails rather than prints an old or an empty number.
+``claims``, ``scoreboard`` and ``themed-figure``; the files under every figure, previews of links.
+Whatever is missing is a typed warning, so that a build with ``-W`` fails rather than prints an old
+or an empty number.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
 import fedbook_figures
+import fedbook_previews
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, warn
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
 MATHJAX_PARTS = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
+
+PARTS = (fedbook_study, fedbook_claims, fedbook_figures, fedbook_downloads, fedbook_previews)
 
 
 class StoredNumber(nodes.inline):
@@ -112,7 +116,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
-    for module in (fedbook_study, fedbook_claims, fedbook_figures, fedbook_downloads):
+    for module in PARTS:
         module.setup(app)
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)

@@ -120,6 +120,21 @@ def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     )  # fmt: skip
 
 
+def label_link(env: BuildEnvironment, label: str, text: str) -> nodes.Node:
+    """A link to a label of any page, which warns when there is none."""
+    return addnodes.pending_xref(
+        "", nodes.inline(text, text), refdomain="std", reftype="ref", refexplicit=True,
+        refwarn=True, refdoc=env.docname, reftarget=label,
+    )  # fmt: skip
+
+
+def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
+    """A link to a figure on its study's page; to the page where no figure is named."""
+    if not figure or f"notebooks/executed/{study}" not in env.found_docs:
+        return page_link(env, study)
+    return label_link(env, figure_anchor(f"{study}-{figure}"), f"{study}: {figure}")
+
+
 def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
     """A download of a file; the builder copies it beside the pages."""
     target = os.path.relpath(path.resolve(), Path(env.srcdir).resolve()).replace(os.sep, "/")

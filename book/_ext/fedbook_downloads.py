@@ -180,7 +180,7 @@ def add_files(
         traces = traces_of(study_of(name))
         for stored in folder_of(name).glob("*.json"):
             env.note_dependency(str(stored))
-    labels = env.get_domain("std").labels
+    domain = env.get_domain("std")
     for cell in cells:
         source = sources[cell["cell_index"]]
         shown = shown_by("".join(source["source"]), name, cell["cell_index"])
@@ -192,7 +192,8 @@ def add_files(
         output = cell.children[-1]
         output.insert(0, nodes.target("", "", ids=[anchor]))
         output.extend(fold(env, name, files))
-        labels[anchor] = (env.docname, anchor, shown.name)
+        domain.labels[anchor] = (env.docname, anchor, shown.name)
+        domain.anonlabels[anchor] = (env.docname, anchor)
 
 
 def carried(
