@@ -8,6 +8,7 @@ one HTML block that follows the page's theme (a plain light picture elsewhere).
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("COLORS", "SIZE", "Draw", "bands", "dots", "export", "figure_data", "level", "plain_log"),
-    *("render", "show", "to_csv"),
+    *("packed", "render", "show", "to_csv", "unpacked"),
 ]
 
 Draw = Callable[["Figure"], None]
@@ -125,7 +126,7 @@ def show(draw: Draw, *, alt: str, caption: str = "", size: tuple[float, float] =
     """Display the figure in a notebook, with alternative text and a caption.
 
     A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
-    its data (`export`) go along in the output's metadata.
+    its data (`export`) go along in the output's metadata, `packed`.
 
     Parameters
     ----------
@@ -155,13 +156,23 @@ def show(draw: Draw, *, alt: str, caption: str = "", size: tuple[float, float] =
     metadata = {}
     if getattr(draw, "__module__", "") == "__main__":
         svg, data = export(draw, size)
-        metadata["fedlib"] = {"svg": svg.decode(), "csv": to_csv(data)}
+        metadata["fedlib"] = {"svg": packed(svg), "csv": packed(to_csv(data).encode())}
     display(HTML(block), metadata=metadata)  # type: ignore[no-untyped-call]
 
 
 def to_csv(data: pd.DataFrame) -> str:
     """A table of `figure_data` as text, seven digits a number; empty where it has no row."""
     return "" if data.empty else data.to_csv(index=False, float_format="%.7g", lineterminator="\n")
+
+
+def packed(content: bytes) -> str:
+    """Bytes as text that a notebook can hold: compressed, then base64; `unpacked` undoes it."""
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """What `packed` was given."""
+    return gzip.decompress(base64.b64decode(text))
 
 
 def bands(

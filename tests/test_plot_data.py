@@ -126,5 +126,6 @@ def test_only_figures_of_the_notebook_itself_carry_their_files(monkeypatch):
     plot.show(draw, alt="A line.")
     assert shown[0] == {}
     files = json.loads(json.dumps(shown[1]))["fedlib"]
-    assert files["svg"].startswith("<?xml")
-    assert files["csv"].splitlines()[1] == f"1,line,a,1,0,2,,,,,{plot.COLORS[0]},-"
+    svg, csv = (plot.unpacked(files[kind]).decode() for kind in ("svg", "csv"))
+    assert svg.startswith("<?xml")
+    assert csv.splitlines()[1] == f"1,line,a,1,0,2,,,,,{plot.COLORS[0]},-"

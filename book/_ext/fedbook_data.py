@@ -132,7 +132,8 @@ def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
     """A link to a figure on its study's page; to the page where no figure is named."""
     if not figure or f"notebooks/executed/{study}" not in env.found_docs:
         return page_link(env, study)
-    return label_link(env, figure_anchor(f"{study}-{figure}"), f"{study}: {figure}")
+    text = f"{study}: {figure.replace('_', ' ')}"
+    return label_link(env, figure_anchor(f"{study}-{figure}"), text)
 
 
 def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:

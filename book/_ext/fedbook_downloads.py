@@ -22,6 +22,7 @@ from fedbook_data import (
     download_link,
     figure_anchor,
     folder_of,
+    page_link,
     raw,
     study_of,
     warn,
@@ -94,19 +95,19 @@ def exported(
 
     watched = Watched(traces)
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
-    files = written(env, f"{study.name}-{figure}", svg, plot.to_csv(data))
+    files = written(env, f"{study.name}-{figure}", svg, plot.to_csv(data).encode())
     runs = [folder_of(study.name) / f"{name}.json" for name in watched.seen]
     return {**files, "JSON": [folder_of(study.name) / "numbers.json", *runs]}
 
 
-def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str, list[Path]]:
+def written(env: BuildEnvironment, name: str, svg: bytes, csv: bytes) -> dict[str, list[Path]]:
     """The picture and, where there are data, the table, as files."""
     base = Path(env.srcdir) / FIGURES
     files = {"SVG": [base / f"{name}.svg"]}
     write_if_changed(files["SVG"][0], svg)
     if csv:
         files["CSV"] = [base / f"{name}.csv"]
-        write_if_changed(files["CSV"][0], csv.encode())
+        write_if_changed(files["CSV"][0], csv)
     return files
 
 
@@ -125,8 +126,8 @@ def fold(env: BuildEnvironment, name: str, files: dict[str, list[Path]]) -> list
             text = label if len(listed) == 1 else path.name
             line += [download_link(env, path, text), nodes.Text(" ")]
         if len(listed) < len(present):
-            rest = f"and {len(present) - 1} stored runs, at the foot of the study's page "
-            line += nodes.Text(rest)
+            rest = f"and the {len(present) - 1} stored runs at the foot of "
+            line += [nodes.Text(rest), page_link(env, name), nodes.Text(" ")]
     command = "\n".join(commands_of(env, name))
     return [
         raw(f'<details class="figure-files"><summary>{SUMMARY}</summary>'),
@@ -200,10 +201,12 @@ def carried(
     env: BuildEnvironment, name: str, outputs: list[dict[str, Any]]
 ) -> dict[str, list[Path]]:
     """The files that a figure drawn by a notebook's own code brings along; else its picture."""
+    from fedlib import plot
+
     for output in outputs:
         files = output.get("metadata", {}).get("fedlib")
         if files:
-            return written(env, name, files["svg"].encode(), files["csv"])
+            return written(env, name, plot.unpacked(files["svg"]), plot.unpacked(files["csv"]))
         found = IMAGE.search("".join(output.get("data", {}).get("text/html", "")))
         if found:
             path = Path(env.srcdir) / FIGURES / f"{name}.png"

@@ -49,9 +49,10 @@ def shown(text: str, found: re.Match[str]) -> str:
         whole = f"<dl>{whole}{element(text, after, 'dd')}</dl>"
     for pattern in DROPPED:
         whole = pattern.sub("", whole)
-    if found["tag"] == "tr":  # a claim: its cells one below the other, without what was measured
-        name, wording, _, verdict = re.findall(r"<td>(.*?)</td>", whole, flags=re.DOTALL)
-        whole = f'<div class="preview-claim">{name}{wording}{verdict}</div>'
+    if found["tag"] == "tr":  # a claim: its name, paper, wording and verdict, a paragraph each
+        cells = re.findall(r"<td>(.*?)</td>", whole, flags=re.DOTALL)
+        name, wording, _, verdict = (re.findall(r"<p>.*?</p>", c, flags=re.DOTALL) for c in cells)
+        whole = "".join([*name[:2], wording[0], verdict[0]])
     return whole
 
 

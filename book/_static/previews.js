@@ -58,7 +58,9 @@
       show(link);
     }, wait);
 
-  for (const link of document.querySelectorAll('.bd-article a.internal[href*="#"]')) {
+  // The scoreboard says of a claim what its preview would.
+  const links = '.bd-article a.internal[href*="#"]:not(.claims-board a, .headerlink)';
+  for (const link of document.querySelectorAll(links)) {
     link.addEventListener("mouseenter", () => begin(link, 150));
     link.addEventListener("mouseleave", () => soon(hide, 200));
     link.addEventListener("focus", () => link.matches(":focus-visible") && begin(link, 0));
