@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fedlib import checks
 from fedlib.numbers import Number
 
 __all__ = [
@@ -69,6 +70,9 @@ class Claim:
     runs: tuple[str, ...]
     judge: Callable[[Numbers], Outcome]
     figure: str = ""
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
 
     @property
     def anchor(self) -> str:

@@ -110,8 +110,11 @@ def same_kind(value: object, default: object) -> bool:
     return isinstance(value, type(default))
 
 
-def execute(name: str, given: Parameters) -> NotebookNode:
-    """Runs the source of ``name`` with the given parameters and returns the stamped notebook."""
+def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
+    """Runs the source of ``name`` with the given parameters and returns the stamped notebook.
+
+    Without ``pictures`` it holds none: the committed quick notebooks are there to be compared.
+    """
     notebook = read_source(name)
     check_parameters(name, notebook, given)
     profile = str(given.get("profile", declared_parameters(name, notebook)["profile"]))
@@ -130,7 +133,7 @@ def execute(name: str, given: Parameters) -> NotebookNode:
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
         )
-    return stamp(done, name, profile, given)
+    return stamp(done, name, profile, given, pictures=pictures)
 
 
 def literal(text: str) -> object:
@@ -157,7 +160,8 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
     """Executes and writes one notebook; returns the line to print."""
     path = target(name, profile, out)
     try:
-        write(execute(name, {"profile": profile, **given}), path)
+        pictures = profile != "quick" or out is not None
+        write(execute(name, {"profile": profile, **given}, pictures=pictures), path)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
         if error.ename in SENTENCES:  # the library said in one sentence what was wrong
             raise NotebookError(

@@ -46,14 +46,14 @@ def source_code(notebook: NotebookNode) -> list[str]:
 
 
 def stamp(
-    notebook: NotebookNode, name: str, profile: str, given: Mapping[str, object]
+    notebook: NotebookNode, name: str, profile: str, given: Mapping[str, object], *, pictures: bool
 ) -> NotebookNode:
     """Removes what differs from run to run and writes one metadata key of ours."""
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
         stamp_metadata(cell)
         if cell.cell_type == "code":
-            cell.outputs = stamped_outputs(name, cell, images=profile != "quick")
+            cell.outputs = stamped_outputs(name, cell, images=pictures)
     versions = {package: metadata.version(package) for package in ("torch", "numpy")}
     notebook.metadata = NotebookNode(
         kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
