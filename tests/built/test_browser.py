@@ -187,7 +187,7 @@ def test_claims_can_be_narrowed_to_a_paper_and_to_a_verdict(visit, name, chosen)
     for row in rows:
         assert row.startswith("+") == (wanted <= set(row[1:].split())), row
     left = sum(row.startswith("+") for row in rows)
-    assert 0 < left
+    assert left > 0
     whole = f"{left} claims" if left == len(rows) else f"{left} of {len(rows)} claims"
     assert noted(dom, "count") == whole
     assert {x for x in noted(dom, "pressed").split("|") if x} == wanted
