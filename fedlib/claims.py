@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fedlib import checks
 from fedlib.numbers import Number
 
 __all__ = [
+    "PAPERS",
     "VERDICTS",
     "Claim",
     "Outcome",
@@ -21,6 +23,16 @@ __all__ = [
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable here"]
 VERDICTS: tuple[Verdict, ...] = ("not reproduced", "partly", "reproduced", "not testable here")
 Numbers = Mapping[str, Number]
+
+#: The letter of each paper, and its short name.
+PAPERS = {
+    "W": "FedSGM, workshop",
+    "F": "FedSGM",
+    "C": "FedCMOO",
+    "Y": "SSCA",
+    "D": "FedFW",
+    "ours": "this book",
+}
 
 
 @dataclass(frozen=True)
@@ -39,13 +51,14 @@ class Claim:
     Attributes
     ----------
     id : such as `fedsgm/C4`.
-    paper : `"W"` (workshop) or `"F"` (full paper), or both.
+    paper : one of `PAPERS`.
     place : figure, table or section.
     wording : what the paper says, in our words.
     measure : what is measured.
     rule : when the verdict is what; the code of `judge` does just this.
     runs : names of the stored runs behind it.
     judge : numbers of the study -> Outcome.
+    figure : name of the study's figure that shows it; empty where none does.
     """
 
     id: str
@@ -56,6 +69,10 @@ class Claim:
     rule: str
     runs: tuple[str, ...]
     judge: Callable[[Numbers], Outcome]
+    figure: str = ""
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
 
     @property
     def anchor(self) -> str:

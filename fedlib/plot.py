@@ -1,6 +1,6 @@
 """Figures for the book: one drawing function, shown for light and dark pages.
 
-This is the only module that imports matplotlib. A figure is a function `draw(fig)` that fills a
+Only this module and `plot_data` import matplotlib. A figure is a function `draw(fig)` that fills a
 matplotlib figure; `show` renders it twice, once in each style, and displays both in a notebook as
 one HTML block that follows the page's theme (a plain light picture elsewhere).
 """
@@ -8,25 +8,37 @@ one HTML block that follows the page's theme (a plain light picture elsewhere).
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import io
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedlib.plot_data import figure_data
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLORS", "Draw", "bands", "dots", "level", "plain_log", "render", "show"]
+__all__ = [
+    *("COLORS", "SIZE", "Draw", "bands", "dots", "export", "figure_data", "level", "plain_log"),
+    *("packed", "render", "show", "to_csv", "unpacked"),
+]
 
 Draw = Callable[["Figure"], None]
 
 #: Distinct for colour-blind readers, and legible on white and on black.
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
+
+#: Width and height in inches, where a figure does not ask for others.
+SIZE = (7.5, 3.2)
 
 STYLES = {
     "light": {"text": "#222222", "grid": "#d5d5d5"},
@@ -40,13 +52,27 @@ CSS = (
 )
 
 
-def render(
-    draw: Draw, theme: str, format: str = "png", size: tuple[float, float] = (7.5, 3.2)
-) -> bytes:
+def render(draw: Draw, theme: str, format: str = "png", size: tuple[float, float] = SIZE) -> bytes:
     """The picture that `draw` makes, with transparent ground, for a `"light"` or `"dark"` page.
 
     The bytes of an SVG do not depend on the date or on random identifiers.
     """
+    with drawn(draw, theme, size) as figure:
+        return picture(figure, format)
+
+
+def export(draw: Draw, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
+    """What a figure leaves as files: its SVG for light pages, and the data that are drawn.
+
+    The table has no row where the figure is made of pictures (see `figure_data`).
+    """
+    with drawn(draw, "light", size) as figure:
+        return picture(figure, "svg"), figure_data(figure)
+
+
+@contextmanager
+def drawn(draw: Draw, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure filled by `draw`, in the style of a theme as long as it is open."""
     import matplotlib as mpl
     from cycler import cycler
 
@@ -71,30 +97,36 @@ def render(
         "svg.hashsalt": "fedlib",
     }
     with mpl.rc_context(settings):
-        fig = Figure(figsize=size, layout="constrained")
-        draw(fig)
-        buffer = io.BytesIO()
-        metadata = {"Date": None} if format == "svg" else {"Software": None}
-        fig.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        yield figure
+
+
+def picture(figure: Figure, format: str) -> bytes:
+    """The bytes of a filled figure."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if format == "svg" else {"Software": None}
+    figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
     return buffer.getvalue() if format == "svg" else palette(buffer)
 
 
-def palette(picture: io.BytesIO) -> bytes:
+def palette(png: io.BytesIO) -> bytes:
     """The same PNG with 256 colours: a third of the size, no difference to the eye."""
     from PIL import Image
 
     small = io.BytesIO()
-    with Image.open(picture) as image:
+    with Image.open(png) as image:
         image.convert("RGBA").quantize(256, Image.Quantize.FASTOCTREE).save(
             small, "PNG", optimize=True
         )
     return small.getvalue()
 
 
-def show(
-    draw: Draw, *, alt: str, caption: str = "", size: tuple[float, float] = (7.5, 3.2)
-) -> None:
+def show(draw: Draw, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
     """Display the figure in a notebook, with alternative text and a caption.
+
+    A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
+    its data (`export`) go along in the output's metadata, `packed`.
 
     Parameters
     ----------
@@ -121,7 +153,26 @@ def show(
         )
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     block = f'{CSS}<figure class="fed-figure">{"".join(images)}{text}</figure>'
-    display(HTML(block))  # type: ignore[no-untyped-call]
+    metadata = {}
+    if getattr(draw, "__module__", "") == "__main__":
+        svg, data = export(draw, size)
+        metadata["fedlib"] = {"svg": packed(svg), "csv": packed(to_csv(data).encode())}
+    display(HTML(block), metadata=metadata)  # type: ignore[no-untyped-call]
+
+
+def to_csv(data: pd.DataFrame) -> str:
+    """A table of `figure_data` as text, seven digits a number; empty where it has no row."""
+    return "" if data.empty else data.to_csv(index=False, float_format="%.7g", lineterminator="\n")
+
+
+def packed(content: bytes) -> str:
+    """Bytes as text that a notebook can hold: compressed, then base64; `unpacked` undoes it."""
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """What `packed` was given."""
+    return gzip.decompress(base64.b64decode(text))
 
 
 def bands(

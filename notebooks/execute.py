@@ -114,8 +114,11 @@ def same_kind(value: object, default: object) -> bool:
     return isinstance(value, type(default))
 
 
-def execute(name: str, given: Parameters) -> NotebookNode:
-    """Runs the source of ``name`` with the given parameters and returns the stamped notebook."""
+def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
+    """Runs the source of ``name`` with the given parameters and returns the stamped notebook.
+
+    Without ``pictures`` it holds none: the committed quick notebooks are there to be compared.
+    """
     notebook = read_source(name)
     check_parameters(name, notebook, given)
     values = {**declared_parameters(name, notebook), **given}
@@ -141,7 +144,7 @@ def execute(name: str, given: Parameters) -> NotebookNode:
         "wall_s": round(time.perf_counter() - began, 1),
         "cpu_s": round(children_seconds() - spent, 1),
     }
-    return stamp(done, name, str(values["profile"]), given, ran)
+    return stamp(done, name, str(values["profile"]), given, ran, pictures=pictures)
 
 
 def children_seconds() -> float:
@@ -181,7 +184,8 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
     """Executes and writes one notebook; returns the line to print."""
     path = target(name, profile, out)
     try:
-        write(execute(name, {"profile": profile, **given}), path)
+        pictures = profile != "quick" or out is not None
+        write(execute(name, {"profile": profile, **given}, pictures=pictures), path)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
         if error.ename in SENTENCES:  # the library said in one sentence what was wrong
             raise NotebookError(

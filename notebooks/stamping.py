@@ -52,6 +52,8 @@ def stamp(
     profile: str,
     given: Mapping[str, object],
     ran: Mapping[str, object],
+    *,
+    pictures: bool,
 ) -> NotebookNode:
     """Removes what differs from run to run and writes one metadata key of ours.
 
@@ -61,7 +63,7 @@ def stamp(
         cell["id"] = f"cell-{number:03d}"
         stamp_metadata(cell)
         if cell.cell_type == "code":
-            cell.outputs = stamped_outputs(name, cell, images=profile != "quick")
+            cell.outputs = stamped_outputs(name, cell, images=pictures)
     versions = {package: metadata.version(package) for package in ("torch", "numpy")}
     notebook.metadata = NotebookNode(
         kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -98,6 +100,7 @@ def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[Note
             continue
         data = output.get("data")
         if data is not None and not images:
+            output.get("metadata", {}).pop("fedlib", None)  # a figure's files go with its picture
             for kind in [k for k in data if k.startswith("image/") or k == "text/html"]:
                 del data[kind]
             if not data:

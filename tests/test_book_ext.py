@@ -1,105 +1,17 @@
 """The book's Sphinx extension, in small builds with made-up results."""
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-from fedlib import store
-from fedlib.fingerprint import code_digest
+import toy_book
 
 ROOT = Path(__file__).resolve().parents[1]
-CONF = """
-import sys
-
-sys.path.insert(0, {extension!r})
-extensions = ["myst_parser", "fedbook"]
-html_theme = "sphinx_book_theme"
-myst_enable_extensions = ["dollarmath"]
-numfig = True
-
-import fedlib.studies
-from fedlib.claims import Claim, Outcome, PaperValue
-from fedlib.studies.base import Study
-
-
-def claim(number, verdict, runs):
-    return Claim(
-        id=f"toy/C{{number}}", paper="W", place="Section 4", wording="$f$ goes down",
-        measure="the gap", rule="gap < 1", runs=runs,
-        judge=lambda numbers: Outcome(verdict, numbers["gap"].text()),
-    )
-
-
-def curve(traces):
-    return lambda fig: fig.subplots().plot(traces["old"].metrics["f"][0])
-
-
-study = Study(
-    name="toy", title="Toy", paper="W",
-    profiles={{"quick": {{"rounds": 2}}, "full": {{"rounds": 30}}}},
-    parameters={{"rounds": "rounds $T$"}},
-    specs=lambda parameters: {{"old": None, "new": None}},
-    derive=lambda traces, parameters: {{}},
-    figures={{"curve": curve}},
-    claims=(claim(1, "reproduced", ("old",)), claim(2, "not testable here", ()),
-            claim(3, "not reproduced", ("new",))),
-    paper_values=(
-        PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
-        PaperValue("near", "gap", 0.62, "0.62", "Table 1", rtol=0.3),
-        PaperValue("far", "gap", 0.9, "0.9", "Table 1", rtol=0.1),
-        PaperValue("none", "gap", None, "small", "Table 1"),
-    ),
-)
-fedlib.studies.STUDIES = {{"toy": study}}
-"""
-PROVENANCE = {"commit": "0123456789ab", "device": "cpu", "dirty": True, "roots": ["switching:Hard"]}
-NUMBERS = {
-    "kind": "numbers",
-    "numbers": {
-        "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
-    },
-    "provenance": PROVENANCE,
-}
-
-
-def stored_run(code):
-    return {
-        "kind": "run", "config": {}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
-        "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None, "output_w": None,
-        "provenance": {**PROVENANCE, "code": code},
-    }  # fmt: skip
-
-
-def seal(path, content):
-    content = {"schema": store.SCHEMA, **content}
-    path.write_text(json.dumps({**content, "digest": store.digest(content)}))
 
 
 @pytest.fixture
 def build(tmp_path, monkeypatch):
-    """Builds one page; returns the exit status, the messages and the page."""
-    stored = tmp_path / "results" / "toy" / "full"
-    stored.mkdir(parents=True)
-    seal(stored / "numbers.json", NUMBERS)
-    seal(stored / "old.json", stored_run("old"))
-    seal(stored / "new.json", stored_run(code_digest(PROVENANCE["roots"])))
-    (tmp_path / "conf.py").write_text(CONF.format(extension=str(ROOT / "book" / "_ext")))
-    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
-
-    def make(text):
-        (tmp_path / "index.md").write_text(f"# Page\n\n{text}\n")
-        done = subprocess.run(
-            [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-b", "html", ".", "out"],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        page = tmp_path / "out" / "index.html"
-        return done.returncode, done.stderr, page.read_text() if page.exists() else ""
-
-    return make
+    return toy_book.prepare(tmp_path, monkeypatch)
 
 
 def test_result_role_shows_the_number_and_where_it_comes_from(build):
@@ -140,10 +52,34 @@ def test_claims_stand_failing_first_with_anchors(build):
     ]
     assert 'href="#claim-toy-C1"' in page
     assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
-    assert page.count(">stale: the code has changed<") == 1
-    assert 'data-show="not-reproduced"' in page
+    assert page.count(">stale: the code has changed<") == 2  # C1, in both tables
     assert "Rule: " in page
     assert re.search(r'href="_downloads/[0-9a-f]+/old.json"><code[^>]*>(<span[^>]*>)?old<', page)
+
+
+def test_scoreboard_says_why_and_can_be_narrowed(build):
+    status, messages, page = build("```{claims}\n```\n\n```{scoreboard}\n```")
+    assert status == 0, messages
+    board = page[page.index("claims-scroll") :]
+    rows = re.findall(r'<tr class="([^"]*)">(.*?)</tr>', board, flags=re.S)[1:]
+    assert [re.search(r"claim-[\w-]+ paper-\w+", kinds)[0] for kinds, _ in rows] == [
+        "claim-not-reproduced paper-ours",
+        "claim-reproduced paper-w",
+        "claim-not-testable-here paper-w",
+    ]
+    assert all("0.512 [0.4, 0.6] nats" in cells for _, cells in rows)  # no reason: what came out
+    assert 'href="#claim-toy-C3"' in rows[0][1]
+    counts = page[: page.index("claims-scroll")]
+    cells = re.findall(r"<td><p>([^<]*)</p></td>", counts)[-10:]
+    assert cells == ["FedSGM, workshop", "0", "0", "1", "1", "this book", "1", "0", "0", "0"]
+    bars = re.findall(r'<div class="claims-filter" hidden>.*?</p></div>', page)
+    assert len(bars) == 2
+    choices = re.findall(r'data-show="([^"]*)" aria-pressed="(\w+)"', bars[1])
+    assert choices == [
+        ("", "true"), ("paper-w", "false"), ("paper-ours", "false"),
+        ("", "true"), ("claim-not-reproduced", "false"), ("claim-reproduced", "false"),
+        ("claim-not-testable-here", "false"),
+    ]  # fmt: skip
 
 
 def test_paper_table_computes_agreement(build):
@@ -199,6 +135,7 @@ def test_notebook_links_show_the_command(build, tmp_path):
     assert status == 0, messages
     assert re.search(r'href="_downloads/[0-9a-f]+/toy.py"', page)
     assert re.search(r'href="_downloads/[0-9a-f]+/numbers.json"', page)
+    assert re.search(r'<span class="pre">numbers.json</span>', page)  # the name, not its markup
     text = re.sub(r"<[^>]*>", "", page)
     assert "make notebook NAME=toy ARGS=" in text
 

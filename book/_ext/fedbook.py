@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 import fedbook_claims
 import fedbook_docstrings
+import fedbook_downloads
 import fedbook_errata
 import fedbook_figures
 import fedbook_methods
 import fedbook_overview
+import fedbook_previews
 import fedbook_rounds
 import fedbook_status
 import fedbook_study
@@ -35,6 +37,8 @@ PARTS = (
     fedbook_study,
     fedbook_claims,
     fedbook_figures,
+    fedbook_downloads,
+    fedbook_previews,
     fedbook_methods,
     fedbook_rounds,
     fedbook_errata,

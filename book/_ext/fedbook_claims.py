@@ -1,8 +1,13 @@
-"""The page of all claims, the scoreboard, and links to single claims."""
+"""The page of all claims, the scoreboard, and links to single claims.
+
+Both tables can be narrowed to a paper and to a verdict by `claims-filter.js`; without it, and in
+print, they are whole.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,15 +19,16 @@ from fedbook_data import (
     Cell,
     badge,
     download_link,
+    figure_link,
     folder_of,
     freshness,
-    page_link,
+    label_link,
+    raw,
     read_stored,
     slug,
     table,
     warn,
 )
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -30,23 +36,6 @@ from sphinx.util.docutils import SphinxRole
 if TYPE_CHECKING:
     from fedlib.claims import Claim, Outcome
     from fedlib.studies.base import Study
-
-SCRIPT = """
-<script>
-(() => {
-  const bar = document.currentScript.previousElementSibling;
-  bar.hidden = false;
-  bar.addEventListener("click", (event) => {
-    const show = event.target.dataset.show;
-    if (!show) return;
-    for (const button of bar.children)
-      button.setAttribute("aria-pressed", button === event.target);
-    for (const row of document.querySelectorAll("table.claims tbody tr"))
-      row.hidden = show !== "all" && !row.classList.contains("claim-" + show);
-  });
-})();
-</script>
-"""
 
 
 class Row(NamedTuple):
@@ -97,13 +86,13 @@ class Claims(BookDirective):
         for row, e in zip(result.findall(nodes.row), [None, *done], strict=True):
             if e is not None:
                 self.anchor(row, e)
-        return [nodes.raw("", filter_bar(done), format="html"), result]
+        return [raw(filter_bar(done)), result]
 
     def anchor(self, row: nodes.row, e: Row) -> None:
         """Makes the line a target, for links from outside and for the ``claim`` role."""
         name = e.claim.anchor
         row["ids"].append(name)
-        row["classes"].append(f"claim-{slug(e.outcome.verdict)}")
+        row["classes"] += kinds(e)
         domain, key = self.env.get_domain("std"), name.lower()
         if key not in domain.labels or not self.arguments:  # links go to the page of all claims
             domain.labels[key] = (self.env.docname, name, e.claim.id)
@@ -117,8 +106,8 @@ class Claims(BookDirective):
         ]
         return [
             [paragraph(nodes.strong(claim.id, claim.id)),
-             paragraph(nodes.Text(f"{claim.paper}, "), *self.inline(claim.place)),
-             paragraph(page_link(self.env, e.study))],
+             paragraph(nodes.Text(f"{paper_name(claim.paper)}, "), *self.inline(claim.place)),
+             paragraph(figure_link(self.env, e.study, claim.figure))],
             [paragraph(*self.inline(claim.wording)), *self.details(e)],
             measured,
             [paragraph(badge(outcome.verdict, outcome.verdict)), *self.state_of(e)],
@@ -150,41 +139,88 @@ def paragraph(*children: nodes.Node) -> nodes.paragraph:
     return nodes.paragraph("", "", *children)
 
 
-def raw(text: str) -> nodes.raw:
-    """HTML that other builders leave out."""
-    return nodes.raw("", text, format="html")
+def kinds(e: Row) -> list[str]:
+    """What the filter looks at: the classes of a claim's line."""
+    return [f"claim-{slug(e.outcome.verdict)}", f"paper-{slug(e.claim.paper)}"]
+
+
+def paper_name(letter: str) -> str:
+    """The short name of a paper."""
+    from fedlib.claims import PAPERS
+
+    return PAPERS.get(letter, letter)
 
 
 def filter_bar(done: list[Row]) -> str:
-    """Buttons that show the claims of one verdict; without JavaScript they stay hidden."""
-    from fedlib.claims import VERDICTS
+    """Two groups of buttons, for the paper and for the verdict; a script shows them."""
+    from fedlib.claims import PAPERS, VERDICTS
 
-    counts = Counter(e.outcome.verdict for e in done)
-    choices = [("all", "all", len(done))]
-    choices += [(slug(v), v, counts[v]) for v in VERDICTS if counts[v]]
+    papers = Counter(e.claim.paper for e in done)
+    verdicts = Counter(e.outcome.verdict for e in done)
+    groups = [
+        group("Paper", [(f"paper-{slug(p)}", name) for p, name in PAPERS.items() if papers[p]]),
+        group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]]),
+    ]
+    count = f'<p class="claims-count" role="status">{len(done)} claims</p>'
+    return f'<div class="claims-filter" hidden>{"".join(groups)}{count}</div>'
+
+
+def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
+    """The buttons of one group, "all" first and pressed."""
     buttons = "".join(
-        f'<button type="button" data-show="{key}" aria-pressed="{str(key == "all").lower()}">'
-        f"{escape(text)} ({count})</button>"
-        for key, text, count in choices
+        f'<button type="button" data-show="{key}" aria-pressed="{str(not key).lower()}">'
+        f"{escape(text)}</button>"
+        for key, text in [("", "all"), *choices]
     )
-    label = "Show the claims with this verdict"
-    opening = f'<div class="claims-filter" role="group" aria-label="{label}" hidden>'
-    return f"{opening}{buttons}</div>{SCRIPT}"
+    title = f'<span class="claims-filter-title" aria-hidden="true">{label}</span>'
+    return f'<div role="group" aria-label="{label}">{title}{buttons}</div>'
 
 
 class Scoreboard(BookDirective):
-    """``{scoreboard}``: how many claims of each paper have which verdict."""
+    """``{scoreboard}``: counts by paper and verdict, then every claim with reason and figure."""
 
     kind = "scoreboard"
 
     def build(self) -> list[nodes.Node]:
-        """One line per paper."""
-        from fedlib.claims import VERDICTS
+        """The table of counts, the filter, and one line a claim, failing ones first."""
+        done = evaluated(self.env)
+        head = ("Verdict", "What the paper says, and what came out", "Seen in")
+        lines = table(head, [self.line(e) for e in done], (18, 62, 20), "claims-board")
+        for row, e in zip(lines.findall(nodes.row), [None, *done], strict=True):
+            if e is not None:
+                row["classes"] += kinds(e)
+        board = nodes.container("", lines, classes=["claims-scroll"])
+        return [counts(done), raw(filter_bar(done)), board]
 
-        counts = Counter((e.claim.paper, e.outcome.verdict) for e in evaluated(self.env))
-        papers = sorted({paper for paper, _ in counts})
-        rows = [[paper] + [str(counts[paper, v]) for v in VERDICTS] for paper in papers]
-        return [table(["Paper", *VERDICTS], rows, (20, 20, 20, 20, 20), "scoreboard")]
+    def line(self, e: Row) -> list[Cell]:
+        """The verdict, the wording with the reason, and the links."""
+        claim, outcome = e.claim, e.outcome
+        why = outcome.reason or outcome.measured
+        place = nodes.inline("", f" {paper_name(claim.paper)}, {claim.place}", classes=["quiet"])
+        stale = [] if e.fresh else [paragraph(freshness(fresh=False))]
+        return [
+            [paragraph(badge(outcome.verdict, outcome.verdict)), *stale],
+            [paragraph(*self.inline(claim.wording)),
+             nodes.paragraph("", why, classes=["quiet", "claims-why"])],
+            [paragraph(figure_link(self.env, e.study, claim.figure)),
+             paragraph(claim_link(self.env, claim.id), place)],
+        ]  # fmt: skip
+
+
+def counts(done: list[Row]) -> nodes.table:
+    """How many claims of each paper have which verdict."""
+    from fedlib.claims import PAPERS, VERDICTS
+
+    found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
+    papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
+    rows = [[paper_name(p)] + [str(found[p, v]) for v in VERDICTS] for p in papers]
+    return table(["Paper", *VERDICTS], rows, (24, 19, 19, 19, 19), "scoreboard")
+
+
+def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
+    """A link to a claim's line on the page of claims, which warns when there is no such claim."""
+    target = f"claim-{identifier.replace('/', '-')}".lower()
+    return label_link(env, target, identifier)
 
 
 class ClaimRole(SphinxRole):
@@ -200,17 +236,12 @@ class ClaimRole(SphinxRole):
             error = BookError(f"there is no claim {self.text!r}; ids that look like it: {near}.")
             warn(error, "claim", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
-        target = f"claim-{self.text.replace('/', '-')}".lower()
-        return [
-            addnodes.pending_xref(
-                "", nodes.inline(self.text, self.text), refdomain="std", reftype="ref",
-                refexplicit=True, refwarn=True, refdoc=self.env.docname, reftarget=target,
-            )
-        ], []  # fmt: skip
+        return [claim_link(self.env, self.text)], []
 
 
 def setup(app: Sphinx) -> None:
-    """Registers the directives and the role."""
+    """Registers the directives, the role and the script of the filter."""
+    app.add_js_file("claims-filter.js", loading_method="defer")
     app.add_directive("claims", Claims)
     app.add_directive("scoreboard", Scoreboard)
     app.add_role("claim", ClaimRole())

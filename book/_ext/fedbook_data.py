@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -119,6 +120,22 @@ def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     )  # fmt: skip
 
 
+def label_link(env: BuildEnvironment, label: str, text: str) -> nodes.Node:
+    """A link to a label of any page, which warns when there is none."""
+    return addnodes.pending_xref(
+        "", nodes.inline(text, text), refdomain="std", reftype="ref", refexplicit=True,
+        refwarn=True, refdoc=env.docname, reftarget=label,
+    )  # fmt: skip
+
+
+def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
+    """A link to a figure on its study's page; to the page where no figure is named."""
+    if not figure or f"notebooks/executed/{study}" not in env.found_docs:
+        return page_link(env, study)
+    text = f"{study}: {figure.replace('_', ' ')}"
+    return label_link(env, figure_anchor(f"{study}-{figure}"), text)
+
+
 def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
     """A download of a file; the builder copies it beside the pages."""
     target = os.path.relpath(path.resolve(), Path(env.srcdir).resolve()).replace(os.sep, "/")
@@ -126,6 +143,31 @@ def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
         "", "", nodes.literal(text, text),
         refdoc=env.docname, reftarget=f"/{target}", refexplicit=True,
     )  # fmt: skip
+
+
+def raw(text: str) -> nodes.raw:
+    """HTML that other builders leave out."""
+    return nodes.raw("", text, format="html")
+
+
+def figure_anchor(name: str) -> str:
+    """The id of the figure `STUDY-FIGURE` on its study's page; also its label."""
+    return f"figure-{name}".lower()
+
+
+def commands_of(env: BuildEnvironment, name: str) -> list[str]:
+    """The commands that execute a notebook: as the page shows it, and small with other seeds."""
+    commands = [f'make notebook NAME={name} ARGS="-p profile full"']
+    source = Path(env.srcdir) / f"notebooks/src/{name}.py"
+    if not source.is_file():
+        return commands
+    _, _, cell = source.read_text(encoding="utf-8").partition('tags=["parameters"]')
+    declared = set(re.findall(r"^(\w+) = ", cell.partition("# %%")[0], flags=re.M))
+    for parameter, value in (("seed", "3"), ("seeds", "[3,4]")):
+        if parameter in declared:
+            change = f"-p profile quick -p {parameter} {value}"
+            return [*commands, f'make notebook NAME={name} ARGS="{change}"']
+    return commands
 
 
 def cell_nodes(cell: Cell) -> list[nodes.Node]:

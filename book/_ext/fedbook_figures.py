@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import BookError, folder_of, study_of, warn
+from fedbook_downloads import FIGURES, exported, fold, traces_of, write_if_changed
 from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.util.docutils import SphinxDirective
-
-if TYPE_CHECKING:
-    from fedlib.studies.base import Study
-    from fedlib.trace import Trace
 
 THEMES = ("light", "dark")
 
@@ -28,16 +24,6 @@ def functions(figure: Any) -> list[Any]:
         return [figure]
     within = [x for x in (figure.func, *figure.args) if callable(x)]
     return [found for x in within for found in functions(x)]
-
-
-def write_if_changed(path: Path, content: bytes) -> None:
-    """Writes whole, and leaves an equal file alone."""
-    if path.is_file() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
 
 
 class ThemedFigure(SphinxDirective):
@@ -67,7 +53,7 @@ class ThemedFigure(SphinxDirective):
         twin = image.deepcopy()
         twin["uri"], twin["classes"] = dark, ["fig-dark", "dark-light"]
         image.parent.insert(image.parent.index(image) + 1, twin)
-        return made
+        return [*made, *fold(self.env, self.arguments[0].partition("/")[0], self.files)]
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""
@@ -83,19 +69,14 @@ class ThemedFigure(SphinxDirective):
         code = {inspect.getsourcefile(item) for item in (*functions(study.figures[figure]), plot)}
         for path in [*folder_of(name).glob("*.json"), *code]:
             self.env.note_dependency(str(path))
-        draw, addresses = study.figures[figure](self.traces(study)), []
+        traces = traces_of(study)
+        self.files = exported(self.env, study, figure, traces)
+        draw, addresses = study.figures[figure](traces), []
         for theme in THEMES:
-            path = Path("_build", "figures", f"{name}-{figure}-{theme}.svg")
+            path = FIGURES / f"{name}-{figure}-{theme}.svg"
             write_if_changed(Path(self.env.srcdir) / path, plot.render(draw, theme, "svg"))
             addresses.append(f"/{path.as_posix()}")
         return addresses[0], addresses[1]
-
-    def traces(self, study: Study) -> dict[str, Trace]:
-        """The stored runs of the full profile."""
-        try:
-            return study.load("full")
-        except ValueError as error:
-            raise BookError(str(error)) from None
 
 
 def setup(app: Sphinx) -> None:

@@ -11,6 +11,7 @@ from fedbook_data import (
     BookError,
     Cell,
     badge,
+    commands_of,
     download_link,
     folder_of,
     freshness,
@@ -114,20 +115,20 @@ class Params(BookDirective):
 
 
 class NotebookLinks(BookDirective):
-    """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run."""
+    """``{notebook-links} NAME``: source, notebook, stored results, and the commands to re-run."""
 
     required_arguments = 1
     kind = "notebook-links"
 
     def build(self) -> list[nodes.Node]:
-        """A short list of downloads and one command."""
+        """A short list of downloads and the commands."""
         name, root = self.arguments[0], Path(self.env.srcdir)
         files = [root / f"notebooks/src/{name}.py", root / f"notebooks/executed/{name}.ipynb"]
         stored = sorted(folder_of(name).glob("*.json"))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:
             entries.append(self.entry("Stored results", stored))
-        command = f'make notebook NAME={name} ARGS="-p profile full"'
+        command = "\n".join(commands_of(self.env, name))
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),
             nodes.literal_block(command, command, language="bash"),

@@ -118,6 +118,7 @@ CLAIMS = (
         "apart. Each for both pairs.",
         tuple(run for pair in PAIRS for run in pair),
         c16,
+        figure="figure_3",
     ),
     Claim(
         "fedsgm/C17",
@@ -129,6 +130,7 @@ CLAIMS = (
         "The interval of the ratio lies above 1, at each of the three rounds.",
         ("hard_top0.5", "central_fine_hard"),
         c17,
+        figure="figure_3",
     ),
     Claim(
         "fedsgm/C18",
@@ -140,6 +142,7 @@ CLAIMS = (
         "The interval of the first ratio lies below 1, that of the second above 1.",
         ("half_n3", "half_n10"),
         c18,
+        figure="figure_4",
     ),
     Claim(
         "fedsgm/C19",
@@ -152,6 +155,7 @@ CLAIMS = (
         "lies below 30.",
         tuple(f"soft_{name}" for name in FORMATS),
         c19,
+        figure="table_1",
     ),
     Claim(
         "fedsgm/C20",
@@ -165,6 +169,7 @@ CLAIMS = (
         "that of Top-K 0.25 lies below 40.",
         ("soft_top0.5", "soft_top0.25", "soft_none"),
         c20,
+        figure="table_1",
     ),
     Claim(
         "fedsgm/C21",
@@ -176,5 +181,6 @@ CLAIMS = (
         "or less.",
         ("central_fine_soft", "soft_none"),
         c21,
+        figure="table_1",
     ),
 )

@@ -55,6 +55,7 @@ CLAIMS = (
         "above that with M = 40.",
         tuple(f"{tasks}_{name}" for tasks in SETS for name in ("fedcmoo", "fsmgda")),
         c2,
+        figure="gap_by_tasks",
     ),
     Claim(
         "fedcmoo/C17",
@@ -68,6 +69,7 @@ CLAIMS = (
         "against FedCMOO and against FSMGDA, the upper end of the ratio's interval is at most 0.9.",
         tuple(f"{tasks}_{name}" for tasks in ("groups", "attributes") for name in METHODS),
         c17,
+        figure="figure_10",
     ),
 )
 

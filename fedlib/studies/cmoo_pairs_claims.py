@@ -34,9 +34,10 @@ def claim(
     rule: str,
     runs: tuple[str, ...],
     judged: Callable[[Numbers], Outcome],
+    figure: str = "",
 ) -> Claim:
     """A claim of the FedCMOO paper."""
-    return Claim(f"fedcmoo/{number}", "C", place, wording, measure, rule, runs, judged)
+    return Claim(f"fedcmoo/{number}", "C", place, wording, measure, rule, runs, judged, figure)
 
 
 COLOUR = tuple(f"cifar10_mnist_{m}" for m in METHODS)
@@ -58,6 +59,7 @@ CLAIMS = (
         "after those without it, and shorter ones with it, had been looked at.",
         grey_runs("fsmgda", "fedcmoo"),
         rules.c1,
+        figure="curves",
     ),
     claim(
         "C3",
@@ -72,6 +74,7 @@ CLAIMS = (
         f"on one seed of a short run. {LATER}",
         (*grey_runs(*METHODS), *COLOUR),
         rules.c3,
+        figure="tasks",
     ),
     claim(
         "C4",
@@ -88,6 +91,7 @@ CLAIMS = (
         f"{LATER}",
         (*(f"{ON}_{m}{how}" for how in HOW for m in METHODS), *COLOUR),
         rules.c4,
+        figure="tasks",
     ),
     claim(
         "C5",
@@ -98,6 +102,7 @@ CLAIMS = (
         f"difference of the rounds, paired by seed, lies above 0. {LATER}",
         grey_runs("fedcmoo", "pref"),
         rules.c5,
+        figure="curves",
     ),
     claim(
         "C11",
@@ -112,6 +117,7 @@ CLAIMS = (
         "above 0. At most partly: one of two data sets, and the paper does not define its loss.",
         tuple(f"mixed_{m}" for m in MIXED),
         rules.c11,
+        figure="mixed",
     ),
     claim(
         "C12",
@@ -122,6 +128,7 @@ CLAIMS = (
         "at most 1 point.",
         tuple(f"{ON}_{m}{x}" for m in ("fedcmoo", "pref") for x in ("", "_oneway")),
         rules.c12,
+        figure="variants",
     ),
     claim(
         "C14",
@@ -131,6 +138,7 @@ CLAIMS = (
         "On one seed: for each level the run without takes at least 1.1 times as many rounds.",
         (f"{ON}_pref", f"{ON}_pref_free"),
         rules.c14,
+        figure="variants",
     ),
     claim(
         "C18",
@@ -143,6 +151,7 @@ CLAIMS = (
         "FedCMOO below FSMGDA; intervals of the differences paired by seed off 0.",
         tuple(f"{data}_{m}" for data in GREY for m in (*METHODS, "single_1", "single_2")),
         rules.c18,
+        figure="tasks",
     ),
 )
 

@@ -62,6 +62,7 @@ CLAIMS = (
         "step sizes that the paper gives it.",
         tuple(f"progress_{data}" for data in GREY),
         c7,
+        figure="figure_11",
     ),
     Claim(
         "fedcmoo/C13",
@@ -79,6 +80,7 @@ CLAIMS = (
         "in the mean and in at least 90 % of the rounds.",
         tuple(f"gram_{data}" for data in (*PAIRS, "attributes")),
         c13,
+        figure="errors",
     ),
 )
 

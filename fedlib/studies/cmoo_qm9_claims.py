@@ -85,6 +85,7 @@ CLAIMS = (
         "After the common rounds FedCMOO's loss is lower on all 11 targets.",
         ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref"),
         c8,
+        figure="figure_3",
     ),
     Claim(
         "fedcmoo/C9",
@@ -99,6 +100,7 @@ CLAIMS = (
         "of 5.5 on QM9. One seed: no draw changes the lengths.",
         ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref", *COUNTED),
         c9,
+        figure="uploads",
     ),
 )
 

@@ -72,6 +72,7 @@ CLAIMS = (
         "than with one local step.",
         tuple(f"{d}_{m}_steps{s}" for d in GREY for m in ("fsmgda", "fedcmoo") for s in STEPS),
         c6,
+        figure="figure_2",
     ),
     Claim(
         "fedcmoo/C10",
@@ -88,6 +89,7 @@ CLAIMS = (
         "set F1/F2 increases with r2/r1.",
         tuple(run(d, r) for d in GREY for r in ALL),
         c10,
+        figure="figure_4",
     ),
 )
 

@@ -53,6 +53,7 @@ CLAIMS = (
         "mean slope over the instances lies within [-0.65, -0.4].",
         tuple(f"rate_{k}_T{T}" for k in ("exact", "randk") for T in HORIZONS),
         c15,
+        figure="rate",
     ),
     Claim(
         "fedcmoo/C16",

@@ -88,6 +88,7 @@ CLAIMS = (
             *DUALS,
         ),
         c22,
+        figure="trade_off",
     ),
 )
 

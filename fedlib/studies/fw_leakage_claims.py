@@ -47,5 +47,6 @@ CLAIMS = (
         "each seed the better of two attacks, on the exact answer and on a softened one.",
         tuple(f"{place}_{s}" for place in PLACES for s in SIGNALS),
         c12,
+        figure="psnr",
     ),
 )

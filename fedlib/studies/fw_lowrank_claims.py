@@ -89,5 +89,6 @@ CLAIMS = (
         "bits counted are index and sign, index, 32 (rows + columns), a bit an entry.",
         tuple(f"messages_{s}" for s in (*SETS, "l2")),
         c11,
+        figure="clock",
     ),
 )

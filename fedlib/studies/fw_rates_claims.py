@@ -29,9 +29,10 @@ def claim(
     rule: str,
     runs: tuple[str, ...],
     judged: Callable[[Numbers], Outcome],
+    figure: str = "",
 ) -> Claim:
     """A claim of the paper."""
-    return Claim(f"fedfw/{number}", "D", place, wording, measure, rule, runs, judged)
+    return Claim(f"fedfw/{number}", "D", place, wording, measure, rule, runs, judged, figure)
 
 
 def swept(start: str, values: tuple[float, ...]) -> tuple[str, ...]:
@@ -59,6 +60,7 @@ CLAIMS = (
             *swept("pair_fedfw_L", rules.PAIR_PENALTIES),
         ),
         rules.c1,
+        figure="counterexample",
     ),
     claim(
         "C2",
@@ -70,6 +72,7 @@ CLAIMS = (
         f"{SLOPE.format('-0.45')}.",
         (*KNOWN, *swept("convex_{}_fedfw_L", rules.CONVEX_PENALTIES)),
         rules.c2,
+        figure="theorem_1",
     ),
     claim(
         "C3",
@@ -91,6 +94,7 @@ CLAIMS = (
             for T in rules.HORIZONS
         ),
         rules.c3,
+        figure="theorem_2",
     ),
     claim(
         "C4",
@@ -102,6 +106,7 @@ CLAIMS = (
         f"{SLOPE.format('-0.283')}.",
         (*KNOWN, *swept("sto_{}_L", rules.NOISY_PENALTIES)),
         rules.c4,
+        figure="theorem_3",
     ),
     claim(
         "C5",
@@ -122,6 +127,7 @@ CLAIMS = (
             *swept("share_plus_p", rules.SHARES),
         ),
         rules.c5,
+        figure="figure_2",
     ),
     claim(
         "C6",
@@ -137,6 +143,7 @@ CLAIMS = (
             *swept("penalty_net_{}_L", rules.PENALTIES),
         ),
         rules.c6,
+        figure="figure_4",
     ),
     claim(
         "C13",
@@ -160,5 +167,6 @@ CLAIMS = (
             *swept("nuclear_k", (*rules.LANCZOS, 40)),
         ),
         rules.c13,
+        figure="oracles",
     ),
 )

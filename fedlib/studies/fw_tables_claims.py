@@ -64,6 +64,7 @@ CLAIMS = (
         "Three with FedDR best: the same for FedDR minus FedFW and for FedDR minus FedFW+.",
         (*runs("l2", FEDFW_AHEAD, "fedfw"), *runs("l2", BEST_FEDDR, "fedfw", "plus")),
         rules.c7,
+        figure="table_1",
     ),
     Claim(
         "fedfw/C8",
@@ -74,6 +75,7 @@ CLAIMS = (
         "Four columns: for FedFW's final accuracy minus FedDR's " + ABOVE + ".",
         runs("l1", COLUMNS_C8, "fedfw"),
         rules.c8,
+        figure="table_1",
     ),
     Claim(
         "fedfw/C10",

@@ -31,9 +31,10 @@ def claim(
     rule: str,
     runs: tuple[str, ...],
     judged: Callable[[Numbers], Outcome],
+    figure: str = "",
 ) -> Claim:
     """A claim of the full paper."""
-    return Claim(f"fedsgm/{number}", "F", place, wording, measure, rule, runs, judged)
+    return Claim(f"fedsgm/{number}", "F", place, wording, measure, rule, runs, judged, figure)
 
 
 CLAIMS = (
@@ -46,6 +47,7 @@ CLAIMS = (
         "seeds.",
         (*MODES, *ALL),
         rules.c5,
+        figure="figure_1",
     ),
     claim(
         "C6",
@@ -56,6 +58,7 @@ CLAIMS = (
         "step of the sweep.",
         sweep(ALL, STEPS),
         rules.c6,
+        figure="local_steps",
     ),
     claim(
         "C7",
@@ -65,6 +68,7 @@ CLAIMS = (
         "For each mode it rises with every step of the sweep.",
         sweep(ALL, STEPS),
         rules.c7,
+        figure="local_steps",
     ),
     claim(
         "C8",
@@ -75,6 +79,7 @@ CLAIMS = (
         "For each mode each of the three falls with every step of m.",
         sweep(MODES, MEMBERS),
         rules.c8,
+        figure="participation",
     ),
     claim(
         "C9",
@@ -85,6 +90,7 @@ CLAIMS = (
         "above twice that of tuned hard FedSGM.",
         (*PENALTY_RUNS, *TUNING, *MODES),
         rules.c9,
+        figure="figure_6",
     ),
     claim(
         "C10",
@@ -96,6 +102,7 @@ CLAIMS = (
         "often infeasible nor lower in f than soft FedSGM; the claim holds for each that is.",
         (*PENALTY_RUNS, *TUNING, *MODES),
         rules.c10,
+        figure="figure_6",
     ),
     claim(
         "C11",
@@ -106,6 +113,7 @@ CLAIMS = (
         "target.",
         sweep(MODES, ("", "_K1", "_nofeedback")),
         rules.c11,
+        figure="compression",
     ),
     claim(
         "C12",
@@ -115,6 +123,7 @@ CLAIMS = (
         "For each mode it rises with every step; soft's is below hard's at every K/d.",
         sweep(ALL, FRACTIONS),
         rules.c12,
+        figure="compression",
     ),
     claim(
         "C13",
@@ -124,6 +133,7 @@ CLAIMS = (
         "With 10 and with all clients: interval of the difference of g below 0, of f above 0.",
         sweep(("soft", "soft_all"), ("", "_beta20")),
         rules.c13,
+        figure="figure_5",
     ),
     claim(
         "C14",
@@ -133,6 +143,7 @@ CLAIMS = (
         "With 10 and with all clients: interval of the difference above 0.",
         sweep(("soft", "soft_all"), ("", "_beta20")),
         rules.c14,
+        figure="figure_5",
     ),
     claim(
         "C15",
@@ -142,6 +153,7 @@ CLAIMS = (
         "With 10 and with all clients: within 5 % of hard, and nearer than at 40.",
         (*MODES, *ALL, "soft_beta4000", "soft_all_beta4000"),
         rules.c15,
+        figure="figure_5",
     ),
     claim(
         "C23",

@@ -93,6 +93,7 @@ CLAIMS = (
         "For both modes the interval of f lies below log(2)/4 and that of g below 1.05 epsilon.",
         MAIN,
         c1,
+        figure="figure_1",
     ),
     Claim(
         "fedsgm/C2",
@@ -104,6 +105,7 @@ CLAIMS = (
         "apart.",
         MAIN,
         c2,
+        figure="figure_1",
     ),
     Claim(
         "fedsgm/C3",
@@ -115,6 +117,7 @@ CLAIMS = (
         "at all five, not at all if at none.",
         MAIN + RATE_RUNS,
         c3,
+        figure="learning_rates",
     ),
     Claim(
         "fedsgm/C4",
@@ -125,6 +128,7 @@ CLAIMS = (
         "Holds if the interval of the ratio reaches down to 1.05.",
         MAIN,
         c4,
+        figure="figure_1",
     ),
     Claim(
         "fedsgm/P1",

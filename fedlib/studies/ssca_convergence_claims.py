@@ -46,9 +46,10 @@ def claim(
     rule: str,
     runs: tuple[str, ...],
     judged: Callable[[Numbers], Outcome],
+    figure: str = "",
 ) -> Claim:
     """A claim of the SSCA paper."""
-    return Claim(f"ssca/{number}", "Y", place, wording, measure, rule, runs, judged)
+    return Claim(f"ssca/{number}", "Y", place, wording, measure, rule, runs, judged, figure)
 
 
 CLAIMS = (
@@ -63,6 +64,7 @@ CLAIMS = (
         "a cost of 1 lie below 0.",
         (*own("samples", *BATCHES), *own("features", *BATCHES), *limits()),
         rules.c1,
+        figure="figure_2",
     ),
     claim(
         "C2",
@@ -73,6 +75,7 @@ CLAIMS = (
         BELOW,
         (*own("samples", *BATCHES), *grid("samples_sgd", *BATCHES)),
         rules.c2,
+        figure="figure_2",
     ),
     claim(
         "C3",
@@ -83,6 +86,7 @@ CLAIMS = (
         BELOW,
         (*own("samples", 10, 100), *grid("samples_sgd2", 5, 50)),
         rules.c3,
+        figure="figure_2",
     ),
     claim(
         "C4",
@@ -93,6 +97,7 @@ CLAIMS = (
         BELOW,
         (*own("features", *BATCHES), *grid("features_sgd", *BATCHES)),
         rules.c4,
+        figure="figure_3",
     ),
     claim(
         "C5",
@@ -104,6 +109,7 @@ CLAIMS = (
         "paired by seed, lies within 10 % of Algorithm 1's mean cost around 0.",
         (*own("samples", *BATCHES), *own("features", *BATCHES)),
         rules.c5,
+        figure="figure_3",
     ),
     claim(
         "C8",

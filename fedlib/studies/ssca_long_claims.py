@@ -20,6 +20,7 @@ CLAIMS = (
         "the upper end of its interval.",
         tuple(f"limit_paper_U{u:g}" for u in LEVELS),
         c7,
+        figure="violation",
     ),
     Claim(
         "ssca/C10",
@@ -35,6 +36,7 @@ CLAIMS = (
         "limit: this asks whether it is on the way.",
         tuple(f"ssca_valid_B{b}" for b in BATCHES),
         c10,
+        figure="gradient",
     ),
     Claim(
         "ssca/C11",
@@ -48,6 +50,7 @@ CLAIMS = (
         "the upper end of its interval.",
         tuple(f"limit_c{c:g}_U{u:g}" for u in LEVELS for c in PENALTIES),
         c11,
+        figure="penalty",
     ),
 )
 

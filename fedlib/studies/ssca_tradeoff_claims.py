@@ -31,6 +31,7 @@ CLAIMS = (
             )
         ),
         c6,
+        figure="figure_4",
     ),
     Claim(
         "ssca/C9",
@@ -47,6 +48,7 @@ CLAIMS = (
         "afterwards, by the upper end of its interval.",
         tuple(f"theorem_U{u:g}" for u in THEOREM),
         c9,
+        figure="theorem_5",
     ),
 )
 

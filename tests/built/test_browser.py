@@ -1,7 +1,9 @@
 """The built book in a headless browser: mathematics and figures, and no request to outside."""
 
 import functools
+import html
 import http.server
+import json
 import re
 import shutil
 import subprocess
@@ -152,20 +154,78 @@ def test_some_page_has_mathematics():
     assert any('class="math notranslate' in (HTML / p).read_text() for p in PAGES)
 
 
-def test_filter_of_the_claims_hides_the_others(visit):
-    click = """<script>
-    addEventListener("load", () => setTimeout(() => {
-      document.querySelectorAll(".claims-filter button")[1].click();
-    }, 500));
-    </script>"""
-    dom, _, _ = visit("book/claims.html", click)
-    assert re.search(r'<div class="claims-filter"[^>]*>', dom).group().count("hidden") == 0
-    rows = re.findall(r'<tr class="([^"]*)"[^>]*id="claim-[^>]*>', dom)
-    all_rows = re.findall(r'<tr [^>]*id="claim-[^>]*>', dom)
-    chosen = re.findall(r'data-show="([^"]*)"', dom)[1]
-    assert rows
-    for row in all_rows:
-        assert (' hidden=""' in row) != (f"claim-{chosen}" in row.split("id=")[0])
+CHOOSE = """<script>
+addEventListener("load", () => setTimeout(() => {{
+  for (const name of {names})
+    document.querySelector(`.claims-filter [data-show="${{name}}"]`).click();
+  const bar = document.querySelector(".claims-filter");
+  const table = document.querySelector("table.claims, table.claims-board");
+  const report = [...table.tBodies[0].rows].map((row) => (row.hidden ? "-" : "+") + row.className);
+  document.documentElement.dataset.bar = bar.hidden;
+  document.documentElement.dataset.rows = report.join("|");
+  document.documentElement.dataset.count = bar.querySelector(".claims-count").textContent;
+  document.documentElement.dataset.pressed =
+    [...bar.querySelectorAll("[aria-pressed=true]")].map((b) => b.dataset.show).join("|");
+}}, 500));
+</script>"""
+
+
+def noted(dom, name):
+    """What a script left at the top of the document."""
+    return html.unescape(re.search(rf'<html[^>]* data-{name}="([^"]*)"', dom)[1])
+
+
+@pytest.mark.parametrize("name", ["book/claims.html", "book/index.html"])
+@pytest.mark.parametrize(
+    "chosen", [["claim-partly"], ["paper-f"], ["paper-c", "claim-reproduced"], ["paper-f", ""]]
+)
+def test_claims_can_be_narrowed_to_a_paper_and_to_a_verdict(visit, name, chosen):
+    dom, _, _ = visit(name, CHOOSE.format(names=json.dumps(chosen)))
+    assert noted(dom, "bar") == "false"
+    wanted = {x for x in chosen if x} if chosen[-1] else set()
+    rows = noted(dom, "rows").split("|")
+    for row in rows:
+        assert row.startswith("+") == (wanted <= set(row[1:].split())), row
+    left = sum(row.startswith("+") for row in rows)
+    assert left > 0
+    whole = f"{left} claims" if left == len(rows) else f"{left} of {len(rows)} claims"
+    assert noted(dom, "count") == whole
+    assert {x for x in noted(dom, "pressed").split("|") if x} == wanted
+
+
+HOVER = """<script>
+addEventListener("load", () => setTimeout(async () => {{
+  const link = document.querySelector('.bd-article a.internal[href*="{target}"]');
+  {act}
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  const box = document.getElementById("preview");
+  document.documentElement.dataset.hidden = box.hidden;
+  document.documentElement.dataset.described = link.getAttribute("aria-describedby");
+  document.documentElement.dataset.formulas = box.querySelectorAll("mjx-container").length;
+  document.documentElement.dataset.text = box.textContent;
+  dispatchEvent(new KeyboardEvent("keydown", {{ key: "Escape" }}));
+  document.documentElement.dataset.after = box.hidden;
+}}, 1500));
+</script>"""
+POINT = 'link.dispatchEvent(new Event("mouseenter"));'
+FOCUS = 'link.matches = () => true; link.dispatchEvent(new Event("focus"));'
+
+
+@pytest.mark.parametrize("act", [POINT, FOCUS], ids=["pointer", "keyboard"])
+@pytest.mark.parametrize(
+    ("target", "words"), [("#equation-eq-soft-regret", "("), ("#soft-theorem", "Theorem")]
+)
+def test_a_link_shows_what_it_leads_to(visit, target, words, act):
+    page = "notebooks/executed/note_soft_switching.html"
+    dom, failed, outside = visit(page, HOVER.format(target=target, act=act))
+    assert noted(dom, "hidden") == "false"
+    assert noted(dom, "described") == "preview"
+    assert int(noted(dom, "formulas")) > 0
+    assert words in noted(dom, "text")
+    assert "\\(" not in noted(dom, "text")  # typeset, not as it is written
+    assert noted(dom, "after") == "true"
+    assert not failed
+    assert not outside
 
 
 def test_a_request_to_outside_would_be_seen(visit):

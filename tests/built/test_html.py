@@ -1,12 +1,16 @@
 """The built book, read as files: nothing from outside, no broken link, nothing unfinished."""
 
+import json
 import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pandas as pd
 import pytest
+
+from fedlib.plot_data import COLUMNS
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 pytestmark = pytest.mark.skipif(
@@ -127,6 +131,73 @@ def test_every_picture_has_a_text(path):
 def says_something(alt):
     """Whether a text is one: without any, the builder puts the name of the file there."""
     return bool(alt.strip()) and not re.search(r"\.(png|svg|jpe?g|gif|webp)$", alt)
+
+
+#: A figure, or the fold that stands below it.
+FIGURE_OR_FILES = re.compile(
+    r'<img [^>]*class="[^"]*fig-light[^>]*>|<details class="figure-files">(.*?)</details>',
+    re.DOTALL,
+)
+ADDRESS = re.compile(r'<a class="[^"]*\bdownload\b[^>]* href="([^"]+)"')
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_every_figure_stands_above_its_files_and_commands(path):
+    text = re.sub(r'src="data:[^"]*"', "", path.read_text(encoding="utf-8"))
+    marks = list(re.finditer(FIGURE_OR_FILES, text))
+    figures, folds = marks[::2], marks[1::2]
+    assert len(figures) == len(folds)
+    for figure, fold in zip(figures, folds, strict=True):
+        assert figure[1] is None
+        assert re.search(r'alt="[^"]{10,}"', figure[0])
+        files = [path.parent / unquote(address) for address in ADDRESS.findall(fold[1] or "")]
+        assert all(file.stat().st_size for file in files)
+        kinds = {file.suffix for file in files}
+        assert {".ipynb", ".py"} <= kinds
+        assert kinds & {".svg", ".png"}
+        assert "make notebook NAME=" in re.sub(r"<[^>]*>", "", fold[1])
+
+
+def test_data_of_figures_are_tables():
+    tables = sorted((HTML / "_downloads").rglob("*.csv"))
+    assert tables
+    for path in tables:
+        data = pd.read_csv(path)
+        assert tuple(data.columns) == COLUMNS, path
+        assert len(data), path
+        assert data[["x", "y", "low", "high"]].notna().any(axis=1).all(), path
+
+
+def test_most_figures_have_data():
+    text = "".join(p.read_text(encoding="utf-8") for p in PAGES)
+    folds = re.findall(r'<details class="figure-files">(.*?)</details>', text, flags=re.DOTALL)
+    with_data = [fold for fold in folds if ".csv" in fold]
+    assert len(with_data) > 0.9 * len(folds)  # a few show pictures alone
+
+
+def test_three_clicks_from_the_front_page_to_the_data_of_a_figure():
+    front = HTML / "book" / "index.html"
+    board = front.read_text(encoding="utf-8").partition('class="claims-scroll')[2]
+    links = re.findall(r'href="([^"]+)#(figure-[^"]+)"', board)  # the first click
+    assert links
+    for address, anchor in links:
+        target = (front.parent / address).resolve()
+        below = target.read_text(encoding="utf-8").partition(f'id="{anchor}"')[2]
+        fold = re.search(r'<details class="figure-files">(.*?)</details>', below, flags=re.DOTALL)
+        assert ".csv" in fold[1], anchor  # the second click opens it, the third takes the file
+
+
+def test_previews_belong_to_links_of_the_book():
+    text = (HTML / "_static" / "preview-data.js").read_text(encoding="utf-8")
+    previews = json.loads(text.removeprefix("window.fedPreviews = ").removesuffix(";\n"))
+    assert any("#equation-" in key for key in previews)
+    assert any("#claim-" in key for key in previews)
+    for key, preview in previews.items():
+        name, _, anchor = key.partition("#")
+        assert anchor in page(HTML / name).ids, key
+        assert "<a " not in preview
+        assert " id=" not in preview
+        assert preview.count("<div") == preview.count("</div>"), key
 
 
 @pytest.mark.parametrize("path", PAGES, ids=short)

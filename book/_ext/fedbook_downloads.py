@@ -1,0 +1,220 @@
+"""What stands under every figure: its files, and the command that draws it with other values.
+
+Figures of a study are drawn again from its stored runs, which gives the SVG and the table of what
+is drawn; those of a note's own code carry both in the notebook. `themed-figure` uses the same fold.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from docutils import nodes
+from fedbook_data import (
+    BookError,
+    commands_of,
+    download_link,
+    figure_anchor,
+    folder_of,
+    page_link,
+    raw,
+    study_of,
+    warn,
+)
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+if TYPE_CHECKING:
+    from fedlib.studies.base import Study
+    from fedlib.trace import Trace
+
+FIGURES = Path("_build", "figures")
+SUMMARY = "Data and code of this figure"
+MOST_RUNS = 12  # more are not listed one by one
+IMAGE = re.compile(r'<img class="fig-light[^>]* src="data:image/png;base64,([^"]+)"')
+
+
+class Shown(NamedTuple):
+    """What a cell shows: the name, the study's figure if it is one, and its size."""
+
+    name: str
+    figure: str
+    size: tuple[float, float] | None
+
+
+class Watched(Mapping[str, "Trace"]):
+    """The runs of a study, which remembers those that a figure looks at."""
+
+    def __init__(self, traces: Mapping[str, Trace]) -> None:
+        self.traces, self.seen = traces, dict[str, None]()
+
+    def __getitem__(self, name: str) -> Trace:
+        """The run, noted."""
+        self.seen[name] = None
+        return self.traces[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names; looking at them is not looking at the runs."""
+        return iter(self.traces)
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self.traces)
+
+
+def write_if_changed(path: Path, content: bytes) -> None:
+    """Writes whole, and leaves an equal file alone."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+def traces_of(study: Study) -> dict[str, Trace]:
+    """The stored runs of the full profile."""
+    try:
+        return study.load("full")
+    except ValueError as error:
+        raise BookError(str(error)) from None
+
+
+def exported(
+    env: BuildEnvironment, study: Study, figure: str, traces: Mapping[str, Trace],
+    size: tuple[float, float] | None = None,
+) -> dict[str, list[Path]]:  # fmt: skip
+    """Draws a study's figure and writes its files; label -> files."""
+    from fedlib import plot
+
+    watched = Watched(traces)
+    svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
+    files = written(env, f"{study.name}-{figure}", svg, plot.to_csv(data).encode())
+    runs = [folder_of(study.name) / f"{name}.json" for name in watched.seen]
+    return {**files, "JSON": [folder_of(study.name) / "numbers.json", *runs]}
+
+
+def written(env: BuildEnvironment, name: str, svg: bytes, csv: bytes) -> dict[str, list[Path]]:
+    """The picture and, where there are data, the table, as files."""
+    base = Path(env.srcdir) / FIGURES
+    files = {"SVG": [base / f"{name}.svg"]}
+    write_if_changed(files["SVG"][0], svg)
+    if csv:
+        files["CSV"] = [base / f"{name}.csv"]
+        write_if_changed(files["CSV"][0], csv)
+    return files
+
+
+def fold(env: BuildEnvironment, name: str, files: dict[str, list[Path]]) -> list[nodes.Node]:
+    """The folded lines under a figure of the notebook or study `name`."""
+    root = Path(env.srcdir)
+    own = {
+        "notebook": [root / f"notebooks/executed/{name}.ipynb"],
+        "source": [root / f"notebooks/src/{name}.py"],
+    }
+    line = nodes.paragraph("", "", classes=["figure-downloads"])
+    for label, paths in {**files, **own}.items():
+        present = [path for path in paths if path.is_file()]
+        listed = present if len(present) <= 1 + MOST_RUNS else present[:1]
+        for path in listed:
+            text = label if len(listed) == 1 else path.name
+            line += [download_link(env, path, text), nodes.Text(" ")]
+        if len(listed) < len(present):
+            rest = f"and the {len(present) - 1} stored runs at the foot of "
+            line += [nodes.Text(rest), page_link(env, name), nodes.Text(" ")]
+    command = "\n".join(commands_of(env, name))
+    return [
+        raw(f'<details class="figure-files"><summary>{SUMMARY}</summary>'),
+        line,
+        nodes.paragraph("", "Draw it again, from the stored runs or with your own parameters:"),
+        nodes.literal_block(command, command, language="bash"),
+        raw("</details>"),
+    ]
+
+
+def shown_by(source: str, name: str, number: int) -> Shown:
+    """What the cell's call of `plot.show` shows."""
+    calls = [c for c in ast.walk(ast.parse(source)) if isinstance(c, ast.Call)]
+    show = next(c for c in calls if ast.unparse(c.func) == "plot.show")
+    sizes = [k.value for k in show.keywords if k.arg == "size"]
+    try:
+        size = ast.literal_eval(sizes[0]) if sizes else None
+    except ValueError:  # a name: only figures that are not drawn again have one
+        size = None
+    match show.args[0]:
+        case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure)))):
+            return Shown(f"{name}-{figure}", figure, size)
+    return Shown(f"{name}-{number}", "", size)
+
+
+def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
+    """Puts an anchor before and the files under every figure that a notebook's cells show."""
+    env = app.env
+    path = Path(env.doc2path(env.docname))
+    if path.suffix != ".ipynb":
+        return
+    cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
+    cells = [c for c in cells if any("fed-figure" in r.astext() for r in c.findall(nodes.raw))]
+    if not cells:
+        return
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        add_files(env, path.stem, cells, notebook["cells"])
+    except BookError as error:
+        warn(error, "figure", env.docname)
+
+
+def add_files(
+    env: BuildEnvironment, name: str, cells: list[nodes.container], sources: list[dict[str, Any]]
+) -> None:
+    """The same for the cells of one notebook."""
+    from fedlib.studies import STUDIES
+
+    traces: Mapping[str, Trace] = {}
+    if name in STUDIES:
+        traces = traces_of(study_of(name))
+        for stored in folder_of(name).glob("*.json"):
+            env.note_dependency(str(stored))
+    domain = env.get_domain("std")
+    for cell in cells:
+        source = sources[cell["cell_index"]]
+        shown = shown_by("".join(source["source"]), name, cell["cell_index"])
+        if shown.figure:
+            files = exported(env, study_of(name), shown.figure, traces, shown.size)
+        else:
+            files = carried(env, shown.name, source["outputs"])
+        anchor = figure_anchor(shown.name)
+        output = cell.children[-1]
+        output.insert(0, nodes.target("", "", ids=[anchor]))
+        output.extend(fold(env, name, files))
+        domain.labels[anchor] = (env.docname, anchor, shown.name)
+        domain.anonlabels[anchor] = (env.docname, anchor)
+
+
+def carried(
+    env: BuildEnvironment, name: str, outputs: list[dict[str, Any]]
+) -> dict[str, list[Path]]:
+    """The files that a figure drawn by a notebook's own code brings along; else its picture."""
+    from fedlib import plot
+
+    for output in outputs:
+        files = output.get("metadata", {}).get("fedlib")
+        if files:
+            return written(env, name, plot.unpacked(files["svg"]), plot.unpacked(files["csv"]))
+        found = IMAGE.search("".join(output.get("data", {}).get("text/html", "")))
+        if found:
+            path = Path(env.srcdir) / FIGURES / f"{name}.png"
+            write_if_changed(path, base64.b64decode(found[1]))
+            return {"PNG": [path]}
+    return {}
+
+
+def setup(app: Sphinx) -> None:
+    """Before Sphinx collects a page's downloads, which it does at priority 500."""
+    app.connect("doctree-read", add_to_notebook, priority=400)

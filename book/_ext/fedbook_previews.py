@@ -1,0 +1,92 @@
+"""What a link shows before it is followed: theorems, equations, claims and terms of the glossary.
+
+After the pages are written, the targets of their links are cut out of them into one file,
+`_static/preview-data.js`, which `previews.js` loads when a reader first hovers over such a link.
+It is a script and not JSON because a page opened from a folder may not fetch other files.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from sphinx.application import Sphinx
+
+LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]*)#([^"]+)"')
+TARGET = re.compile(
+    r'<(?P<tag>div|tr|dt)\b[^>]*?\b(?:class="proof [^"]*" id="(?P<proof>[^"]+)"|'
+    r'id="(?P<id>(?:equation|claim|term)-[^"]+)")[^>]*>'
+)
+EMBEDDED = re.compile(r'src="data:[^"]*"')
+#: Left out of a preview: marks of the page itself, what is folded away, and other links' frames.
+DROPPED = (
+    re.compile(r'<a class="headerlink".*?</a>', re.DOTALL),
+    re.compile(r"<details.*?</details>", re.DOTALL),
+    re.compile(r"</?a\b[^>]*>"),
+    re.compile(r'\s(?:id|title|name)="[^"]*"'),
+    re.compile(r"\\label\{[^}]*\}"),
+)
+
+
+def element(text: str, start: int, tag: str) -> str:
+    """The element that begins at `start`, up to its own closing tag."""
+    depth = 0
+    for mark in re.compile(rf"<(/?){tag}\b").finditer(text, start):
+        depth += -1 if mark[1] else 1
+        if not depth:
+            return text[start : text.index(">", mark.end()) + 1]
+    return text[start:]
+
+
+def shown(text: str, found: re.Match[str]) -> str:
+    """What the preview of a target says, as HTML."""
+    whole = element(text, found.start(), found["tag"])
+    if found["tag"] == "dt":  # a term, with its explanation
+        after = text.index("<dd", found.end())
+        whole = f"<dl>{whole}{element(text, after, 'dd')}</dl>"
+    for pattern in DROPPED:
+        whole = pattern.sub("", whole)
+    if found["tag"] == "tr":  # a claim: its name, paper, wording and verdict, a paragraph each
+        cells = re.findall(r"<td>(.*?)</td>", whole, flags=re.DOTALL)
+        name, wording, _, verdict = (re.findall(r"<p>.*?</p>", c, flags=re.DOTALL) for c in cells)
+        whole = "".join([*name[:2], wording[0], verdict[0]])
+    return whole
+
+
+def article(page: Path) -> str:
+    """The part of a page that the author wrote."""
+    text = page.read_text(encoding="utf-8")
+    start = text.find("<article")
+    return EMBEDDED.sub("", text[start : text.rfind("</article>")]) if start >= 0 else ""
+
+
+def snippets(root: Path) -> dict[str, str]:
+    """Address from the top of the book -> preview, for every target that some link has."""
+    pages = {p.relative_to(root).as_posix(): p for p in sorted(root.rglob("*.html"))}
+    wanted: set[str] = set()
+    found: dict[str, str] = {}
+    for name in [n for n in pages if not n.startswith("_")]:
+        text, folder = article(pages[name]), posixpath.dirname(name)
+        for path, anchor in LINK.findall(text):
+            place = posixpath.normpath(posixpath.join(folder, unquote(path))) if path else name
+            wanted.add(f"{place}#{unquote(anchor)}")
+        for match in TARGET.finditer(text):
+            found[f"{name}#{match['proof'] or match['id']}"] = shown(text, match)
+    return {key: found[key] for key in sorted(wanted & found.keys())}
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Writes the previews beside the pages."""
+    if error is None and app.builder.name == "html":
+        data = json.dumps(snippets(Path(app.outdir)), ensure_ascii=False, indent=0)
+        path = Path(app.outdir) / "_static" / "preview-data.js"
+        path.write_text(f"window.fedPreviews = {data};\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """After everything else is written."""
+    app.add_js_file("previews.js", loading_method="defer")
+    app.connect("build-finished", write)

@@ -1,0 +1,44 @@
+/* Narrows a table of claims to a paper and to a verdict. Without this script, and in print, the
+   table is whole. A line is shown if it has the class of every pressed button. */
+for (const bar of document.querySelectorAll(".claims-filter")) {
+  const within = bar.parentElement.querySelector("table.claims, table.claims-board");
+  const rows = [...within.tBodies[0].rows];
+  const groups = [...bar.querySelectorAll("[role=group]")];
+  const count = bar.querySelector(".claims-count");
+
+  const show = () => {
+    const chosen = groups
+      .map((group) => group.querySelector("[aria-pressed=true]").dataset.show)
+      .filter(Boolean);
+    for (const row of rows)
+      row.hidden = !chosen.every((name) => row.classList.contains(name));
+    const left = rows.filter((row) => !row.hidden).length;
+    count.textContent = left === rows.length ? `${left} claims` : `${left} of ${rows.length} claims`;
+  };
+
+  for (const group of groups)
+    group.addEventListener("click", (event) => {
+      const pressed = event.target.closest("button");
+      if (!pressed) return;
+      for (const button of group.querySelectorAll("button"))
+        button.setAttribute("aria-pressed", button === pressed);
+      show();
+    });
+
+  const scroll = within.closest(".claims-scroll");
+  if (scroll) {
+    scroll.classList.add("is-short");
+    scroll.tabIndex = 0; // so that the keyboard can scroll it
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "All claims");
+  }
+  bar.hidden = false;
+}
+
+/* A link to a claim must reach it, whatever is chosen. */
+addEventListener("hashchange", () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.hidden) return;
+  for (const all of document.querySelectorAll('.claims-filter [data-show=""]')) all.click();
+  target.scrollIntoView();
+});
