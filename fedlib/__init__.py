@@ -27,6 +27,7 @@ from fedlib.algorithms import (
     VerticalSSCA,
 )
 from fedlib.blocks import Blocks, PerClient
+from fedlib.compare import compare
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Sequential, Vectorized
 from fedlib.gram import MeanOfGrams, OneWay, TwoWay
@@ -105,5 +106,6 @@ __all__ = [
     "Vectorized",
     "VerticalSGD",
     "VerticalSSCA",
+    "compare",
     "run",
 ]
