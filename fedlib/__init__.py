@@ -1,5 +1,6 @@
 """fedlib: constrained and multi-objective federated optimization, as the papers write it."""
 
+from fedlib.account import hold_to_account
 from fedlib.algorithms import (
     FSMGDA,
     MGDA,
@@ -107,5 +108,6 @@ __all__ = [
     "VerticalSGD",
     "VerticalSSCA",
     "compare",
+    "hold_to_account",
     "run",
 ]
