@@ -154,13 +154,26 @@ def test_every_check_has_its_mistake():
     assert {check for _, _, check, _ in MISTAKES.values()} == set(CHECKS)
 
 
-def test_all_findings_are_listed_and_a_crash_ends_none(made, monkeypatch):
-    broken = made("return State(problem.w0, problem.w0.clone())", "return State(problem.w1, 0)")
+def test_all_findings_are_listed_and_a_crash_is_one_of_them(made):
+    broken = made("* client.gradient(w,", "* client.slope(w,")
     with pytest.raises(AssertionError, match="Method fails") as caught:
         fl.hold_to_account(broken, np_problem())
-    lines = str(caught.value).splitlines()
-    assert "is pure: a round stops with AttributeError: 'Problem' object has" in lines[2]
-    assert len(lines) == len(CHECKS)  # the docstring is all right, and one line is the heading
+    assert str(caught.value).splitlines()[1:] == [
+        "is pure: a round stops with AttributeError: 'Client' object has no attribute 'slope'"
+    ]
+    twice = made("u.mean(0)", "w - (u - w).sum(0)")
+    with pytest.raises(AssertionError) as caught:
+        fl.hold_to_account(twice, np_problem())
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "averages", "improves",
+    ]  # fmt: skip
+
+
+def test_nothing_is_asked_of_a_round_that_is_not_pure(made):
+    noisy = made("mean = u.mean(0)", "mean = u.mean(0) + torch.randn(u.shape[-1])")
+    found = findings(noisy, np_problem())
+    assert list(found) == ["is a record", "is pure"]
+    assert found["is pure"]
 
 
 def test_float32_problems_are_measured_by_their_own_precision(made):

@@ -176,7 +176,7 @@ def a_typo(rows):
 
 MISTAKES = {
     "missing column": ({"client": "clinic"}, r"must hold the column 'clinic', got \['age'"),
-    "features that are not there": ({"features": ["age", "wight"]}, "the column 'wight'"),
+    "a misspelt feature": ({"features": ["age", "dosis"]}, "column 'dosis', .*nearest: 'dose'"),
     "a text column": ({"features": ["hospital"]}, "column 'hospital' must hold numbers"),
     "no features": ({"features": []}, "features must hold a column at least"),
     "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
@@ -187,7 +187,10 @@ MISTAKES = {
         "'plain_mean' must not count padding rows, on client 1",
     ),
     "a spare axis": ({"objective": unsqueezed}, r"one number a row, shape \[7\], got \[7, 1\]"),
-    "branching": ({"constraint": branching}, "branches on a tensor's value; write torch.where"),
+    "branching": (
+        {"constraint": branching},
+        "'branching' must not branch on a tensor's value .*torch.where",
+    ),
     "no tensor": ({"objective": a_float}, "must return one number, .*got float"),
     "infinite": ({"objective": logarithm}, "must be finite where methods start.*client 0"),
     "a typo": ({"objective": a_typo}, "objective 'a_typo' must work .* no attribute 'outputs'"),

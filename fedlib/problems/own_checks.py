@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from fedlib import checks
+from fedlib.mapping import fault
 from fedlib.models import Apply
 from fedlib.problems.client_rows import Function, seen
 from fedlib.types import Batch, Problem
@@ -32,8 +34,10 @@ def check_columns(who: str, frame: Any, there: Sequence[str], numeric: Sequence[
 
     for column in there:
         if column not in frame.columns:
+            near = get_close_matches(str(column), [str(c) for c in frame.columns], n=3)
+            remedy = f"nearest: {', '.join(map(repr, near))}" if near else ""
             rule = f"hold the column {column!r}"
-            raise ValueError(checks.sentence(who, "the frame", rule, list(frame.columns)))
+            raise ValueError(checks.sentence(who, "the frame", rule, list(frame.columns), remedy))
     for column in numeric:
         values = frame[column]
         if not pd.api.types.is_numeric_dtype(values):
@@ -102,12 +106,10 @@ def attempt(who: str, name: str, work: Callable[[], Tensor]) -> Tensor:
     try:
         return work()
     except Exception as error:
-        text = first_line(error)
-        flow = "data-dependent control flow" in str(error) or ".item()" in str(error)
-        if flow:
-            text = "it branches on a tensor's value; write torch.where(condition, a, b)"
+        if fault(error):
+            raise ValueError(f"{who}: {name} must not {fault(error)}.") from error
         raise ValueError(
-            f"{who}: {name} must work on a client's rows, it failed: {text}."
+            f"{who}: {name} must work on a client's rows, it failed: {first_line(error)}."
         ) from error
 
 
