@@ -1,5 +1,6 @@
 """fedlib: constrained and multi-objective federated optimization, as the papers write it."""
 
+from fedlib.account import hold_to_account
 from fedlib.algorithms import (
     FSMGDA,
     MGDA,
@@ -27,6 +28,7 @@ from fedlib.algorithms import (
     VerticalSSCA,
 )
 from fedlib.blocks import Blocks, PerClient
+from fedlib.compare import compare
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.federation import Loop, Sequential, Vectorized
 from fedlib.gram import MeanOfGrams, OneWay, TwoWay
@@ -105,5 +107,7 @@ __all__ = [
     "Vectorized",
     "VerticalSGD",
     "VerticalSSCA",
+    "compare",
+    "hold_to_account",
     "run",
 ]

@@ -1,4 +1,4 @@
-"""`python -m fedlib reproduce STUDY` and `python -m fedlib claims`, without Jupyter."""
+"""`python -m fedlib reproduce STUDY`, `claims` and `compare A B`, without Jupyter."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from fedlib.cache import DataError
 from fedlib.claims import VERDICTS
+from fedlib.compare import compare
 from fedlib.studies import STUDIES, all_claims
 
 __all__ = ["main"]
@@ -23,9 +24,16 @@ def main(arguments: list[str] | None = None) -> int:
     one.add_argument("--recompute", action="store_true", help="even what is stored already")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
     commands.add_parser("claims", help="one line a claim, from stored runs")
+    two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
+    two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
+    two.add_argument("second", help="as first")
+    two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
+    two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
     given = parser.parse_args(arguments)
     try:
-        if given.command == "claims":
+        if given.command == "compare":
+            show_comparison(given.first, given.second, given.metric, given.figure)
+        elif given.command == "claims":
             list_claims()
         else:
             reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
@@ -43,6 +51,14 @@ def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str)
             print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
         else:
             print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+
+
+def show_comparison(first: str, second: str, metrics: list[str], figure: str | None) -> None:
+    """Print what differs between two runs, and draw their curves if asked."""
+    found = compare(first, second, metrics=metrics)
+    print(found)
+    if figure is not None:
+        print("\nwrote " + " and ".join(map(str, found.write(figure))))
 
 
 def list_claims() -> None:

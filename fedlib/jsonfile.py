@@ -29,7 +29,8 @@ def read(path: Path) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
         raise ValueError(
-            f"store: {what} must exist, it is not there; make it with `make reproduce`."
+            f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "
+            "Trace.save for a run of your own."
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-__all__ = ["apart", "looped", "only", "stacked", "take"]
+__all__ = ["apart", "fault", "looped", "only", "stacked", "take"]
 
 
 def take(tree: Any, index: Any) -> Any:
@@ -85,3 +85,16 @@ def looped(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[.
         )
 
     return loop
+
+
+def fault(error: Exception) -> str:
+    """What a mapped function did that no map can follow, or the empty text for any other error."""
+    text = str(error)
+    if "data-dependent" in text or ".item()" in text:
+        return (
+            "branch on a tensor's value or read it, one recording serves all seeds and clients; "
+            "write torch.where(condition, a, b)"
+        )
+    if "random operation" in text:
+        return "draw random numbers; they belong into draw(), from its generator"
+    return ""

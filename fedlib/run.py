@@ -22,7 +22,7 @@ from fedlib import checks
 from fedlib.checkpoint import Progress, Saver
 from fedlib.federation import Federation, Sequential, Vectorized
 from fedlib.grid import fill, stack
-from fedlib.mapping import apart, looped, only, stacked, take
+from fedlib.mapping import apart, fault, looped, only, stacked, take
 from fedlib.protocols import Algorithm
 from fedlib.record import record
 from fedlib.sampling import seeded
@@ -102,7 +102,8 @@ def run(
     Raises
     ------
     ValueError, TypeError
-        before the first round, for parameters that make no sense.
+        before the first round, for parameters that make no sense, and for a round that branches
+        on a tensor or draws random numbers.
     Diverged
         if the model is no longer finite; names round and seed.
     """
@@ -216,7 +217,13 @@ class _Loop:
         fixed = (self.hyper, self.own, self.common)
         if self.engine.one_by_one:
             return partial(both, *fixed)
-        return record(both, *example, fixed=fixed)
+        try:
+            return record(both, *example, fixed=fixed)
+        except RuntimeError as error:
+            if not fault(error):
+                raise
+            name = type(self.template).__name__
+            raise ValueError(f"{name}: a round must not {fault(error)}.") from error
 
     def go(self, now: Progress, rounds: int, every: int, show: bool, saver: Saver) -> Progress:
         """All remaining rounds."""

@@ -7,26 +7,22 @@ all. Loading it gives the same Trace, digit for digit, as computing it does.
 
 from __future__ import annotations
 
-import datetime
 import os
-import platform
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from fedlib.fingerprint import code_digest, roots_of
 from fedlib.grid import fill, floats
 from fedlib.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.numbers import Number, number, significant
 from fedlib.protocols import Algorithm
+from fedlib.provenance import ROOT, versions
 from fedlib.run import run
-from fedlib.trace import Trace
+from fedlib.trace import LARGEST_MODEL, Trace
 from fedlib.types import Problem, describe
 
 __all__ = [
@@ -43,8 +39,6 @@ __all__ = [
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
-LARGEST_MODEL = 1000  # final models up to this size are stored
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -250,21 +244,13 @@ def is_fresh(payload: Mapping[str, Any]) -> bool:
 
 def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
     """Where a run comes from; no name of a host or a person."""
-    from fedlib import __version__
-
     return {
-        "fedlib": __version__,
-        **_commit(),
+        **versions(),
         "roots": list(roots),
         "code": code_digest(roots),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
         "device": trace.provenance["device"],
-        "cpu": platform.machine(),
         "threads": trace.provenance["threads"],
         "wall_s": significant(trace.provenance["wall_s"], 3),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
 
@@ -286,13 +272,3 @@ def to_models(rows: list[list[float | None]] | None) -> Any:
 def models(w: Any, always: bool = False) -> list[list[float | None]] | None:
     """Models `[S, d]`, if they are small or asked for."""
     return to_lists(w) if always or w.shape[-1] <= LARGEST_MODEL else None
-
-
-@lru_cache(maxsize=1)
-def _commit() -> dict[str, Any]:
-    def git(*words: str) -> str:
-        out = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
-        return out.stdout.strip()
-
-    head = git("rev-parse", "--short=12", "HEAD")
-    return {"commit": head or None, "dirty": bool(git("status", "--porcelain", "fedlib"))}

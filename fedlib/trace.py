@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fedlib import jsonfile
+from fedlib.provenance import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Trace"]
 
 Array = NDArray[np.float64]
+
+KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
+LARGEST_MODEL = 1000  # final models up to this many parameters are saved
 
 
 @dataclass(frozen=True)
@@ -65,3 +73,66 @@ class Trace:
         }
         columns.update({name: x.reshape(-1) for name, x in self.metrics.items()})
         return pd.DataFrame(columns)
+
+    def save(self, path: Path | str) -> None:
+        """Write curves, configuration and provenance as one JSON file, whole or not at all.
+
+        The final models `[S, d]` go with them where d is at most 1000; `torch.save(trace.state)`
+        keeps larger ones. Numbers keep all their digits.
+
+        Raises
+        ------
+        OSError
+            one sentence, if the folder cannot be written to.
+        """
+        w = getattr(self.state, "w", self.state)
+        models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
+        content = {
+            "schema": jsonfile.SCHEMA,
+            "kind": KIND,
+            "config": dict(self.config),
+            "rounds": self.rounds.tolist(),
+            "seeds": list(self.seeds),
+            "metrics": {k: to_rows(v) for k, v in self.metrics.items()},
+            "info": {k: to_rows(v) for k, v in self.info.items()},
+            "final_w": models,
+            "output_w": None if models is None or self.output is None else to_rows(self.output),
+            "provenance": {**versions(), **self.provenance},
+        }
+        jsonfile.write_json(Path(path), {**content, "digest": jsonfile.digest(content)})
+
+    @staticmethod
+    def load(path: Path | str) -> Trace:
+        """The inverse of `save`; `state` is then the final models `[S, d]`, or None.
+
+        Raises
+        ------
+        ValueError
+            one sentence, for a file that is missing, damaged, or holds something else.
+        """
+        held = jsonfile.read(Path(path))
+        if held.get("kind") != KIND:
+            raise ValueError(
+                f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "
+                f"{held.get('kind')!r}; stored runs of studies are read with Study.load."
+            )
+        return Trace(
+            metrics={k: from_rows(v) for k, v in held["metrics"].items()},
+            info={k: from_rows(v) for k, v in held["info"].items()},
+            rounds=np.array(held["rounds"]),
+            seeds=tuple(held["seeds"]),
+            config=held["config"],
+            provenance=held["provenance"],
+            state=None if held["final_w"] is None else from_rows(held["final_w"]),
+            output=None if held["output_w"] is None else from_rows(held["output_w"]),
+        )
+
+
+def to_rows(x: Any) -> list[list[float | None]]:
+    """A matrix as lists; what is not finite becomes None, JSON's null."""
+    return [[float(v) if math.isfinite(v) else None for v in row] for row in x]
+
+
+def from_rows(rows: list[list[float | None]]) -> Array:
+    """The inverse of `to_rows`; null is NaN."""
+    return np.array([[math.nan if v is None else v for v in row] for row in rows], dtype=float)

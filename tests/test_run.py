@@ -191,3 +191,34 @@ def test_the_callers_number_of_threads_is_restored():
 def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
     assert floats(SGM) == {"lr": 0.3, "tolerance": 0.05, "level": 0.0, "switch.beta": 40.0}
     assert fill(SGM, {"switch.beta": 7.0, "lr": 1.0}) == replace(SGM, lr=1.0, switch=fl.Soft(7.0))
+
+
+class Branching(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return (state if after.w.norm() > 1 else after), info
+
+
+class Reading(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return after._replace(w=after.w * float(after.w[0] > 0)), info
+
+
+class Rolling(fl.FedAvg):
+    def local_update(self, client, w):
+        return super().local_update(client, w) + torch.randn_like(w)
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        (Branching, "Branching: a round must not branch on a tensor's value .*torch.where"),
+        (Reading, "Reading: a round must not branch on a tensor's value or read it"),
+        (Rolling, r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+    ],
+)
+def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds):
+    with pytest.raises(ValueError, match=sentence):
+        quiet(method(0.1, 1, 3), seeds=seeds, rounds=2)

@@ -7,12 +7,14 @@ from fedlib.problems.classification import (
     mlp_classification,
     softmax_regression,
 )
+from fedlib.problems.client_rows import ClientRows
 from fedlib.problems.constrained import classifier
 from fedlib.problems.fairness import fairness
 from fedlib.problems.feasible_data import constrained_pictures, constrained_synthetic
 from fedlib.problems.generated_molecules import generated
 from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
+from fedlib.problems.own import from_clients, from_frame
 from fedlib.problems.paired_digits import paired_digits
 from fedlib.problems.pareto import pareto
 from fedlib.problems.qm9 import qm9
@@ -23,6 +25,7 @@ from fedlib.problems.vertical_network import vertical_network
 from fedlib.problems.weakly_convex import clipped_distances
 
 __all__ = [
+    "ClientRows",
     "attributes",
     "cartpole",
     "classification",
@@ -31,6 +34,8 @@ __all__ = [
     "constrained_pictures",
     "constrained_synthetic",
     "fairness",
+    "from_clients",
+    "from_frame",
     "generated",
     "matrix_completion",
     "mlp_classification",

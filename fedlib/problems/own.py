@@ -1,0 +1,267 @@
+"""A problem of one's own: clients' rows, any module, and plain functions of what it gives.
+
+`from_frame` takes a pandas data frame with a column that names the client, `from_clients` one tuple
+of tensors a client. Both try the module and the functions out before anything runs, so that a
+mistake is one sentence and not a traceback from inside a `vmap`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import vmap
+
+from fedlib import checks, models
+from fedlib.problems.client_rows import ClientRows, Function, seen
+from fedlib.problems.own_checks import check_columns, check_frame, try_functions, try_module
+from fedlib.split_labels import padded
+from fedlib.types import Batch, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ClientRows", "from_clients", "from_frame"]
+
+
+Functions = Function | Sequence[Function]
+
+
+def from_frame(
+    frame: pd.DataFrame,
+    *,
+    client: str,
+    target: str,
+    module: nn.Module,
+    objective: Functions,
+    constraint: Functions = (),
+    features: Sequence[str] | None = None,
+    columns: Sequence[str] = (),
+    measures: Mapping[str, Function] | None = None,
+    heldout: pd.DataFrame | None = None,
+    name: str = "own",
+) -> Problem:
+    """The problem of a data frame whose rows belong to clients.
+
+    Parameters
+    ----------
+    frame : one row a sample; numbers without gaps, already scaled as the module likes them.
+    client : the column that says whose row it is; clients are numbered in sorted order.
+    target : the column to predict; whole numbers stay whole (classes), others become floats.
+    module : a network without dropout and batch norm; its parameters are where methods start.
+    objective : `ClientRows -> number`, minimized in the mean over clients; or several.
+    constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none.
+    features : columns that the module sees, by default all that are not named elsewhere.
+    columns : columns that only the functions see, as `rows.columns[name]`.
+    measures : name -> `ClientRows -> number`, reported at every evaluation: of `heldout` if it is
+        given, else of the clients in the mean.
+    heldout : rows that no client trains on, with the same columns (that of the client may lack).
+    name : what errors and stored runs call the problem.
+
+    Metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each in
+    the mean over clients; `f_1`, `g_1`, ... where there are several; and the measures.
+
+    Raises
+    ------
+    ValueError, TypeError
+        one sentence, for a column that is not there, is no number or has gaps, a client without
+        rows, a module that does not take the features, and a function that fails, returns
+        no single finite number, or counts padding rows.
+    """
+    who = "from_frame"
+    named = [client, target, *columns]
+    check_frame(who, "frame", frame)
+    if heldout is not None:
+        check_frame(who, "heldout", heldout)
+    if features is None:
+        features = [c for c in frame.columns if c not in named]
+    needed = [target, *features, *columns]
+    for part in (frame,) if heldout is None else (frame, heldout):
+        check_columns(who, part, [client, *needed] if part is frame else needed, needed)
+    if not features:
+        raise ValueError(checks.sentence(who, "features", "hold a column at least", []))
+    if frame[client].isna().any():
+        count = int(frame[client].isna().sum())
+        raise ValueError(f"{who}: client must be named in every row, {count} rows have none.")
+    groups = frame.groupby(client, sort=True, observed=False)
+    rows = {label: tensors_of(own, features, target, columns) for label, own in groups}
+    return assemble(
+        who,
+        rows,
+        module,
+        as_tuple(objective),
+        as_tuple(constraint),
+        columns,
+        measures or {},
+        () if heldout is None else tensors_of(heldout, features, target, columns),
+        name,
+    )
+
+
+def from_clients(
+    clients: Sequence[tuple[Tensor, ...]],
+    *,
+    module: nn.Module,
+    objective: Functions,
+    constraint: Functions = (),
+    columns: Sequence[str] = (),
+    measures: Mapping[str, Function] | None = None,
+    heldout: tuple[Tensor, ...] = (),
+    name: str = "own",
+) -> Problem:
+    """The problem of clients that hold tensors: pictures, sequences, whatever the module takes.
+
+    Parameters
+    ----------
+    clients : per client `(inputs [m, ...], target [m, ...], further columns [m, ...])`; m may
+        differ from client to client.
+    columns : the names of the further columns, in their order.
+    heldout : such a tuple of rows that no client trains on.
+    module, objective, constraint, measures, name : as in `from_frame`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `from_frame` does.
+    """
+    who = "from_clients"
+    for j, own in enumerate((*clients, *([heldout] if heldout else []))):
+        called = f"client {j}" if j < len(clients) else "heldout"
+        if len(own) != 2 + len(columns) or not all(isinstance(x, Tensor) for x in own):
+            rule = f"be {2 + len(columns)} tensors: inputs, target{', '.join(['', *columns])}"
+            raise TypeError(checks.sentence(who, called, rule, [type(x).__name__ for x in own]))
+        if len({len(x) for x in own}) != 1:
+            rule = "hold equally many rows in all its tensors"
+            raise ValueError(checks.sentence(who, called, rule, [list(x.shape) for x in own]))
+        for part, x in zip(("inputs", "target", *columns), own, strict=True):
+            checks.finite(who, f"{part} of {called}", x, "drop or impute these rows")
+    return assemble(
+        who,
+        dict(enumerate(clients)),
+        module,
+        as_tuple(objective),
+        as_tuple(constraint),
+        columns,
+        measures or {},
+        heldout,
+        name,
+    )
+
+
+def tensors_of(
+    frame: Any, features: Sequence[str], target: str, columns: Sequence[str]
+) -> tuple[Tensor, ...]:
+    """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
+    inputs = torch.from_numpy(frame[list(features)].to_numpy(dtype="float64").copy())
+    return inputs, *(torch.from_numpy(frame[c].to_numpy().copy()) for c in (target, *columns))
+
+
+def as_tuple(functions: Functions) -> tuple[Function, ...]:
+    """One function or several."""
+    return (functions,) if callable(functions) else tuple(functions)
+
+
+def assemble(
+    who: str,
+    clients: Mapping[Any, tuple[Tensor, ...]],
+    module: nn.Module,
+    objectives: tuple[Function, ...],
+    constraints: tuple[Function, ...],
+    columns: Sequence[str],
+    measures: Mapping[str, Function],
+    heldout: tuple[Tensor, ...],
+    name: str,
+) -> Problem:
+    """The problem, once everything in it has been tried."""
+    for label, own in clients.items():
+        if len(own[0]) == 0:
+            raise ValueError(
+                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
+                "a category: frame[...].cat.remove_unused_categories())."
+            )
+    if not clients or not objectives:
+        missing = "a client" if not clients else "an objective"
+        raise ValueError(f"{who}: the problem must have {missing}, it has none.")
+    w0, apply = models.ravel(module)
+    functions = (*objectives, *constraints)
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        rows = seen(apply, columns, w, batch)
+        return torch.stack([function(rows) for function in functions])
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        mean = problem.mean_losses(w)
+        f, g = mean[: len(objectives)], mean[len(objectives) :]
+        found = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
+        for letter, values in (("f", f), ("g", g)):
+            if len(values) > 1:
+                found |= {f"{letter}_{k + 1}": value for k, value in enumerate(values)}
+        batches = measured(problem)
+        for label, measure in measures.items():
+            found[label] = vmap(lambda b, m=measure: m(seen(apply, columns, w, b)))(batches).mean()
+        return found
+
+    ends = torch.tensor([len(own[0]) for own in clients.values()]).cumsum(0)
+    rows, sizes = padded(list(torch.arange(int(ends[-1])).tensor_split(ends[:-1])))
+    parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
+    problem = Problem(
+        name=name,
+        data=tuple(fitting(x, w0.dtype) for x in parts),
+        rows=rows,
+        sizes=sizes,
+        losses=losses,
+        num_objectives=len(objectives),
+        num_constraints=len(constraints),
+        w0=w0,
+        metrics=metrics,
+        heldout=tuple(fitting(x, w0.dtype) for x in heldout),
+        config={
+            "name": name,
+            "clients": len(sizes),
+            "rows": sum(sizes),
+            "module": " ".join(str(module).split()),
+            "objective": [title(f) for f in objectives],
+            "constraint": [title(f) for f in constraints],
+            "data": data_digest(parts),
+        },
+    )
+    try_module(who, problem, apply)
+    tried = {f"objective {title(f)!r}": f for f in objectives}
+    tried |= {f"constraint {title(f)!r}": f for f in constraints}
+    try_functions(who, problem, apply, columns, tried)
+    tried = {f"measure {label!r}": measure for label, measure in measures.items()}
+    try_functions(who, problem, apply, columns, tried, measured(problem))
+    return problem
+
+
+def measured(problem: Problem) -> Batch:
+    """The rows that measures are of: those held out as one batch, else every client's."""
+    if not problem.heldout:
+        return problem.all_clients()
+    count = len(problem.heldout[0])
+    weight = torch.full((1, count), 1 / count, dtype=problem.w0.dtype, device=problem.w0.device)
+    return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
+
+
+def fitting(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Floats and truth values in the dtype of the parameters; whole numbers as they are."""
+    if x.is_floating_point() or x.dtype == torch.bool:
+        return x.to(dtype)
+    return x.to(torch.int64) if x.dtype != torch.uint8 else x
+
+
+def title(function: Function) -> str:
+    """What a function is called."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def data_digest(tensors: Sequence[Tensor]) -> str:
+    """SHA-256 of the rows, so that a stored run knows other data from these."""
+    whole = hashlib.sha256()
+    for x in tensors:
+        whole.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
+    return whole.hexdigest()[:16]
