@@ -10,6 +10,7 @@ from fedlib.studies.arena_methods import METHODS, applies, form_of, grid
 from fedlib.studies.arena_numbers import derive
 from fedlib.studies.arena_problems import NAMES, arena_problem
 from fedlib.studies.arena_reference import Resting, solved
+from fedlib.studies.arena_rules import SHARE
 from fedlib.studies.arena_units import units
 from fedlib.studies.base import Params, Study
 
@@ -20,7 +21,6 @@ PARAMETERS = {
     "methods": "the methods, those that do not apply left out problem by problem",
     "seeds": "seeds; each fixes the data or their split, and the batches",
     "passes": "gradients of every client in a run: the budget of every configuration",
-    "bits": "the other budget: what FedAvg uploads in this share of its rounds",
     "local_steps": "local steps E of the methods that have them",
     "batch": "largest batch of a client, on the problems with minibatches",
     "grid": "values of each parameter in a grid; a method has the square of it configurations",
@@ -31,7 +31,6 @@ FULL: Params = {
     "methods": tuple(METHODS),
     "seeds": tuple(range(10)),
     "passes": 1200,
-    "bits": 0.4,
     "local_steps": 5,
     "batch": 64,
     "grid": 3,
@@ -77,7 +76,7 @@ def specs(p: Params) -> dict[str, Spec]:
 def affordable(method: str, dim: int, p: Params) -> int:
     """About how many rounds of a method the budget of bits pays for."""
     steps = p["local_steps"]
-    budget = float(p["bits"]) * (p["passes"] // steps) * dim
+    budget = SHARE * (p["passes"] // steps) * dim
     return int(budget / METHODS[method].sent(steps, dim))
 
 
