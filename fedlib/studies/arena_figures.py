@@ -31,6 +31,7 @@ from fedlib.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 __all__ = ["FIGURES"]
@@ -41,7 +42,7 @@ MARKER = dict(zip(FAMILIES, "osD^", strict=True))
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 LOWEST = 0.1  # %: what is closer to the optimum is drawn there
 LINEAR = {"x": 5.0, "y": 0.01}  # where the axes of the first figure are linear, around 0
-ROOM = 0.078  # of a panel's height for a label
+ROOM = 0.062  # of a panel's height for a label
 
 
 class Mark(NamedTuple):
@@ -158,8 +159,8 @@ def tradeoff(traces: Traces) -> plot.Draw:
                 )
             ax.set_xscale("symlog", linthresh=LINEAR["x"], linscale=0.6)
             ax.set_yscale("symlog", linthresh=LINEAR["y"], linscale=0.6)
-            for axis in (ax.xaxis, ax.yaxis):
-                axis.set_major_formatter("{x:g}")
+            few(ax.xaxis, ax.get_xlim(), (10.0, 100.0, 1000.0))
+            few(ax.yaxis, ax.get_ylim(), (0.01, 0.1, 1.0, 10.0))
             ax.axvline(TOLERANCE, color="#d62728", linestyle=":", linewidth=1.1)
             ax.axhline(0, color="#888888", linewidth=0.8)
             ax.set_title(NAMES[problem])
@@ -169,6 +170,14 @@ def tradeoff(traces: Traces) -> plot.Draw:
         families(fig, [m for points in found.values() for m in points])
 
     return draw
+
+
+def few(axis: Axis, limits: tuple[float, float], sizes: Sequence[float]) -> None:
+    """Ticks at 0 and at some sizes with both signs, as plain numbers."""
+    low, high = limits
+    both = [-x for x in reversed(sizes)] + [0.0, *sizes]
+    inside = [x for x in both if low <= x <= high]
+    axis.set_ticks(inside, [f"{x:g}" for x in inside])
 
 
 def position(traces: Traces, problem: str, trace: Trace) -> tuple[Number, Number]:
@@ -207,7 +216,9 @@ def curves(traces: Traces) -> plot.Draw:
                     color = COLOR[METHODS[method].family]
                     style = dashes(method)
                     ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
-                    marks.append(Mark(float(x[end - 1]), float(y[end - 1]), method))
+                    last = float(x[end - 1]), float(y[end - 1])
+                    ax.plot(*last, MARKER[METHODS[method].family], color=color, markersize=3)
+                    marks.append(Mark(*last, method))
                 ax.set_xscale("log")
                 ax.set_yscale("log")
                 ax.yaxis.set_major_formatter("{x:g}")

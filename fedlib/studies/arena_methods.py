@@ -166,7 +166,7 @@ METHODS: dict[str, Entry] = {
         "FedSGM hard",
         "functional",
         "constraint",
-        lambda u, x, y: switching(u, x, tolerance=-y * u.level, switch=Hard()),
+        lambda u, x, y: switching(u, x, tolerance=0 - y * u.level, switch=Hard()),
         ("margin below the level", (0.0, 0.02, 0.1)),
         lambda E: E,
         dense,
