@@ -353,13 +353,13 @@ def test_tuning_counts_usable_and_nearly_best_configurations():
 
 def test_the_text_follows_the_numbers():
     first = arena.derive(field(), P)
-    assert "At equal gradients the first places go to FedSGM soft" in arena_report.in_short(first)
+    assert "the first place goes to FedSGM soft on Neyman-Pearson." in arena_report.in_short(first)
     text = arena_report.verdicts(first, "np")
     assert "FedSGM soft is first" in text
     assert "Behind it: Penalty-FedAvg (0.1" in text
     assert "Shown to violate: FedAvg." in text
     other = arena.derive(field(soft=0.8), P)
-    assert "go to Penalty-FedAvg" in arena_report.in_short(other)
+    assert "goes to Penalty-FedAvg on Neyman-Pearson." in arena_report.in_short(other)
     assert "FedSGM soft (0.1" in arena_report.verdicts(other, "np")
 
 

@@ -39,9 +39,9 @@ FULL: Params = {
 QUICK: Params = {
     **FULL,
     "problems": ("np", "sparse"),
-    "methods": ("soft", "penalty", "fedfw", "fedavg"),
+    "methods": ("soft", "fedfw"),
     "seeds": (0, 1, 2),
-    "passes": 120,
+    "passes": 60,
     "local_steps": 2,
     "grid": 2,
     "stand_in": 2000,

@@ -195,14 +195,22 @@ def in_short(numbers: Numbers) -> str:
     found = problems(numbers)
     if not found:
         return "In short: nothing was run."
-    parts = []
-    for budget, text in BUDGETS.items():
-        firsts = [winner(numbers, p, budget) for p in found]
-        who = [f"{METHODS[m].label} on {NAMES[p]}" for m, p in zip(firsts, found, strict=True)]
-        parts.append(f"At {text} the first places go to {listed(who)}.")
+    both = [firsts(numbers, found, budget) for budget in BUDGETS]
+    parts = [f"At {text} {each}." for text, each in zip(BUDGETS.values(), both, strict=True)]
+    if both[0] == both[1]:
+        parts = [f"At {' and at '.join(BUDGETS.values())} {both[0]}."]
     parts.append(tied(numbers, found))
     parts.append(easiest(numbers, found))
     return " ".join(["In short:", *parts])
+
+
+def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
+    """To whom the first places go."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        where.setdefault(winner(numbers, problem, budget), []).append(NAMES[problem])
+    each = [f"{METHODS[m].label} on {listed(names)}" for m, names in where.items()]
+    return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
 
 
 def tied(numbers: Numbers, found: Sequence[str]) -> str:

@@ -26,7 +26,7 @@
 # objective, as a set where $g$ is a norm, or with all rows in one place.
 
 # %% tags=["parameters"]
-profile = "full"  # "full": four problems, ten seeds; "quick": two problems, four methods, short runs
+profile = "full"  # "full": four problems, ten seeds; "quick": two problems, two methods, short runs
 seeds = None  # list of seeds, None: the profile's
 passes = None  # gradients of every client in a run, None: the profile's
 local_steps = None  # local steps E, None: the profile's
