@@ -27,9 +27,11 @@ FEW = {
     "cmoo_many": (1, 1e-3, "direction weight_1", 1e-2),
     "cmoo_qm9": (1, 1e-3, "direction weight_1", 1e-2),
     "fw_leakage": (3, 1.0, "", 0.0),
+    "arena": (20, 1e-4, "", 0.0),  # more rounds: it is evaluated every ninth or so
 }
 #: Studies of data that have to be downloaded.
 NEEDS = {
+    "arena": ("adult",),
     "fairness": ("adult",),
     "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
     "cmoo_sweeps": ("mnist", "fashion_mnist"),

@@ -1,6 +1,7 @@
 """The studies: each reproduces a figure, a table or a group of them."""
 
 from fedlib.claims import Claim
+from fedlib.studies.arena import STUDY as ARENA
 from fedlib.studies.base import Evaluated, Study
 from fedlib.studies.bounds import STUDY as BOUNDS
 from fedlib.studies.cartpole import STUDY as CARTPOLE
@@ -32,6 +33,7 @@ STUDIES = {
         *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
         *(SSCA_CONVERGENCE, SSCA_TRADEOFF, SSCA_LONG),
         *(FW_RATES, FW_TABLES, FW_STOCHASTIC, FW_LOWRANK, FW_LEAKAGE),
+        ARENA,
     )
 }
 

@@ -1,0 +1,101 @@
+"""Study of the arena: every method that applies, on four common problems, under one protocol."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fedlib.store import Spec
+from fedlib.studies import arena_figures as figures
+from fedlib.studies.arena_methods import METHODS, applies, form_of, grid
+from fedlib.studies.arena_numbers import derive
+from fedlib.studies.arena_problems import NAMES, arena_problem
+from fedlib.studies.arena_reference import Resting, solved
+from fedlib.studies.arena_rules import SHARE
+from fedlib.studies.arena_units import units
+from fedlib.studies.base import Params, Study
+
+__all__ = ["STUDY", "evaluations", "specs"]
+
+PARAMETERS = {
+    "problems": "the problems",
+    "methods": "the methods, those that do not apply left out problem by problem",
+    "seeds": "seeds; each fixes the data or their split, and the batches",
+    "passes": "gradients of every client in a run: the budget of every configuration",
+    "local_steps": "local steps E of the methods that have them",
+    "batch": "largest batch of a client, on the problems with minibatches",
+    "grid": "values of each parameter in a grid; a method has the square of it configurations",
+    "stand_in": "0: the files of Adult; else that many generated people in their place",
+}
+FULL: Params = {
+    "problems": tuple(NAMES),
+    "methods": tuple(METHODS),
+    "seeds": tuple(range(10)),
+    "passes": 1200,
+    "local_steps": 5,
+    "batch": 64,
+    "grid": 3,
+    "stand_in": 0,
+}
+QUICK: Params = {
+    **FULL,
+    "problems": ("np", "sparse"),
+    "methods": ("soft", "fedfw"),
+    "seeds": (0, 1, 2),
+    "passes": 60,
+    "local_steps": 2,
+    "grid": 2,
+    "stand_in": 2000,
+}
+KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g", "stationary")
+COARSE, FINE = 12, 24  # evaluations of a run, about
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """`PROBLEM_METHOD_CONFIGURATION`, configurations from 1 on, and `PROBLEM_reference`."""
+    seeds, found = tuple(p["seeds"]), {}
+    for name in p["problems"]:
+        of = units(name, seeds[0], p["local_steps"], p["batch"], p["stand_in"])
+        dim = arena_problem(seeds[0], name=name, stand_in=p["stand_in"]).dim
+        for method in p["methods"]:
+            if applies(method, name):
+                continue
+            entry = METHODS[method]
+            form = form_of(method, name)
+            make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
+            rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
+            every = evaluations(rounds, affordable(method, dim, p))
+            for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
+                algorithm = entry.make(of, x, y)
+                found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, seeds, every, KEEP)
+        best = partial(solved, name=name, stand_in=p["stand_in"])
+        keep = (*KEEP, "residual", "multiplier")
+        found[f"{name}_reference"] = Spec(Resting(), best, 1, seeds, 1, keep)
+    return found
+
+
+def affordable(method: str, dim: int, p: Params) -> int:
+    """About how many rounds of a method the budget of bits pays for."""
+    steps = p["local_steps"]
+    budget = SHARE * (p["passes"] // steps) * dim
+    return int(budget / METHODS[method].sent(steps, dim))
+
+
+def evaluations(rounds: int, paid: int) -> int:
+    """Rounds between two evaluations: some `FINE` or fewer of them, one near round `paid`."""
+    least, most = max(1, rounds // FINE), max(1, rounds // COARSE)
+    if paid < least:
+        return max(1, paid)
+    choices = [n for n in range(least, most + 1) if n <= paid]
+    return min(choices, key=lambda n: paid % n)
+
+
+STUDY = Study(
+    name="arena",
+    title="One problem, every method that applies",
+    paper="all",
+    profiles={"quick": QUICK, "full": FULL},
+    parameters=PARAMETERS,
+    specs=specs,
+    derive=derive,
+    figures=figures.FIGURES,
+)

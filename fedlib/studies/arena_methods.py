@@ -1,0 +1,302 @@
+"""The methods of the arena: how each takes a problem, what a round of it costs, its grid.
+
+A *pass* is one gradient, of one loss or of a weighted sum of losses, on one batch of every client.
+Every grid has as many configurations as any other: two parameters with `grid` values each, or one
+with the square of that. Step sizes are in units of 1 / L, penalties and the like in units of what
+the problem shows at its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
+from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.multiobjective import Scalarized
+from fedlib.algorithms.ssca import ConstrainedSSCA
+from fedlib.compress import TopK
+from fedlib.preference import Preference
+from fedlib.schedules import PowerLaw
+from fedlib.studies.arena_units import Units
+from fedlib.switching import Hard, Soft
+
+__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "form_of", "grid"]
+
+STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
+RANGE = 0.01  # the smallest step size of methods that have no other parameter
+KEPT = 0.1  # the share of the entries that Top-K keeps
+LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
+RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
+FALL = 0.35
+FASTER = 10.0  # SSCA's steps in these units: they shrink, and no theorem ties tau to L
+
+#: What the methods were made for; the colour of a method in all figures.
+FAMILIES = {
+    "functional": "constraint as a function",
+    "set": "constraint as a set",
+    "objectives": "constraint as an objective",
+    "none": "no constraint",
+}
+
+
+Maker = Callable[[Units, float, float], Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the arena.
+
+    Attributes
+    ----------
+    label, family : its name, and what it was made for (a key of `FAMILIES`).
+    form : of the problem, one of `arena_problems.FORMS`.
+    make : units and the two parameters of a configuration -> the algorithm.
+    second : name and values of the second parameter beside the step size; no values: the step size
+        (or the parameter named) is the only one.
+    passes : E -> gradients of a round.
+    sent : E and d -> numbers that a client sends in a round, about.
+    """
+
+    label: str
+    family: str
+    form: str
+    make: Maker
+    second: tuple[str, tuple[float, ...]]
+    passes: Callable[[int], int]
+    sent: Callable[[int, int], float]
+
+
+def switching(u: Units, x: float, **own: Any) -> FedSGM:
+    """FedSGM with everybody in every round."""
+    work: dict[str, Any] = {"local_steps": u.local_steps, "participants": u.clients}
+    return FedSGM(lr=x * u.lr, **work, level=u.level, batch_size=u.batch, **own)
+
+
+def soft(u: Units, x: float, y: float) -> FedSGM:
+    """Soft switching, the sharpness in units of 1 / level."""
+    return switching(u, x, tolerance=0.0, switch=Soft(y / u.level))
+
+
+def compressed(u: Units, x: float, y: float) -> FedSGM:
+    """The same with Top-K both ways."""
+    few = TopK(KEPT)
+    sharp = Soft(y / u.level)
+    return switching(u, x, tolerance=0.0, switch=sharp, uplink=few, downlink=few)
+
+
+def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
+    """Penalty-FedAvg, the penalty in units of f(w0) / level."""
+    return PenaltyFedAvg(
+        x * u.lr,
+        u.local_steps,
+        u.clients,
+        tolerance=0.0,
+        rho=y * u.start / u.level,
+        level=u.level,
+        batch_size=u.batch,
+    )
+
+
+def conex(u: Units, x: float, y: float) -> ConEx:
+    """IPP ConEx on batches as large as those of all clients; dual step times level^2 / f(w0)."""
+    return ConEx(
+        x * u.lr,
+        y * u.start / u.level**2,
+        tolerance=0.0,
+        level=u.level,
+        steps=u.local_steps,
+        batch_size=u.pooled_batch,
+        value_batch_size=u.pooled_batch,
+    )
+
+
+def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
+    """Surrogates whose own step is 10 x / L, averaged with y / t^0.35."""
+    return ConstrainedSSCA(
+        1 / (2 * FASTER * x * u.lr),
+        RHO,
+        PowerLaw(y, FALL),
+        penalty=LARGEST * u.start / u.level,
+        batch_size=u.batch,
+        levels=u.level,
+        growth=1,  # whole, so that no grid takes it for one of its numbers
+    )
+
+
+def splitting(u: Units, x: float, y: float) -> FedDR:
+    """FedDR, eta in units of 1 / L, and its relaxation."""
+    eta = u.lr / x
+    return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
+
+
+def averaging(u: Units, x: float, _: float) -> FedAvg:
+    """FedAvg, projected where there is a set."""
+    return FedAvg(x * u.lr, u.local_steps, u.clients, batch_size=u.batch)
+
+
+def several(u: Units, x: float, **own: Any) -> dict[str, Any]:
+    """What methods for several objectives have in common."""
+    work = {"lr": x * u.lr, "local_steps": u.local_steps, "participants": u.clients}
+    return {**work, "batch_size": u.batch, **own}
+
+
+def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
+    """Losses in the ratio (y f(w0)) : level, the optimum's if y f(w0) is the optimal value."""
+    wanted = Preference(ratios=(1 / (y * u.start), 1 / u.level))
+    return FedCMOOPref(**several(u, x, preference=wanted))
+
+
+def dense(_: int, d: int) -> float:
+    """A model and a number."""
+    return d + 1
+
+
+FACTORS = (0.1, 1.0, 10.0)
+SHARP = (2.0, 8.0, 32.0)
+METHODS: dict[str, Entry] = {
+    "hard": Entry(
+        "FedSGM hard",
+        "functional",
+        "constraint",
+        lambda u, x, y: switching(u, x, tolerance=0 - y * u.level, switch=Hard()),
+        ("margin below the level", (0.0, 0.02, 0.1)),
+        lambda E: E,
+        dense,
+    ),
+    "soft": Entry(
+        "FedSGM soft",
+        "functional",
+        "constraint",
+        soft,
+        ("sharpness", SHARP),
+        lambda E: E,
+        dense,
+    ),
+    "topk": Entry(
+        "FedSGM soft, Top-K",
+        "functional",
+        "constraint",
+        compressed,
+        ("sharpness", SHARP),
+        lambda E: E,
+        lambda _, d: 1.5 * KEPT * d + 1,
+    ),
+    "penalty": Entry(
+        "Penalty-FedAvg",
+        "functional",
+        "constraint",
+        penalty,
+        ("penalty", FACTORS),
+        lambda E: E,
+        dense,
+    ),
+    "conex": Entry(
+        "IPP ConEx",
+        "functional",
+        "pooled",
+        conex,
+        ("dual step", (0.01, 0.1, 1.0)),
+        lambda E: 2 * E,
+        lambda E, d: E * (2 * d + 1),
+    ),
+    "ssca": Entry(
+        "Constrained SSCA",
+        "functional",
+        "constraint",
+        ssca,
+        ("averaging", (0.9, 0.3, 0.1)),
+        lambda _: 2,
+        lambda _, d: 2 * d + 1,
+    ),
+    "fedfw": Entry(
+        "FedFW",
+        "set",
+        "set",
+        lambda u, x, _: FedFW(x * u.penalty, batch_size=u.batch),
+        ("lambda", ()),
+        lambda _: 1,
+        lambda _, d: np.log2(d) / 32,
+    ),
+    "plus": Entry(
+        "FedFW+",
+        "set",
+        "set",
+        lambda u, x, _: FedFWPlus(x * u.penalty, batch_size=u.batch),
+        ("lambda", ()),
+        lambda _: 1,
+        lambda _, d: np.log2(d) / 32,
+    ),
+    "dr": Entry(
+        "FedDR",
+        "set",
+        "set",
+        splitting,
+        ("relaxation", (1.0, 0.5, 1.5)),
+        lambda E: E,
+        dense,
+    ),
+    "fedavg": Entry("FedAvg", "none", "constraint", averaging, ("", ()), lambda E: E, dense),
+    "fedcmoo": Entry(
+        "FedCMOO",
+        "objectives",
+        "objectives",
+        lambda u, x, y: FedCMOO(**several(u, x, server_lr=y)),
+        ("server step", (1.0, 0.5, 2.0)),
+        lambda E: E + 1,
+        lambda _, d: 2 * d + 8,
+    ),
+    "pref": Entry(
+        "FedCMOO-Pref",
+        "objectives",
+        "objectives",
+        preferring,
+        ("f aimed at", (0.3, 0.9, 0.1)),
+        lambda E: E + 1,
+        lambda _, d: 2 * d + 10,
+    ),
+    "scalar": Entry(
+        "Scalarized",
+        "objectives",
+        "objectives",
+        lambda u, x, _: Scalarized(**several(u, x)),
+        ("", ()),
+        lambda E: E,
+        dense,
+    ),
+}
+
+
+def grid(entry: Entry, side: int) -> list[tuple[float, float]]:
+    """The configurations, `side` squared of them: pairs, or one parameter's values and 0.
+
+    Step sizes between `RANGE` and 1, FedFW's lambda between 0.001 and 10, both evenly on a
+    logarithmic scale.
+    """
+    name, values = entry.second
+    if values:
+        return [(x, y) for x in STEPS[:side] for y in values[:side]]
+    ends = (1e-3, 10.0) if name == "lambda" else (RANGE, 1.0)
+    return [(float(f"{x:.3g}"), 0.0) for x in np.geomspace(*ends, side * side)]
+
+
+def applies(method: str, problem: str) -> str:
+    """Why a method cannot take part in a problem; an empty text if it can."""
+    entry = METHODS[method]
+    if entry.form == "set" and problem != "sparse":
+        return "needs a set with a projection or a linear oracle; g is a function of data"
+    if method == "pref" and problem == "fair":
+        return "balances losses that are not negative; the gap of two groups may be"
+    return ""
+
+
+def form_of(method: str, problem: str) -> str:
+    """The form in which a method takes a problem: FedAvg projects where it can."""
+    return "set" if (method, problem) == ("fedavg", "sparse") else METHODS[method].form

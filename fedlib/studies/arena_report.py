@@ -1,0 +1,250 @@
+"""Tables and sentences of the arena's page, all made from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fedlib.numbers import Number
+from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid
+from fedlib.studies.arena_problems import NAMES
+from fedlib.studies.arena_rules import BUDGETS
+from fedlib.studies.report import unbroken
+
+__all__ = [
+    "all_standings",
+    "entries",
+    "in_short",
+    "optima",
+    "problems",
+    "standings",
+    "tuning",
+    "verdicts",
+]
+
+Numbers = Mapping[str, Number]
+
+FORMS = {
+    "constraint": "constraint function",
+    "pooled": "constraint function, all rows in one place",
+    "objectives": "second objective",
+    "set": "set",
+}
+
+
+def taking_part(numbers: Numbers, problem: str, budget: str) -> list[str]:
+    """The methods with numbers, best test objective first, those that are out last."""
+    found = [m for m in METHODS if f"{problem}_{m}_{budget}.behind" in numbers]
+    at = {m: f"{problem}_{m}_{budget}" for m in found}
+    return sorted(
+        found,
+        key=lambda m: (numbers[f"{at[m]}.out"].value, numbers[f"{at[m]}.test_gap"].value),
+    )
+
+
+def problems(numbers: Numbers) -> list[str]:
+    """The problems with numbers."""
+    return [p for p in NAMES if f"{p}_reference.f" in numbers]
+
+
+def winner(numbers: Numbers, problem: str, budget: str) -> str:
+    """The method that wins."""
+    return next(m for m in METHODS if flag(numbers, f"{problem}_{m}_{budget}.wins"))
+
+
+def flag(numbers: Numbers, key: str) -> bool:
+    """Whether a number is there and 1."""
+    return key in numbers and numbers[key].value == 1
+
+
+def standing(numbers: Numbers, problem: str, method: str, budget: str) -> str:
+    """Where a method stands: first, as good, behind, or out."""
+    name = f"{problem}_{method}_{budget}"
+    if flag(numbers, f"{name}.wins"):
+        return "first"
+    if flag(numbers, f"{name}.out"):
+        return "violates"
+    return "behind" if numbers[f"{name}.behind"].low > 0 else "as good"
+
+
+def entries() -> pd.DataFrame:
+    """Who takes part, how, and where not, with the reason."""
+    rows = {}
+    for method, entry in METHODS.items():
+        reasons: dict[str, list[str]] = {}
+        for problem, text in NAMES.items():
+            if why := applies(method, problem):
+                reasons.setdefault(why, []).append(text)
+        ways = {FORMS[form_of(method, p)] for p in NAMES if not applies(method, p)}
+        takes = "; ".join(sorted(ways))
+        if method == "fedavg":
+            takes = "not at all; as a set on Sparse regression"
+        rows[entry.label] = {
+            "made for": FAMILIES[entry.family],
+            "takes g as": takes,
+            "parameter beside the step size": entry.second[0] or "none",
+            "not on": "; ".join(f"{', '.join(where)}: {why}" for why, where in reasons.items()),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
+    """All methods on a problem: gap, violation, distance to the winner, chosen configuration."""
+    rows = {}
+    for method in taking_part(numbers, problem, budget):
+        name = f"{problem}_{method}_{budget}"
+        row = {
+            "": standing(numbers, problem, method, budget),
+            "test objective above the optimum's": unbroken(numbers[f"{name}.test_gap"]),
+            "behind the first": unbroken(numbers[f"{name}.behind"]),
+            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
+            "training violation (%)": unbroken(numbers[f"{name}.train_excess"]),
+            "rounds": f"{numbers[f'{name}.rounds'].value:.0f}",
+            "kB a round": f"{numbers[f'{problem}_{method}_round.upload'].value:.3g}",
+        }
+        if f"{name}.stationary" in numbers:
+            row["off the front"] = unbroken(numbers[f"{name}.stationary"])
+        rows[METHODS[method].label] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def all_standings(numbers: Numbers, budget: str) -> pd.DataFrame:
+    """The standings on every problem, one below the other."""
+    tables = {NAMES[p]: standings(numbers, p, budget) for p in problems(numbers)}
+    return pd.concat(tables).fillna("")
+
+
+def optima(numbers: Numbers) -> pd.DataFrame:
+    """The optimum of every problem, how exact it is, and what it does on test rows."""
+    rows = {}
+    for problem in problems(numbers):
+        name = f"{problem}_reference"
+        rows[NAMES[problem]] = {
+            "f": unbroken(numbers[f"{name}.f"]),
+            "multiplier": unbroken(numbers[f"{name}.multiplier"]),
+            "residual": f"{numbers[f'{name}.residual'].value:.0e}",
+            "test f": unbroken(numbers[f"{name}.test_f"]),
+            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def tuning(numbers: Numbers, side: int) -> pd.DataFrame:
+    """Shares of usable and of nearly best configurations, best and worst, per problem."""
+    rows = {}
+    for method, entry in METHODS.items():
+        row = {}
+        for problem in problems(numbers):
+            name = f"{problem}_{method}_tuning"
+            if f"{name}.near" not in numbers:
+                continue
+            at = {k: numbers[f"{name}.{k}"].value for k in ("feasible", "near", "best", "worst")}
+            row[NAMES[problem]] = (
+                f"{at['feasible']:.0f}, {at['near']:.0f}; {at['best']:.3g} to {at['worst']:.3g}"
+            )
+        if row:
+            row["configurations"] = str(len(grid(entry, side)))
+            rows[entry.label] = row
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a reader lists them."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def labels(methods: Sequence[str]) -> str:
+    """Methods' names, listed."""
+    return listed([METHODS[m].label for m in methods])
+
+
+def verdicts(numbers: Numbers, problem: str) -> str:
+    """Who wins on a problem under both budgets and by how much, as a list in Markdown."""
+    lines = []
+    for budget, text in BUDGETS.items():
+        methods = taking_part(numbers, problem, budget)
+        first = winner(numbers, problem, budget)
+        where = {m: standing(numbers, problem, m, budget) for m in methods}
+        gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
+        line = f"- **At {text}** {METHODS[first].label} is first, {gap} above the optimum."
+        if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
+            line += " All are shown to violate; it does so least."
+        equal = [m for m in methods if where[m] == "as good"]
+        behind = [m for m in methods if where[m] == "behind"]
+        out = [m for m in methods if where[m] == "violates"]
+        if equal:
+            line += f" Not to be told from it: {labels(equal)}."
+        if behind:
+            each = [
+                f"{METHODS[m].label} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
+                for m in behind
+            ]
+            line += f" Behind it: {listed(each)}."
+        if out:
+            line += f" Shown to violate: {labels(out)}."
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def in_short(numbers: Numbers) -> str:
+    """The page in a few sentences."""
+    found = problems(numbers)
+    if not found:
+        return "In short: nothing was run."
+    both = [firsts(numbers, found, budget) for budget in BUDGETS]
+    parts = [f"At {text} {each}." for text, each in zip(BUDGETS.values(), both, strict=True)]
+    if both[0] == both[1]:
+        parts = [f"At {' and at '.join(BUDGETS.values())} {both[0]}."]
+    parts.append(tied(numbers, found))
+    parts.append(easiest(numbers, found))
+    return " ".join(["In short:", *parts])
+
+
+def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
+    """To whom the first places go."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        where.setdefault(winner(numbers, problem, budget), []).append(NAMES[problem])
+    each = [f"{METHODS[m].label} on {listed(names)}" for m, names in where.items()]
+    return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
+
+
+def tied(numbers: Numbers, found: Sequence[str]) -> str:
+    """Who is most often first or as good, and who violates and is never among the best."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        for method in taking_part(numbers, problem, "grads"):
+            where.setdefault(method, []).append(standing(numbers, problem, method, "grads"))
+    good = {m: sum(x in ("first", "as good") for x in each) for m, each in where.items()}
+    most = max(good.values())
+    best = [m for m in where if good[m] == most]
+    never = [m for m in where if "violates" in where[m] and good[m] == 0]
+    text = (
+        f"Counting methods that the seeds cannot tell from the first, {labels(best)} "
+        f"{'is' if len(best) == 1 else 'are'} among the best on {most} of {len(found)} problems"
+    )
+    if never:
+        text += f", and {labels(never)} on none, shown to violate on at least one"
+    return f"{text}."
+
+
+def easiest(numbers: Numbers, found: Sequence[str]) -> str:
+    """Which grids hold the largest and the smallest share of configurations near the tuned one."""
+    shares = {}
+    for method, entry in METHODS.items():
+        keys = [f"{p}_{method}_tuning.near" for p in found]
+        own = [numbers[k].value for k in keys if k in numbers]
+        if own and entry.family != "none":
+            shares[method] = float(np.mean(own))
+    if len(shares) < 2:
+        return ""
+    ends = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
+    high, low = (f"{METHODS[m].label} ({shares[m]:.0f} %)" for m in ends)
+    return (
+        "The share of a grid that meets the constraint and comes within 10 % of the grid's best is "
+        f"largest for {high} and smallest for {low}."
+    )

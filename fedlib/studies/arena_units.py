@@ -1,0 +1,81 @@
+"""What the parameters of the arena's grids are multiples of, from each problem itself."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+from fedlib.studies.arena_losses import RADIUS
+from fedlib.studies.arena_problems import BATCHES, LEVELS, arena_problem
+from fedlib.types import Problem
+
+__all__ = ["Units", "units"]
+
+
+class Units(NamedTuple):
+    """What the parameters of a problem's grids are multiples of."""
+
+    lr: float  # 1 / L of the least smooth loss of a client
+    start: float  # f(w0)
+    level: float
+    penalty: float  # mean |grad f_i(0)| / (N D), FedFW's
+    clients: int
+    batch: int | None
+    local_steps: int
+
+    @property
+    def pooled_batch(self) -> int | None:
+        """Rows of a batch where all data are in one place."""
+        return None if self.batch is None else self.batch * self.clients
+
+
+@lru_cache(maxsize=16)
+def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> Units:
+    """The units of a problem's grids, from one seed, to two significant digits.
+
+    `batch` is the most rows that a minibatch has.
+    """
+    problem = arena_problem(seed, name=name, stand_in=stand_in)
+    own = BATCHES[name]
+    return Units(
+        lr=two_digits(1 / smoothness(problem)),
+        start=two_digits(float(problem.metrics(problem.w0, problem)["f"])),
+        level=LEVELS[name],
+        penalty=two_digits(oracle_unit(seed)) if name == "sparse" else 0.0,
+        clients=problem.num_clients,
+        batch=None if own is None else min(own, batch),
+        local_steps=local_steps,
+    )
+
+
+def two_digits(x: float) -> float:
+    """To two significant digits."""
+    return float(f"{x:.2g}")
+
+
+def smoothness(problem: Problem) -> float:
+    """L: of the loss of a client that bends most, by the largest eigenvalue of its rows.
+
+    A logistic loss bends by a quarter of a squared error; a group's gap by less.
+    """
+    X, *rest = problem.data
+    bends = {"arena_np": 0.25, "arena_fair": 0.25, "arena_sparse": 1.0, "arena_pair": 0.25}
+    most = 0.0
+    for rows in problem.rows:
+        shares = rest[1][rows].T if problem.name == "arena_np" else torch.ones(1, len(rows))
+        for share in shares:
+            scaled = X[rows] * (share / len(rows)).sqrt().unsqueeze(1)
+            most = max(most, float(torch.linalg.matrix_norm(scaled, ord=2)) ** 2)
+    return bends[problem.name] * most
+
+
+def oracle_unit(seed: int) -> float:
+    """FedFW's unit of lambda on sparse: mean |grad f_i(0)| / (N D)."""
+    problem = arena_problem(seed, name="sparse", form="set")
+    clients, slope = problem.all_clients(), problem.gradient
+    assert slope is not None
+    one = torch.ones(1)
+    each = torch.func.vmap(lambda b: slope(problem.w0, b, one))(clients)
+    return float(each.norm(dim=1).mean()) / (problem.num_clients * 2 * RADIUS)
