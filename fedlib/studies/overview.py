@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedlib import store
-from fedlib.claims import VERDICTS, Verdict
+from fedlib.claims import PAPERS, VERDICTS, Verdict
 from fedlib.plot import COLORS
 from fedlib.studies import STUDIES
 
@@ -17,19 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PROMISES", "Standing", "draw", "standings"]
 
-#: Letter of a paper -> its method, and what it promises, in two lines of our words.
+#: Letter of a paper -> what it promises, in two lines of our words.
 PROMISES = {
-    "W": (
-        "FedSGM, workshop",
-        "a constraint is kept by switching gradients;\nsoft switching smooths",
-    ),
-    "F": ("FedSGM", "the same with sampled clients and messages\nof a few entries, at no loss"),
-    "C": ("FedCMOO", "many objectives for one upload a round,\nand weights by preference"),
-    "Y": (
-        "SSCA",
-        "non-convex losses and constraints by convex\nstand-ins, in fewer rounds than SGD",
-    ),
-    "D": ("FedFW", "no projections: one corner of the set\na round, and less leaks"),
+    "W": "a constraint is kept by switching gradients;\nsoft switching smooths",
+    "F": "the same with sampled clients and messages\nof a few entries, at no loss",
+    "C": "many objectives for one upload a round,\nand weights by preference",
+    "Y": "non-convex losses and constraints by convex\nstand-ins, in fewer rounds than SGD",
+    "D": "no projections: one corner of the set\na round, and less leaks",
 }
 
 ORDER: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not testable here")
@@ -79,9 +73,8 @@ def draw(fig: Figure, found: Sequence[Standing] | None = None) -> None:
     words.set_axis_off()
     words.set_title("What it promises", loc="left")
     for row, standing in enumerate(found):
-        name, promise = PROMISES[standing.paper]
-        words.text(0, row - 0.28, name, weight="bold", va="center")
-        words.text(0, row + 0.14, promise, va="center", fontsize=8)
+        words.text(0, row - 0.28, PAPERS[standing.paper], weight="bold", va="center")
+        words.text(0, row + 0.14, PROMISES[standing.paper], va="center", fontsize=8)
     draw_verdicts(bars, found)
     draw_ratios(strip, found)
     for ax in (bars, strip):
