@@ -135,7 +135,8 @@ class Pseudocode(BookDirective):
         cited = {n for line in code for n in numbers_in(line.cites)}
         grid = (
             f'<div class="method-grid wide-page" id="method-{name}">'
-            f"{pseudo_html(name, steps, cited)}"
+            f'<div class="method-side"><p class="method-name">{algorithm.__name__}</p>'
+            f"{pseudo_html(name, steps, cited)}</div>"
             f'<div class="method-code">{code_html(name, code)}{self.also()}</div></div>'
         )
         fields = [
@@ -170,10 +171,14 @@ class Pseudocode(BookDirective):
             refwarn=True, refdoc=self.env.docname, reftarget=target,
         )  # fmt: skip
         file = f"{algorithm.__module__.replace('.', '/')}.py"
-        first = nodes.Text(
-            "The numbers in the margin of the code are those of the pseudocode's lines; in the "
-            "source they stand in comments. Parameters, errors and the checks of "
-        )
+        lead = "Parameters, errors and the checks of "
+        if not self.env.temp_data.get("pseudocode_explained"):  # once a page
+            self.env.temp_data["pseudocode_explained"] = True
+            lead = (
+                "The numbers in the margin of the code are those of the pseudocode's lines; in the "
+                f"source they stand in comments. {lead}"
+            )
+        first = nodes.Text(lead)
         return nodes.paragraph(
             "", "", first, nodes.literal("", "init"), nodes.Text(": "), link,
             nodes.Text(" in "), nodes.literal("", file), nodes.Text("."), classes=["method-origin"],
@@ -188,6 +193,7 @@ def pseudo_html(name: str, steps: list[Step], cited: set[int]) -> str:
         if step.number in cited:
             number = f'<a href="#{name}-code-{step.number}">{number}</a>'
         text = "<br>".join(escape(line) for line in step.lines)
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
         items.append(
             f'<li class="n{step.number}" id="{name}-line-{step.number}">'
             f'<span class="method-number">{number}</span>'

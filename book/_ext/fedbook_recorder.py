@@ -114,6 +114,8 @@ def over_features(example: Example) -> Recorded:
         if len(sizes) > 1:
             raise BookError(f"{problem.name}: messages of one kind differ in length, {sizes}.")
         ends = (ended(m.sender for m in some), ended(m.receiver for m in some))
+        if ends[0] == ends[1]:
+            ends = (ends[0], "each other client")
         sent.append(Sent("", *ends, some[0].what, sizes.pop(), len(some)))
     draw = algorithm.draw(problem, seeded(0, "rounds"))
     _, info = algorithm.round(Vectorized(problem), algorithm.init(problem), draw)

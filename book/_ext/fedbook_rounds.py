@@ -90,7 +90,7 @@ class Round(BookDirective):
     def views(self, found: Recorded, clients: int) -> nodes.table:
         """Who sees what, from the same messages."""
         own = ["its own rows"] if not found.bits.get("bits_between") else ["its part of every row"]
-        inbox = {"participant", "each client", "every client"}
+        inbox = {"participant", "each client", "each other client", "every client"}
         heads = {m.sender for m in found.sent} - {"server", "participant", "each client"}
         whats = list(dict.fromkeys(m.what for m in found.sent if m.receiver in inbox))
         own += ["the common model `w`"] if found.told and "`w`" not in whats else []
