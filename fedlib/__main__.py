@@ -13,10 +13,10 @@ from fedlib.studies import STUDIES, all_claims
 __all__ = ["main"]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
-    parser = argparse.ArgumentParser(prog="fedlib", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    whole = argparse.ArgumentParser(prog="fedlib", description=__doc__)
+    commands = whole.add_subparsers(dest="command", required=True)
     one = commands.add_parser("reproduce", help="compute a study's runs and store them")
     one.add_argument("study", choices=[*STUDIES, "all"])
     one.add_argument("--profile", default="full")
@@ -29,7 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
     two.add_argument("second", help="as first")
     two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
     two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
-    given = parser.parse_args(arguments)
+    return whole
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
+    given = parser().parse_args(arguments)
     try:
         if given.command == "compare":
             show_comparison(given.first, given.second, given.metric, given.figure)
