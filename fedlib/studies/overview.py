@@ -50,6 +50,8 @@ def standings() -> list[Standing]:
     counts = {paper: Counter[Verdict]() for paper in PROMISES}
     ratios: dict[str, list[float]] = {paper: [] for paper in PROMISES}
     for study in STUDIES.values():
+        if not study.claims and not study.paper_values:
+            continue
         numbers = store.read_numbers(study.name, "full")
         for claim in study.claims:
             for paper in PROMISES:
