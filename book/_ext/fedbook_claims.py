@@ -86,7 +86,7 @@ class Claims(BookDirective):
         for row, e in zip(result.findall(nodes.row), [None, *done], strict=True):
             if e is not None:
                 self.anchor(row, e)
-        return [raw(filter_bar(done)), result]
+        return [raw(filter_bar(groups(done), len(done))), result]
 
     def anchor(self, row: nodes.row, e: Row) -> None:
         """Makes the line a target, for links from outside and for the ``claim`` role."""
@@ -151,18 +151,22 @@ def paper_name(letter: str) -> str:
     return PAPERS.get(letter, letter)
 
 
-def filter_bar(done: list[Row]) -> str:
-    """Two groups of buttons, for the paper and for the verdict; a script shows them."""
+def groups(done: list[Row]) -> list[str]:
+    """Buttons for the paper and for the verdict."""
     from fedlib.claims import PAPERS, VERDICTS
 
     papers = Counter(e.claim.paper for e in done)
     verdicts = Counter(e.outcome.verdict for e in done)
-    groups = [
+    return [
         group("Paper", [(f"paper-{slug(p)}", name) for p, name in PAPERS.items() if papers[p]]),
         group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]]),
     ]
-    count = f'<p class="claims-count" role="status">{len(done)} claims</p>'
-    return f'<div class="claims-filter" hidden>{"".join(groups)}{count}</div>'
+
+
+def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:
+    """Groups of buttons that narrow the next table; hidden until a script shows them."""
+    counted = f'<p class="claims-count" role="status" data-noun="{noun}">{count} {noun}</p>'
+    return f'<div class="claims-filter" hidden>{"".join(groups)}{counted}</div>'
 
 
 def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
@@ -190,7 +194,7 @@ class Scoreboard(BookDirective):
             if e is not None:
                 row["classes"] += kinds(e)
         board = nodes.container("", lines, classes=["claims-scroll"])
-        return [counts(done), raw(filter_bar(done)), board]
+        return [counts(done), raw(filter_bar(groups(done), len(done))), board]
 
     def line(self, e: Row) -> list[Cell]:
         """The verdict, the wording with the reason, and the links."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from docutils import nodes
+from fedbook_claims import filter_bar, group
 from fedbook_data import BookDirective, BookError, Cell, table
 from markdown_it import MarkdownIt
 from sphinx import addnodes
@@ -19,23 +19,6 @@ TITLE = "Items that change a constant or the truth"
 HEAD = ["no.", "where", "printed", "what holds", "how much it matters", "shown in"]
 NUMBER = re.compile(r"[A-Z]\d+")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")  # of a file, beside this one
-
-SCRIPT = """
-<script>
-(() => {
-  const bar = document.currentScript.previousElementSibling;
-  bar.hidden = false;
-  bar.addEventListener("click", (event) => {
-    const show = event.target.dataset.paper;
-    if (!show) return;
-    for (const button of bar.children)
-      button.setAttribute("aria-pressed", button === event.target);
-    for (const row of document.querySelectorAll("table.errata tbody tr"))
-      row.hidden = show !== "all" && !row.classList.contains("erratum-" + show);
-  });
-})();
-</script>
-"""
 
 
 class Item(NamedTuple):
@@ -126,7 +109,8 @@ class AllErrata(BookDirective):
         for row, item in zip(list(result.findall(nodes.row))[1:], done, strict=True):
             row["ids"].append(f"erratum-{item.number.lower()}")
             row["classes"].append(f"erratum-{item.paper}")
-        return [nodes.raw("", filter_bar(done), format="html"), result]
+        papers = group("Paper", [(f"erratum-{key}", name) for key, name in PAPERS.items()])
+        return [nodes.raw("", filter_bar([papers], len(done), "items"), format="html"), result]
 
     def first(self, item: Item) -> Cell:
         """The number, and the paper with a link to its page."""
@@ -139,21 +123,6 @@ class AllErrata(BookDirective):
             nodes.paragraph("", "", nodes.strong(item.number, item.number)),
             nodes.paragraph("", "", link),
         ]
-
-
-def filter_bar(done: list[Item]) -> str:
-    """Buttons that show the items of one paper; without JavaScript they stay hidden."""
-    counts = {key: sum(item.paper == key for item in done) for key in PAPERS}
-    choices = [("all", "all papers", len(done))]
-    choices += [(key, name, counts[key]) for key, name in PAPERS.items()]
-    buttons = "".join(
-        f'<button type="button" data-paper="{key}" aria-pressed="{str(key == "all").lower()}">'
-        f"{escape(text)} ({count})</button>"
-        for key, text, count in choices
-    )
-    label = "Show the items of this paper"
-    opening = f'<div class="claims-filter" role="group" aria-label="{label}" hidden>'
-    return f"{opening}{buttons}</div>{SCRIPT}"
 
 
 def setup(app: Sphinx) -> None:

@@ -1,7 +1,7 @@
-/* Narrows a table of claims to a paper and to a verdict. Without this script, and in print, the
+/* Narrows a table of claims or errata to a paper, and to a verdict. Without this script, and in print, the
    table is whole. A line is shown if it has the class of every pressed button. */
 for (const bar of document.querySelectorAll(".claims-filter")) {
-  const within = bar.parentElement.querySelector("table.claims, table.claims-board");
+  const within = bar.parentElement.querySelector("table.claims, table.claims-board, table.errata");
   const rows = [...within.tBodies[0].rows];
   const groups = [...bar.querySelectorAll("[role=group]")];
   const count = bar.querySelector(".claims-count");
@@ -13,7 +13,8 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
     for (const row of rows)
       row.hidden = !chosen.every((name) => row.classList.contains(name));
     const left = rows.filter((row) => !row.hidden).length;
-    count.textContent = left === rows.length ? `${left} claims` : `${left} of ${rows.length} claims`;
+    const some = left === rows.length ? left : `${left} of ${rows.length}`;
+    count.textContent = `${some} ${count.dataset.noun}`;
   };
 
   for (const group of groups)
@@ -35,7 +36,7 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
   bar.hidden = false;
 }
 
-/* A link to a claim must reach it, whatever is chosen. */
+/* A link to a line must reach it, whatever is chosen. */
 addEventListener("hashchange", () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.hidden) return;
