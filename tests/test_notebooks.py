@@ -182,7 +182,9 @@ def test_execution_injects_stamps_and_repeats(driver, small):
 
 
 def test_committed_quick_notebooks_hold_no_pictures(driver, small):
-    folder = small("from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)")
+    folder = small(
+        "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
+    )
     assert driver.main(["small"]) == 0
     shown = all_text(outputs(nbformat.read(folder / "quick" / "small.ipynb", as_version=4)))
     assert "0.1\n" in shown
