@@ -186,7 +186,17 @@ def test_execution_injects_stamps_and_repeats(driver, small):
         assert record["wall_s"] > 0
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": "quick", "lr": 2}
     assert "2\n" in all_text(outputs(notebook))
-    assert "<b>x</b>" not in all_text(outputs(notebook))
+    assert "<b>x</b>" in all_text(outputs(notebook))  # a reader's own run shows its pictures
+
+
+def test_committed_quick_notebooks_hold_no_pictures(driver, small):
+    folder = small(
+        "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
+    )
+    assert driver.main(["small"]) == 0
+    shown = all_text(outputs(nbformat.read(folder / "quick" / "small.ipynb", as_version=4)))
+    assert "0.1\n" in shown
+    assert "<b>x</b>" not in shown
 
 
 def test_progress_bars_are_not_kept_but_warnings_are(driver, small):
