@@ -29,7 +29,7 @@ PYTHON = ".venv/bin/python"
 def printed(path):
     """The commands of the bash blocks of a page, without their comments."""
     blocks = re.findall(r"^```bash\n(.*?)^```", path.read_text(), flags=re.M | re.S)
-    lines = [line for block in blocks for line in block.splitlines()]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     return [words for line in lines if (words := shlex.split(line.rstrip(" &"), comments=True))]
 
 

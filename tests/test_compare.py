@@ -120,7 +120,7 @@ def test_differences_are_paired_by_seed_where_the_seeds_are_equal(two):
     change = b.metrics["f"][:, -1] - a.metrics["f"][:, -1]
     for other in (b, turned):
         found = fl.compare(a, other)
-        assert found.finals.loc["f"].iloc[2] == mean(change).text(".4g")
+        assert found.finals.loc["f"].iloc[2] == mean(change).text()
     apart = difference(a.metrics["f"][:, -1], b.metrics["f"][:, -1])
     assert apart.value == pytest.approx(change.mean())
     assert apart.high - apart.low > mean(change).high - mean(change).low
@@ -135,10 +135,10 @@ def test_an_interval_of_unpaired_groups_by_hand():
 def test_stored_runs_and_files_are_found_by_name(results, two, tmp_path):
     found = fl.compare("np_workshop/hard", "np_workshop/slow@full")
     assert list(found.differences.loc["made by.state of the code"]) == ["fresh", "fresh"]
-    assert "bits_up, mean over rounds" in found.finals.index
+    assert "bits_up a round" in found.finals.index
     same = fl.compare("np_workshop/hard", results / "hard.json")
     assert list(same.differences.index) == ["made by.state of the code"]
-    assert same.finals.loc["f"].iloc[2].startswith("0 [0, 0]")
+    assert same.finals.loc["f"].iloc[2] == "0"
     two[0].save(tmp_path / "mine.json")
     assert fl.compare("np_workshop/hard", tmp_path / "mine.json").names[1] == "mine"
 
