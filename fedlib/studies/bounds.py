@@ -45,7 +45,7 @@ FULL: Params = {
 QUICK: Params = {
     **FULL,
     "rounds": 200,
-    "horizons": (30, 200),
+    "horizons": (30, 100, 200),
     "local_steps_grid": (5,),
     "participants_grid": (2,),
     "fractions": (0.1,),

@@ -83,7 +83,7 @@ QUICK: Params = {
     "dampings": (0.01,),
     "formats": (4,),
     "fractions": (0.5,),
-    "cg_steps": 2,
+    "cg_steps": 3,
     "variants": 0,
     "evaluate_every": 2,
 }

@@ -66,7 +66,7 @@ QUICK: Params = {
     **FULL,
     "seeds": (0, 1),
     "sweep_seeds": (0, 1),
-    "rounds": 60,
+    "rounds": 100,
     "lr": 0.3,
     "lrs": (0.0001,),
     "betas": (160.0,),

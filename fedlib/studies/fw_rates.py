@@ -90,7 +90,7 @@ QUICK: Params = {
     **FULL,
     "seeds": (0, 1),
     "balls": (1,),
-    "pair_rounds": 60,
+    "pair_rounds": 100,
     "pair_penalties": (0.1, 1.0),
     "rows": 150,
     "convex_rounds": 60,

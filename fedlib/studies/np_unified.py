@@ -58,7 +58,7 @@ FULL: Params = {
 QUICK: Params = {
     **FULL,
     "seeds": (0, 1, 2),
-    "rounds": 100,
+    "rounds": 150,
     "lrs": (1.0, 0.1),
     "betas": (20.0, 400.0),
     "participations": (5,),
