@@ -13,7 +13,8 @@ export OMP_NUM_THREADS ?= 1
 export MALLOC_TRIM_THRESHOLD_ ?= 2000000000
 export MALLOC_MMAP_THRESHOLD_ ?= 2000000000
 RUN := $(BIN)/python notebooks/execute.py
-BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output .
+BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output . \
+	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book test lint types unit nbval notebook notebooks reproduce claims bench \
@@ -43,10 +44,9 @@ book: $(STAMP)
 	@$(MAKE) --no-print-directory html
 
 html: $(STAMP)
-	$(BOOK) -W -n --keep-going
+	$(BOOK)
 	@echo "The book is built: open _build/html/index.html"
 
-# As one page the links between pages cannot all be resolved; `make html` checks them.
 pdf: $(STAMP)
 	rm -rf _build/singlehtml
 	$(BOOK) --builder singlehtml

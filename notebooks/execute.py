@@ -121,7 +121,8 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
     """
     notebook = read_source(name)
     check_parameters(name, notebook, given)
-    values = {**declared_parameters(name, notebook), **given}
+    profile = str(given.get("profile", declared_parameters(name, notebook)["profile"]))
+    device = str({**declared_parameters(name, notebook), **given}.get("device", "cpu"))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
@@ -138,13 +139,14 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
         )
-    ran = {
+    made = stamp(done, name, profile, given, pictures=pictures)
+    made.metadata["fedlib"]["ran"] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "device": device_of(values),
+        "device": resolved(device),
         "wall_s": round(time.perf_counter() - began, 1),
         "cpu_s": round(children_seconds() - spent, 1),
     }
-    return stamp(done, name, str(values["profile"]), given, ran, pictures=pictures)
+    return made
 
 
 def children_seconds() -> float:
@@ -153,11 +155,11 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def device_of(values: Parameters) -> str:
-    """Where the cells compute: what the parameter `device` comes to; without one, the CPU."""
+def resolved(device: str) -> str:
+    """Where cells compute whose parameter `device` has this value."""
     from fedlib.run import resolve_device
 
-    return resolve_device(str(values.get("device", "cpu"))).type
+    return resolve_device(device).type
 
 
 def literal(text: str) -> object:

@@ -1,8 +1,7 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
-It drops the tools' metadata and their times, numbers the cells, hides the two parameter cells,
-makes paths relative to the repository, and keeps parameters, versions and the source's digest. One
-entry tells two executions apart: `ran`, when and where the notebook ran, and what it took.
+It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
+paths relative to the repository, and keeps parameters, versions and the source's digest.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ABSOLUTE = re.compile(
     r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
 )
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
 PROGRESS = re.compile(r"\d+%\|.*\|")  # a line of a progress bar
 LOCAL_METADATA = ("papermill", "execution", "jupytext")
 
@@ -47,18 +47,9 @@ def source_code(notebook: NotebookNode) -> list[str]:
 
 
 def stamp(
-    notebook: NotebookNode,
-    name: str,
-    profile: str,
-    given: Mapping[str, object],
-    ran: Mapping[str, object],
-    *,
-    pictures: bool,
+    notebook: NotebookNode, name: str, profile: str, given: Mapping[str, object], *, pictures: bool
 ) -> NotebookNode:
-    """Removes what differs from run to run and writes one metadata key of ours.
-
-    `ran` holds the date, the device, and the seconds `wall_s` and `cpu_s` of the execution.
-    """
+    """Removes what differs from run to run and writes one metadata key of ours."""
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
         stamp_metadata(cell)
@@ -74,7 +65,6 @@ def stamp(
             "profile": profile,
             "parameters": dict(given),
             "versions": {"python": platform.python_version(), **versions},
-            "ran": dict(ran),
         },
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -94,9 +84,12 @@ def stamp_metadata(cell: NotebookNode) -> None:
 
 def stamped_outputs(name: str, cell: NotebookNode, *, images: bool) -> list[NotebookNode]:
     """The outputs with paths relative to the repository; without pictures if not ``images``."""
-    kept = []
+    kept: list[NotebookNode] = []
     for output in cell.outputs:
         if is_progress(output):
+            continue
+        if kept and output.get("name") and output.get("name") == kept[-1].get("name"):
+            kept[-1]["text"] += relative(output)["text"]  # a stream comes in pieces, by chance
             continue
         data = output.get("data")
         if data is not None and not images:
@@ -123,9 +116,10 @@ def is_progress(output: NotebookNode) -> bool:
 
 
 def relative(value: object) -> object:
-    """``value`` with the repository's own folder cut off from every text in it."""
+    """``value`` with the repository's own folder and addresses in memory cut off from its texts."""
     if isinstance(value, str):
-        return value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+        shown = value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+        return ADDRESS.sub("at 0x0", shown)
     if isinstance(value, dict):
         for key in value:
             value[key] = relative(value[key])

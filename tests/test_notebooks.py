@@ -131,6 +131,17 @@ def test_quick_notebook_holds_checked_text_and_no_pictures(path):
     assert all(c.outputs for c in checked)
 
 
+def test_all_quick_notebooks_together_take_less_than_ten_minutes_on_two_cores():
+    took = {}
+    for path in (p for p in COMMITTED if p.parent.name == "quick"):
+        record = nbformat.read(path, as_version=4).metadata["fedlib"]
+        took[path.stem] = record.get("ran", {}).get("cpu_s")
+    silent = [name for name, seconds in took.items() if seconds is None]
+    assert not silent, f"{silent} do not say what they took; execute.py executes them again"
+    slowest = sorted(took, key=took.get)[-3:]
+    assert sum(took.values()) / 2 < 600, f"give the quick profile of {slowest} less to do"
+
+
 def test_misspelt_parameter_is_refused(driver, small, capsys):
     folder = small()
     assert driver.main(["small", "-p", "lrr", "0.1"]) == 1
@@ -227,3 +238,13 @@ def test_path_of_the_machine_is_refused_and_the_repository_cut_off(driver, small
     assert driver.main(["small", "--out", str(folder)]) == 0
     (output,) = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
     assert output.text == "results/x.json\n"
+
+
+def test_pieces_of_a_stream_are_put_together_and_addresses_are_cut_off(driver, small):
+    folder = small(
+        "import sys, time\nprint(1)\nsys.stdout.flush()\ntime.sleep(0.5)\nprint(2)\nobject()"
+    )
+    assert driver.main(["small", "--out", str(folder)]) == 0
+    stream, value = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
+    assert stream.text == "1\n2\n"
+    assert value.data["text/plain"] == "<object at 0x0>"
