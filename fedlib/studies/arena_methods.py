@@ -28,7 +28,7 @@ from fedlib.schedules import PowerLaw
 from fedlib.studies.arena_units import Units
 from fedlib.switching import Hard, Soft
 
-__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "form_of", "grid"]
+__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "family_of", "form_of", "grid", "label_of"]
 
 STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
 RANGE = 0.01  # the smallest step size of methods that have no other parameter
@@ -300,3 +300,14 @@ def applies(method: str, problem: str) -> str:
 def form_of(method: str, problem: str) -> str:
     """The form in which a method takes a problem: FedAvg projects where it can."""
     return "set" if (method, problem) == ("fedavg", "sparse") else METHODS[method].form
+
+
+def family_of(method: str, problem: str) -> str:
+    """What a method works with on a problem: FedAvg with the set, where there is one."""
+    return "set" if form_of(method, problem) == "set" else METHODS[method].family
+
+
+def label_of(method: str, problem: str) -> str:
+    """A method's name on a problem."""
+    label = METHODS[method].label
+    return f"{label}, projected" if (method, problem) == ("fedavg", "sparse") else label

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedlib.numbers import Number
-from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid
+from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid, label_of
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import BUDGETS
 from fedlib.studies.report import unbroken
@@ -106,7 +106,7 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
         }
         if f"{name}.stationary" in numbers:
             row["off the front"] = unbroken(numbers[f"{name}.stationary"])
-        rows[METHODS[method].label] = row
+        rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -157,9 +157,9 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def labels(methods: Sequence[str]) -> str:
-    """Methods' names, listed."""
-    return listed([METHODS[m].label for m in methods])
+def labels(methods: Sequence[str], problem: str = "") -> str:
+    """Methods' names, listed, as they are called on a problem."""
+    return listed([label_of(m, problem) for m in methods])
 
 
 def verdicts(numbers: Numbers, problem: str) -> str:
@@ -170,22 +170,22 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         first = winner(numbers, problem, budget)
         where = {m: standing(numbers, problem, m, budget) for m in methods}
         gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        line = f"- **At {text}** {METHODS[first].label} is first, {gap} above the optimum."
+        line = f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum."
         if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
             line += " All are shown to violate; it does so least."
         equal = [m for m in methods if where[m] == "as good"]
         behind = [m for m in methods if where[m] == "behind"]
         out = [m for m in methods if where[m] == "violates"]
         if equal:
-            line += f" Not to be told from it: {labels(equal)}."
+            line += f" Not to be told from it: {labels(equal, problem)}."
         if behind:
             each = [
-                f"{METHODS[m].label} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
+                f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
                 for m in behind
             ]
             line += f" Behind it: {listed(each)}."
         if out:
-            line += f" Shown to violate: {labels(out)}."
+            line += f" Shown to violate: {labels(out, problem)}."
         lines.append(line)
     return "\n".join(lines)
 
@@ -208,8 +208,9 @@ def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
     """To whom the first places go."""
     where: dict[str, list[str]] = {}
     for problem in found:
-        where.setdefault(winner(numbers, problem, budget), []).append(NAMES[problem])
-    each = [f"{METHODS[m].label} on {listed(names)}" for m, names in where.items()]
+        first = label_of(winner(numbers, problem, budget), problem)
+        where.setdefault(first, []).append(NAMES[problem])
+    each = [f"{label} on {listed(names)}" for label, names in where.items()]
     return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
 
 
