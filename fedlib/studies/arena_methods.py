@@ -123,7 +123,7 @@ METHODS: dict[str, Entry] = {
         "functional",
         "pooled",
         conex,
-        ("dual step", (0.01, 0.1, 1.0)),
+        ("dual step", (0.01, 0.001, 0.1)),
         lambda E: 2 * E,
         lambda E, d: E * (2 * d + 1),
     ),

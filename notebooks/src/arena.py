@@ -107,8 +107,9 @@ arena_report.entries()
 #    there. Differences to the winner are paired by seed; a method whose interval reaches 0 is *as good*.
 #
 # Levels, ridge and grids were set after a look at the optima and at the training values of two seeds, the
-# rules before any run; SSCA's steps were raised after a look at its first results on Neyman-Pearson, where the
-# largest step was the best.
+# rules before any run. Two grids were moved later: SSCA's steps up, after a look at its results on
+# Neyman-Pearson, where the largest step was the best; and the dual steps of IPP ConEx down, the largest of
+# which diverged on Fairness.
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
