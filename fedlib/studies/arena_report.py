@@ -26,6 +26,7 @@ __all__ = [
 
 Numbers = Mapping[str, Number]
 
+TOP = 3  # methods that a sentence names as the nearest
 FORMS = {
     "constraint": "constraint function",
     "pooled": "constraint function, all rows in one place",
@@ -47,6 +48,12 @@ def taking_part(numbers: Numbers, problem: str, budget: str) -> list[str]:
 def problems(numbers: Numbers) -> list[str]:
     """The problems with numbers."""
     return [p for p in NAMES if f"{p}_reference.f" in numbers]
+
+
+def by_distance(numbers: Numbers, problem: str, budget: str) -> list[str]:
+    """The methods, the nearest to the optimum on the training rows first."""
+    found = taking_part(numbers, problem, budget)
+    return sorted(found, key=lambda m: numbers[f"{problem}_{m}_{budget}.off"].value)
 
 
 def winner(numbers: Numbers, problem: str, budget: str) -> str:
@@ -101,6 +108,7 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
             "behind the first": unbroken(numbers[f"{name}.behind"]),
             "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
             "training violation (%)": unbroken(numbers[f"{name}.train_excess"]),
+            "off the optimum (%)": unbroken(numbers[f"{name}.off"]),
             "rounds": f"{numbers[f'{name}.rounds'].value:.0f}",
             "kB a round": f"{numbers[f'{problem}_{method}_round.upload'].value:.3g}",
         }
@@ -170,7 +178,11 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         first = winner(numbers, problem, budget)
         where = {m: standing(numbers, problem, m, budget) for m in methods}
         gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        line = f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum."
+        violation = unbroken(numbers[f"{problem}_{first}_{budget}.test_excess"])
+        line = (
+            f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum with a "
+            f"violation of {violation} %."
+        )
         if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
             line += " All are shown to violate; it does so least."
         equal = [m for m in methods if where[m] == "as good"]
@@ -186,7 +198,12 @@ def verdicts(numbers: Numbers, problem: str) -> str:
             line += f" Behind it: {listed(each)}."
         if out:
             line += f" Shown to violate: {labels(out, problem)}."
-        lines.append(line)
+        near = by_distance(numbers, problem, budget)[:TOP]
+        each = [
+            f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.off'])} %)"
+            for m in near
+        ]
+        lines.append(f"{line} Nearest to the optimum on the training rows: {listed(each)}.")
     return "\n".join(lines)
 
 
@@ -199,7 +216,7 @@ def in_short(numbers: Numbers) -> str:
     parts = [f"At {text} {each}." for text, each in zip(BUDGETS.values(), both, strict=True)]
     if both[0] == both[1]:
         parts = [f"At {' and at '.join(BUDGETS.values())} {both[0]}."]
-    parts.append(tied(numbers, found))
+    parts += [nearest(numbers, found), tied(numbers, found)]
     parts.append(easiest(numbers, found))
     return " ".join(["In short:", *parts])
 
@@ -212,6 +229,19 @@ def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
         where.setdefault(first, []).append(NAMES[problem])
     each = [f"{label} on {listed(names)}" for label, names in where.items()]
     return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
+
+
+def nearest(numbers: Numbers, found: Sequence[str]) -> str:
+    """Who ends nearest to the optimum of the training rows at equal gradients."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        first = label_of(by_distance(numbers, problem, "grads")[0], problem)
+        where.setdefault(first, []).append(NAMES[problem])
+    each = [f"{label} on {listed(names)}" for label, names in where.items()]
+    return (
+        f"By the distance to the optimum of the training rows, which no violation makes smaller, "
+        f"the nearest at equal gradients {'is' if len(each) == 1 else 'are'} {'; '.join(each)}."
+    )
 
 
 def tied(numbers: Numbers, found: Sequence[str]) -> str:
