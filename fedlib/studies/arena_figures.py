@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedlib import plot
 from fedlib.numbers import Number, mean
-from fedlib.studies.arena_methods import FAMILIES, METHODS
+from fedlib.studies.arena_methods import FAMILIES, METHODS, family_of, label_of
 from fedlib.studies.arena_numbers import there
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import (
@@ -51,6 +51,7 @@ class Mark(NamedTuple):
     x: float
     y: float
     method: str
+    problem: str
 
 
 def problems(traces: Traces) -> list[str]:
@@ -83,9 +84,9 @@ def panels(fig: Figure, count: int, across: int) -> list[Axes]:
     return axes[:count]
 
 
-def families(fig: Figure, used: Sequence[str]) -> None:
-    """The legend of the colours, below."""
-    own = [f for f in FAMILIES if f in {METHODS[m].family for m in used}]
+def families(fig: Figure, used: Sequence[tuple[str, str]]) -> None:
+    """The legend of the colours of some methods and problems, below."""
+    own = [f for f in FAMILIES if f in {family_of(*pair) for pair in used}]
     ax = fig.axes[0]
     handles = [ax.plot([], [], f"-{MARKER[f]}", color=COLOR[f], markersize=5)[0] for f in own]
     labels = [FAMILIES[f] for f in own]
@@ -97,11 +98,11 @@ def labelled(ax: Axes, marks: Sequence[Mark]) -> None:
     if not marks:
         return
     place = ax.transAxes.inverted()
-    ends = {m.method: place.transform(ax.transData.transform((m.x, m.y))) for m in marks}
-    order = sorted(ends, key=lambda method: float(ends[method][1]))
-    for method, y in zip(order, spread([float(ends[m][1]) for m in order]), strict=True):
-        color = COLOR[METHODS[method].family]
-        x, height = (float(v) for v in np.clip(ends[method], 0, 1))
+    ends = {m: place.transform(ax.transData.transform((m.x, m.y))) for m in marks}
+    order = sorted(ends, key=lambda mark: float(ends[mark][1]))
+    for mark, y in zip(order, spread([float(ends[m][1]) for m in order]), strict=True):
+        color = COLOR[family_of(mark.method, mark.problem)]
+        x, height = (float(v) for v in np.clip(ends[mark], 0, 1))
         ax.plot(
             [x, 1.01, 1.03],
             [height, y, y],
@@ -112,7 +113,7 @@ def labelled(ax: Axes, marks: Sequence[Mark]) -> None:
             clip_on=False,
         )
         ax.annotate(
-            METHODS[method].label,
+            label_of(mark.method, mark.problem),
             (1.035, y),
             xycoords="axes fraction",
             color=color,
@@ -146,7 +147,7 @@ def tradeoff(traces: Traces) -> plot.Draw:
     def draw(fig: Figure) -> None:
         for ax, (problem, points) in zip(panels(fig, len(found), 2), found.items(), strict=True):
             for method, (x, y) in points.items():
-                family = METHODS[method].family
+                family = family_of(method, problem)
                 ax.errorbar(
                     x.value,
                     y.value,
@@ -166,8 +167,8 @@ def tradeoff(traces: Traces) -> plot.Draw:
             ax.set_title(NAMES[problem])
             ax.set_xlabel("test violation, % of the level")
             ax.set_ylabel("test objective above the optimum's")
-            labelled(ax, [Mark(x.value, y.value, m) for m, (x, y) in points.items()])
-        families(fig, [m for points in found.values() for m in points])
+            labelled(ax, [Mark(x.value, y.value, m, problem) for m, (x, y) in points.items()])
+        families(fig, [(m, problem) for problem, points in found.items() for m in points])
 
     return draw
 
@@ -213,12 +214,12 @@ def curves(traces: Traces) -> plot.Draw:
                     end = column(method, trace, budget, p) + 1
                     x = trace.rounds * cost(method, trace, budget, p)
                     y = np.maximum(off(trace, reference, problem).mean(0), LOWEST)
-                    color = COLOR[METHODS[method].family]
-                    style = dashes(method)
+                    family = family_of(method, problem)
+                    color, style = COLOR[family], dashes(method)
                     ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
                     last = float(x[end - 1]), float(y[end - 1])
-                    ax.plot(*last, MARKER[METHODS[method].family], color=color, markersize=3)
-                    marks.append(Mark(*last, method))
+                    ax.plot(*last, MARKER[family], color=color, markersize=3)
+                    marks.append(Mark(*last, method, problem))
                 ax.set_xscale("log")
                 ax.set_yscale("log")
                 ax.yaxis.set_major_formatter("{x:g}")
@@ -226,7 +227,7 @@ def curves(traces: Traces) -> plot.Draw:
                 ax.set_xlabel(AXES[budget][1])
                 ax.set_ylabel("off the optimum, %")
                 labelled(ax, marks)
-        families(fig, [m for both in chosen.values() for m in both["grads"]])
+        families(fig, [(m, problem) for problem, both in chosen.items() for m in both["grads"]])
 
     return draw
 
@@ -255,7 +256,8 @@ def grids(traces: Traces) -> plot.Draw:
             for row, method in enumerate(reversed(methods)):
                 runs = grid_runs(traces, problem, method)
                 best = taken(runs, problem, method, "grads", p)
-                color = COLOR[METHODS[method].family]
+                family = family_of(method, problem)
+                color = COLOR[family]
                 for name, trace in runs.items():
                     far = float(off(trace, reference, problem, "val_")[:, -1].mean())
                     bad = shown(mean(excess(trace.metrics["val_g"][:, -1], problem)))
@@ -263,18 +265,18 @@ def grids(traces: Traces) -> plot.Draw:
                     ax.plot(
                         max(far, LOWEST),
                         row,
-                        MARKER[METHODS[method].family],
+                        MARKER[family],
                         color=color,
                         markerfacecolor=face,
                         markersize=8 if name == best else 4,
                         alpha=1.0 if name == best else 0.6,
                     )
-            ax.set_yticks(range(len(methods)), [METHODS[m].label for m in reversed(methods)])
+            ax.set_yticks(range(len(methods)), [label_of(m, problem) for m in reversed(methods)])
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
             ax.set_title(NAMES[problem])
             ax.set_xlabel("off the optimum on the validation rows, %")
-        families(fig, [m for name in names for m in there(traces, name)])
+        families(fig, [(m, name) for name in names for m in there(traces, name)])
 
     return draw
 

@@ -14,29 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
-from fedlib.algorithms.conex import ConEx
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedcmoo import FedCMOO
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
-from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import Scalarized
-from fedlib.algorithms.ssca import ConstrainedSSCA
-from fedlib.compress import TopK
-from fedlib.preference import Preference
-from fedlib.schedules import PowerLaw
+from fedlib.studies.arena_makers import (
+    KEPT,
+    averaging,
+    compressed,
+    conex,
+    penalty,
+    preferring,
+    several,
+    soft,
+    splitting,
+    ssca,
+    switching,
+)
 from fedlib.studies.arena_units import Units
-from fedlib.switching import Hard, Soft
+from fedlib.switching import Hard
 
-__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "form_of", "grid"]
+__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "family_of", "form_of", "grid", "label_of"]
 
 STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
 RANGE = 0.01  # the smallest step size of methods that have no other parameter
-KEPT = 0.1  # the share of the entries that Top-K keeps
-LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
-RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
-FALL = 0.35
-FASTER = 10.0  # SSCA's steps in these units: they shrink, and no theorem ties tau to L
 
 #: What the methods were made for; the colour of a method in all figures.
 FAMILIES = {
@@ -72,86 +72,6 @@ class Entry:
     second: tuple[str, tuple[float, ...]]
     passes: Callable[[int], int]
     sent: Callable[[int, int], float]
-
-
-def switching(u: Units, x: float, **own: Any) -> FedSGM:
-    """FedSGM with everybody in every round."""
-    work: dict[str, Any] = {"local_steps": u.local_steps, "participants": u.clients}
-    return FedSGM(lr=x * u.lr, **work, level=u.level, batch_size=u.batch, **own)
-
-
-def soft(u: Units, x: float, y: float) -> FedSGM:
-    """Soft switching, the sharpness in units of 1 / level."""
-    return switching(u, x, tolerance=0.0, switch=Soft(y / u.level))
-
-
-def compressed(u: Units, x: float, y: float) -> FedSGM:
-    """The same with Top-K both ways."""
-    few = TopK(KEPT)
-    sharp = Soft(y / u.level)
-    return switching(u, x, tolerance=0.0, switch=sharp, uplink=few, downlink=few)
-
-
-def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
-    """Penalty-FedAvg, the penalty in units of f(w0) / level."""
-    return PenaltyFedAvg(
-        x * u.lr,
-        u.local_steps,
-        u.clients,
-        tolerance=0.0,
-        rho=y * u.start / u.level,
-        level=u.level,
-        batch_size=u.batch,
-    )
-
-
-def conex(u: Units, x: float, y: float) -> ConEx:
-    """IPP ConEx on batches as large as those of all clients; dual step times level^2 / f(w0)."""
-    return ConEx(
-        x * u.lr,
-        y * u.start / u.level**2,
-        tolerance=0.0,
-        level=u.level,
-        steps=u.local_steps,
-        batch_size=u.pooled_batch,
-        value_batch_size=u.pooled_batch,
-    )
-
-
-def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
-    """Surrogates whose own step is 10 x / L, averaged with y / t^0.35."""
-    return ConstrainedSSCA(
-        1 / (2 * FASTER * x * u.lr),
-        RHO,
-        PowerLaw(y, FALL),
-        penalty=LARGEST * u.start / u.level,
-        batch_size=u.batch,
-        levels=u.level,
-        growth=1,  # whole, so that no grid takes it for one of its numbers
-    )
-
-
-def splitting(u: Units, x: float, y: float) -> FedDR:
-    """FedDR, eta in units of 1 / L, and its relaxation."""
-    eta = u.lr / x
-    return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
-
-
-def averaging(u: Units, x: float, _: float) -> FedAvg:
-    """FedAvg, projected where there is a set."""
-    return FedAvg(x * u.lr, u.local_steps, u.clients, batch_size=u.batch)
-
-
-def several(u: Units, x: float, **own: Any) -> dict[str, Any]:
-    """What methods for several objectives have in common."""
-    work = {"lr": x * u.lr, "local_steps": u.local_steps, "participants": u.clients}
-    return {**work, "batch_size": u.batch, **own}
-
-
-def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
-    """Losses in the ratio (y f(w0)) : level, the optimum's if y f(w0) is the optimal value."""
-    wanted = Preference(ratios=(1 / (y * u.start), 1 / u.level))
-    return FedCMOOPref(**several(u, x, preference=wanted))
 
 
 def dense(_: int, d: int) -> float:
@@ -203,7 +123,7 @@ METHODS: dict[str, Entry] = {
         "functional",
         "pooled",
         conex,
-        ("dual step", (0.01, 0.1, 1.0)),
+        ("dual step", (0.01, 0.001, 0.1)),
         lambda E: 2 * E,
         lambda E, d: E * (2 * d + 1),
     ),
@@ -300,3 +220,14 @@ def applies(method: str, problem: str) -> str:
 def form_of(method: str, problem: str) -> str:
     """The form in which a method takes a problem: FedAvg projects where it can."""
     return "set" if (method, problem) == ("fedavg", "sparse") else METHODS[method].form
+
+
+def family_of(method: str, problem: str) -> str:
+    """What a method works with on a problem: FedAvg with the set, where there is one."""
+    return "set" if form_of(method, problem) == "set" else METHODS[method].family
+
+
+def label_of(method: str, problem: str) -> str:
+    """A method's name on a problem."""
+    label = METHODS[method].label
+    return f"{label}, projected" if (method, problem) == ("fedavg", "sparse") else label

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedlib.numbers import Number
-from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid
+from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid, label_of
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import BUDGETS
 from fedlib.studies.report import unbroken
@@ -26,6 +26,7 @@ __all__ = [
 
 Numbers = Mapping[str, Number]
 
+TOP = 3  # methods that a sentence names as the nearest
 FORMS = {
     "constraint": "constraint function",
     "pooled": "constraint function, all rows in one place",
@@ -47,6 +48,12 @@ def taking_part(numbers: Numbers, problem: str, budget: str) -> list[str]:
 def problems(numbers: Numbers) -> list[str]:
     """The problems with numbers."""
     return [p for p in NAMES if f"{p}_reference.f" in numbers]
+
+
+def by_distance(numbers: Numbers, problem: str, budget: str) -> list[str]:
+    """The methods, the nearest to the optimum on the training rows first."""
+    found = taking_part(numbers, problem, budget)
+    return sorted(found, key=lambda m: numbers[f"{problem}_{m}_{budget}.off"].value)
 
 
 def winner(numbers: Numbers, problem: str, budget: str) -> str:
@@ -101,12 +108,13 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
             "behind the first": unbroken(numbers[f"{name}.behind"]),
             "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
             "training violation (%)": unbroken(numbers[f"{name}.train_excess"]),
+            "off the optimum (%)": unbroken(numbers[f"{name}.off"]),
             "rounds": f"{numbers[f'{name}.rounds'].value:.0f}",
             "kB a round": f"{numbers[f'{problem}_{method}_round.upload'].value:.3g}",
         }
         if f"{name}.stationary" in numbers:
             row["off the front"] = unbroken(numbers[f"{name}.stationary"])
-        rows[METHODS[method].label] = row
+        rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -157,9 +165,9 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def labels(methods: Sequence[str]) -> str:
-    """Methods' names, listed."""
-    return listed([METHODS[m].label for m in methods])
+def labels(methods: Sequence[str], problem: str = "") -> str:
+    """Methods' names, listed, as they are called on a problem."""
+    return listed([label_of(m, problem) for m in methods])
 
 
 def verdicts(numbers: Numbers, problem: str) -> str:
@@ -170,23 +178,32 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         first = winner(numbers, problem, budget)
         where = {m: standing(numbers, problem, m, budget) for m in methods}
         gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        line = f"- **At {text}** {METHODS[first].label} is first, {gap} above the optimum."
+        violation = unbroken(numbers[f"{problem}_{first}_{budget}.test_excess"])
+        line = (
+            f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum with a "
+            f"violation of {violation} %."
+        )
         if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
             line += " All are shown to violate; it does so least."
         equal = [m for m in methods if where[m] == "as good"]
         behind = [m for m in methods if where[m] == "behind"]
         out = [m for m in methods if where[m] == "violates"]
         if equal:
-            line += f" Not to be told from it: {labels(equal)}."
+            line += f" Not to be told from it: {labels(equal, problem)}."
         if behind:
             each = [
-                f"{METHODS[m].label} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
+                f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
                 for m in behind
             ]
             line += f" Behind it: {listed(each)}."
         if out:
-            line += f" Shown to violate: {labels(out)}."
-        lines.append(line)
+            line += f" Shown to violate: {labels(out, problem)}."
+        near = by_distance(numbers, problem, budget)[:TOP]
+        each = [
+            f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.off'])} %)"
+            for m in near
+        ]
+        lines.append(f"{line} Nearest to the optimum on the training rows: {listed(each)}.")
     return "\n".join(lines)
 
 
@@ -199,7 +216,7 @@ def in_short(numbers: Numbers) -> str:
     parts = [f"At {text} {each}." for text, each in zip(BUDGETS.values(), both, strict=True)]
     if both[0] == both[1]:
         parts = [f"At {' and at '.join(BUDGETS.values())} {both[0]}."]
-    parts.append(tied(numbers, found))
+    parts += [nearest(numbers, found), tied(numbers, found)]
     parts.append(easiest(numbers, found))
     return " ".join(["In short:", *parts])
 
@@ -208,9 +225,23 @@ def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
     """To whom the first places go."""
     where: dict[str, list[str]] = {}
     for problem in found:
-        where.setdefault(winner(numbers, problem, budget), []).append(NAMES[problem])
-    each = [f"{METHODS[m].label} on {listed(names)}" for m, names in where.items()]
+        first = label_of(winner(numbers, problem, budget), problem)
+        where.setdefault(first, []).append(NAMES[problem])
+    each = [f"{label} on {listed(names)}" for label, names in where.items()]
     return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
+
+
+def nearest(numbers: Numbers, found: Sequence[str]) -> str:
+    """Who ends nearest to the optimum of the training rows at equal gradients."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        first = label_of(by_distance(numbers, problem, "grads")[0], problem)
+        where.setdefault(first, []).append(NAMES[problem])
+    each = [f"{label} on {listed(names)}" for label, names in where.items()]
+    return (
+        f"By the distance to the optimum of the training rows, which no violation makes smaller, "
+        f"the nearest at equal gradients {'is' if len(each) == 1 else 'are'} {'; '.join(each)}."
+    )
 
 
 def tied(numbers: Numbers, found: Sequence[str]) -> str:
