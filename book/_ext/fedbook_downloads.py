@@ -88,22 +88,28 @@ def traces_of(study: Study) -> dict[str, Trace]:
 
 def exported(
     env: BuildEnvironment, study: Study, figure: str, traces: Mapping[str, Trace],
-    size: tuple[float, float] | None = None,
+    size: tuple[float, float] | None = None, suffix: str = "",
 ) -> dict[str, list[Path]]:  # fmt: skip
-    """Draws a study's figure and writes its files; label -> files."""
+    """Draws a study's figure and writes its files; label -> files.
+
+    The suffix tells a picture of the prose pages from that of the notebook, whose size may differ.
+    """
     from fedlib import plot
 
     watched = Watched(traces)
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
-    files = written(env, f"{study.name}-{figure}", svg, plot.to_csv(data).encode())
+    csv = plot.to_csv(data).encode()
+    files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
     runs = [folder_of(study.name) / f"{name}.json" for name in watched.seen]
     return {**files, "JSON": [folder_of(study.name) / "numbers.json", *runs]}
 
 
-def written(env: BuildEnvironment, name: str, svg: bytes, csv: bytes) -> dict[str, list[Path]]:
+def written(
+    env: BuildEnvironment, name: str, svg: bytes, csv: bytes, suffix: str = ""
+) -> dict[str, list[Path]]:
     """The picture and, where there are data, the table, as files."""
     base = Path(env.srcdir) / FIGURES
-    files = {"SVG": [base / f"{name}.svg"]}
+    files = {"SVG": [base / f"{name}{suffix}.svg"]}
     write_if_changed(files["SVG"][0], svg)
     if csv:
         files["CSV"] = [base / f"{name}.csv"]

@@ -15,8 +15,6 @@ from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.util.docutils import SphinxDirective
 
-THEMES = ("light", "dark")
-
 
 def functions(figure: Any) -> list[Any]:
     """The functions that a figure is made of: itself, or those within a `functools.partial`."""
@@ -70,13 +68,11 @@ class ThemedFigure(SphinxDirective):
         for path in [*folder_of(name).glob("*.json"), *code]:
             self.env.note_dependency(str(path))
         traces = traces_of(study)
-        self.files = exported(self.env, study, figure, traces)
-        draw, addresses = study.figures[figure](traces), []
-        for theme in THEMES:
-            path = FIGURES / f"{name}-{figure}-{theme}.svg"
-            write_if_changed(Path(self.env.srcdir) / path, plot.render(draw, theme, "svg"))
-            addresses.append(f"/{path.as_posix()}")
-        return addresses[0], addresses[1]
+        self.files = exported(self.env, study, figure, traces, suffix="-light")
+        dark = FIGURES / f"{name}-{figure}-dark.svg"
+        drawn = plot.render(study.figures[figure](traces), "dark", "svg")
+        write_if_changed(Path(self.env.srcdir) / dark, drawn)
+        return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
 
 
 def setup(app: Sphinx) -> None:
