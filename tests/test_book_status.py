@@ -70,8 +70,8 @@ def test_what_is_up_to_date_is_fresh(build, notebook, tmp_path):
     assert total == ["All", "2", "2 fresh", "", "", "24", "24", "2", "", "1.00", ""]
     assert words(page) == (
         "2 of 2 notebooks are fresh. 2 runs are stored, 0 of them made by code that has changed "
-        "since. The quick notebooks took 0.3 minutes of CPU time, the pages 0.3, the stored runs "
-        "1.00 hours."
+        "since. What was recorded took: the quick notebooks 0.3 minutes of CPU time, the pages 0.3 "
+        "minutes of CPU time, the stored runs 1.00 hours."
     )
 
 

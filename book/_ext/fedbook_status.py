@@ -214,12 +214,13 @@ def summary(lines: Sequence[Line]) -> str:
     runs = list(chain.from_iterable(line.runs.provenance for line in lines if line.runs))
     stale = sum(line.runs.stale for line in lines if line.runs)
     head = f"{len(lines) - len(bad)} of {len(lines)} notebooks are fresh"
+    minutes = {which: took(lines, which, "cpu_s") / 60 for which in ("quick notebook", "page")}
+    spent = [f"the {which}s {m:.1f} minutes of CPU time" for which, m in minutes.items() if m]
+    spent.append(f"the stored runs {hours(sum(p['wall_s'] for p in runs))} hours")
     return (
         f"{head}{'; not fresh: ' + ', '.join(bad) if bad else ''}. "
         f"{len(runs)} runs are stored, {stale} of them made by code that has changed since. "
-        f"The quick notebooks took {took(lines, 'quick notebook', 'cpu_s') / 60:.1f} minutes of "
-        f"CPU time, the pages {took(lines, 'page', 'cpu_s') / 60:.1f}, the stored runs "
-        f"{hours(sum(p['wall_s'] for p in runs))} hours."
+        f"What was recorded took: {', '.join(spent)}."
     )
 
 
