@@ -166,7 +166,7 @@ def sees_uploads_only(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def averages(algorithm: Algorithm, problem: Problem) -> None:
-    """A federation in which every client is there twice gives the same model."""
+    """A federation in which every client is there twice makes the same step."""
     special = problem.simulator is not None or isinstance(problem, VerticalProblem)
     if problem.num_clients == 1 or special:
         return  # the data are in one place, or cannot be copied
