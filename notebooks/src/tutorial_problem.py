@@ -133,7 +133,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Three panels over the rounds. The objective of averaging falls to "
-    "zero at once, that of FedSGM rises first and then falls as far, slowly. "
+    "zero at once, that of FedSGM rises first and then falls, slowly. "
     "The constraint of FedSGM goes down below its level and stays there, that "
     "of averaging rises. FedSGM misses few tumours, averaging all of them.",
     caption="Objective, constraint and share of malignant tumours that are "
