@@ -192,20 +192,23 @@ def apart(a, b):
 
 check("both engines agree to 1e-12", apart(fast, slow) < 1e-12)
 check("momentum 0 is FedAvg to 1e-12", apart(own, plain) < 1e-12)
-sent = [fast.info[name] == 5 * problem.dim * 32 for name in ("bits_up", "bits_down")]
-_ = check("five models of 32-bit numbers go each way", bool(sent[0].all() and sent[1].all()))
+bits = 5 * problem.dim * 32
+right = [(fast.info[k] == bits).all() for k in ("bits_up", "bits_down")]
+_ = check("five models of 32-bit numbers go each way", all(right))
 
 # %% [markdown]
 # ## The test that every method must pass
 #
-# `fl.hold_to_account(method, problem)` runs ten checks and raises an error that lists the ones which fail; `findings` gives them by name. Nothing in them knows what your method is about: they look at what a round does when its draw is repeated, when rows are hidden from the server, when every client is there twice.
+# `fl.hold_to_account(method, problem)` runs a list of checks and raises an error that lists the ones which fail; `findings` gives them by name. Nothing in them knows what your method is about: they look at what a round does when its draw is repeated, when rows are hidden from the server, when every client is there twice.
 
 # %% tags=["nbval-check-output"]
+from textwrap import fill
+
 from fedlib.account import CHECKS, findings
 
 fl.hold_to_account(method, problem)
 for name, function in CHECKS.items():
-    print(f"{name}\n    {function.__doc__}")
+    print(fill(f"{name}: {function.__doc__}", 78, subsequent_indent="    "))
 
 
 # %% [markdown]
@@ -220,7 +223,7 @@ def mistaken(name, old, new):
     found = findings(wrong(0.05, 2, 5, batch_size=8), problem)
     for title, finding in found.items():
         if finding:
-            print(f"{title}: {finding}")
+            print(fill(f"{title}: {finding}", 78))
 
 
 # %% [markdown]
