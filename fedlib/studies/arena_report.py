@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from fedlib.numbers import Number
-from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid, label_of
+from fedlib.studies.arena_methods import METHODS, applies, form_of, grid, label_of
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import BUDGETS
-from fedlib.studies.report import unbroken
 
 __all__ = [
-    "all_standings",
     "entries",
     "in_short",
     "optima",
@@ -89,7 +88,6 @@ def entries() -> pd.DataFrame:
         if method == "fedavg":
             takes = "not at all; as a set on Sparse regression"
         rows[entry.label] = {
-            "made for": FAMILIES[entry.family],
             "takes g as": takes,
             "parameter beside the step size": entry.second[0] or "none",
             "not on": "; ".join(f"{', '.join(where)}: {why}" for why, where in reasons.items()),
@@ -98,30 +96,31 @@ def entries() -> pd.DataFrame:
 
 
 def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
-    """All methods on a problem: gap, violation, distance to the winner, chosen configuration."""
+    """All methods on a problem, from the first to those that are out.
+
+    At equal bits rounds and uploads stand in place of what the training rows say.
+    """
     rows = {}
     for method in taking_part(numbers, problem, budget):
         name = f"{problem}_{method}_{budget}"
-        row = {
-            "": standing(numbers, problem, method, budget),
-            "test objective above the optimum's": unbroken(numbers[f"{name}.test_gap"]),
-            "behind the first": unbroken(numbers[f"{name}.behind"]),
-            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
-            "training violation (%)": unbroken(numbers[f"{name}.train_excess"]),
-            "off the optimum (%)": unbroken(numbers[f"{name}.off"]),
-            "rounds": f"{numbers[f'{name}.rounds'].value:.0f}",
-            "kB a round": f"{numbers[f'{problem}_{method}_round.upload'].value:.3g}",
-        }
-        if f"{name}.stationary" in numbers:
-            row["off the front"] = unbroken(numbers[f"{name}.stationary"])
+        measures = {"behind the first": "behind", "above the optimum": "test_gap"}
+        measures["violation, %"] = "test_excess"
+        if budget == "grads":
+            measures |= {"in training, %": "train_excess", "off the optimum, %": "off"}
+            measures |= {"off the front": "stationary"}
+        row = {"": standing(numbers, problem, method, budget)}
+        keys = {text: f"{name}.{k}" for text, k in measures.items()}
+        row |= {text: brief(numbers[k]) for text, k in keys.items() if k in numbers}
+        if budget == "bits":
+            row["rounds"] = f"{numbers[f'{name}.rounds'].value:.0f}"
+            row["kB a round"] = f"{numbers[f'{problem}_{method}_round.upload'].value:.2g}"
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def all_standings(numbers: Numbers, budget: str) -> pd.DataFrame:
-    """The standings on every problem, one below the other."""
-    tables = {NAMES[p]: standings(numbers, p, budget) for p in problems(numbers)}
-    return pd.concat(tables).fillna("")
+def brief(n: Number) -> str:
+    """Value and interval in two digits, on one line."""
+    return replace(n, unit="").text(".2g").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def optima(numbers: Numbers) -> pd.DataFrame:
@@ -130,11 +129,11 @@ def optima(numbers: Numbers) -> pd.DataFrame:
     for problem in problems(numbers):
         name = f"{problem}_reference"
         rows[NAMES[problem]] = {
-            "f": unbroken(numbers[f"{name}.f"]),
-            "multiplier": unbroken(numbers[f"{name}.multiplier"]),
+            "f": brief(numbers[f"{name}.f"]),
+            "multiplier": brief(numbers[f"{name}.multiplier"]),
             "residual": f"{numbers[f'{name}.residual'].value:.0e}",
-            "test f": unbroken(numbers[f"{name}.test_f"]),
-            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
+            "test f": brief(numbers[f"{name}.test_f"]),
+            "test violation (%)": brief(numbers[f"{name}.test_excess"]),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -177,11 +176,11 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         methods = taking_part(numbers, problem, budget)
         first = winner(numbers, problem, budget)
         where = {m: standing(numbers, problem, m, budget) for m in methods}
-        gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        violation = unbroken(numbers[f"{problem}_{first}_{budget}.test_excess"])
+        gap = brief(numbers[f"{problem}_{first}_{budget}.test_gap"])
+        violation = brief(numbers[f"{problem}_{first}_{budget}.test_excess"])
         line = (
-            f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum with a "
-            f"violation of {violation} %."
+            f"- **At {text}** {label_of(first, problem)} is first: its test objective differs from "
+            f"the optimum's by {gap}, its violation is {violation} %."
         )
         if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
             line += " All are shown to violate; it does so least."
@@ -191,16 +190,13 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         if equal:
             line += f" Not to be told from it: {labels(equal, problem)}."
         if behind:
-            each = [
-                f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
-                for m in behind
-            ]
-            line += f" Behind it: {listed(each)}."
+            by = [numbers[f"{problem}_{m}_{budget}.behind"].value for m in behind]
+            line += f" Behind it, by {min(by):.2g} to {max(by):.2g}: {labels(behind, problem)}."
         if out:
             line += f" Shown to violate: {labels(out, problem)}."
         near = by_distance(numbers, problem, budget)[:TOP]
         each = [
-            f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.off'])} %)"
+            f"{label_of(m, problem)} ({brief(numbers[f'{problem}_{m}_{budget}.off'])} %)"
             for m in near
         ]
         lines.append(f"{line} Nearest to the optimum on the training rows: {listed(each)}.")
