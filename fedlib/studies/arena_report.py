@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -103,14 +102,18 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
     rows = {}
     for method in taking_part(numbers, problem, budget):
         name = f"{problem}_{method}_{budget}"
-        measures = {"behind the first": "behind", "above the optimum": "test_gap"}
+        measures = {"behind, 1/1000": "behind", "above optimum, 1/1000": "test_gap"}
         measures["violation, %"] = "test_excess"
         if budget == "grads":
-            measures |= {"in training, %": "train_excess", "off the optimum, %": "off"}
-            measures |= {"off the front": "stationary"}
+            measures |= {"in training, %": "train_excess", "off, %": "off"}
+            measures |= {"off the front, 1/1000": "stationary"}
         row = {"": standing(numbers, problem, method, budget)}
         keys = {text: f"{name}.{k}" for text, k in measures.items()}
-        row |= {text: brief(numbers[k]) for text, k in keys.items() if k in numbers}
+        row |= {
+            text: brief(numbers[k], 1000 if "1000" in text else 1, 1)
+            for text, k in keys.items()
+            if k in numbers
+        }
         if budget == "bits":
             row["rounds"] = f"{numbers[f'{name}.rounds'].value:.0f}"
             row["kB a round"] = f"{numbers[f'{problem}_{method}_round.upload'].value:.2g}"
@@ -118,9 +121,17 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def brief(n: Number) -> str:
-    """Value and interval in two digits, on one line."""
-    return replace(n, unit="").text(".2g").replace(" ", "\N{NO-BREAK SPACE}")
+def brief(n: Number, scale: float = 1, places: int = 9) -> str:
+    """Value and interval times `scale`, in two digits or all before the point, on one line."""
+    value, low, high = (digits(round(scale * x, places)) for x in (n.value, n.low, n.high))
+    return f"{value} [{low}, {high}]".replace(" ", "\N{NO-BREAK SPACE}").replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
+def digits(x: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{x:.0f}" if abs(x) >= 10 else f"{x + 0:.2g}"
 
 
 def optima(numbers: Numbers) -> pd.DataFrame:
@@ -133,7 +144,7 @@ def optima(numbers: Numbers) -> pd.DataFrame:
             "multiplier": brief(numbers[f"{name}.multiplier"]),
             "residual": f"{numbers[f'{name}.residual'].value:.0e}",
             "test f": brief(numbers[f"{name}.test_f"]),
-            "test violation (%)": brief(numbers[f"{name}.test_excess"]),
+            "violation, %": brief(numbers[f"{name}.test_excess"]),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -138,8 +138,9 @@ plot.show(
 # %% [markdown]
 # ## Who wins, and by how much
 #
-# Problem by problem under both budgets, and a table at equal gradients: differences of the test objective
-# to the first method's and to the optimum's; violations on test and training rows; the distance of rule 6.
+# Problem by problem under both budgets, and a table at equal gradients: how far the test objective is behind
+# the first method's and above the optimum's (in thousandths); violations on test and training rows; *off*, the
+# distance of rule 6.
 # *Off the front*, on Two tasks alone, is the norm of the shortest convex combination of the two gradients: 0
 # wherever neither task can gain without the other losing. It is what the methods for several objectives are
 # after, who are told nothing of a level (FedCMOO-Pref: of a ratio).
