@@ -356,11 +356,11 @@ def test_the_text_follows_the_numbers():
     assert "the first place goes to FedSGM soft on Neyman-Pearson." in arena_report.in_short(first)
     text = arena_report.verdicts(first, "np")
     assert "FedSGM soft is first" in text
-    assert "Behind it: Penalty-FedAvg (0.1" in text
+    assert "Behind it, by 0.1 to 0.1: Penalty-FedAvg." in text
     assert "Shown to violate: FedAvg." in text
     other = arena.derive(field(soft=0.8), P)
     assert "goes to Penalty-FedAvg on Neyman-Pearson." in arena_report.in_short(other)
-    assert "FedSGM soft (0.1" in arena_report.verdicts(other, "np")
+    assert "by 0.1 to 0.1: FedSGM soft." in arena_report.verdicts(other, "np")
 
 
 def test_the_tables_hold_every_method_that_takes_part():

@@ -107,7 +107,7 @@ def test_the_first_rounds_of_stored_runs_are_what_the_code_gives(study):
     now = store.compute_or_load(study.name, "full", short, progress=False)
     for name, trace in now.items():
         held = store.to_trace(study.payload(name))
-        columns = np.flatnonzero(trace.rounds[:-1] < rounds)
+        columns = np.flatnonzero(trace.rounds[:-1] < min(rounds, held.rounds[-1]))
         for k, v in trace.metrics.items():
             np.testing.assert_allclose(
                 v[:, columns],

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 
 from fedlib.numbers import Number
-from fedlib.studies.arena_methods import FAMILIES, METHODS, applies, form_of, grid, label_of
+from fedlib.studies.arena_methods import METHODS, applies, form_of, grid, label_of
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import BUDGETS
-from fedlib.studies.report import unbroken
 
 __all__ = [
-    "all_standings",
     "entries",
     "in_short",
     "optima",
@@ -89,7 +87,6 @@ def entries() -> pd.DataFrame:
         if method == "fedavg":
             takes = "not at all; as a set on Sparse regression"
         rows[entry.label] = {
-            "made for": FAMILIES[entry.family],
             "takes g as": takes,
             "parameter beside the step size": entry.second[0] or "none",
             "not on": "; ".join(f"{', '.join(where)}: {why}" for why, where in reasons.items()),
@@ -98,30 +95,43 @@ def entries() -> pd.DataFrame:
 
 
 def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
-    """All methods on a problem: gap, violation, distance to the winner, chosen configuration."""
+    """All methods on a problem, from the first to those that are out.
+
+    At equal bits rounds and uploads stand in place of what the training rows say.
+    """
     rows = {}
     for method in taking_part(numbers, problem, budget):
         name = f"{problem}_{method}_{budget}"
-        row = {
-            "": standing(numbers, problem, method, budget),
-            "test objective above the optimum's": unbroken(numbers[f"{name}.test_gap"]),
-            "behind the first": unbroken(numbers[f"{name}.behind"]),
-            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
-            "training violation (%)": unbroken(numbers[f"{name}.train_excess"]),
-            "off the optimum (%)": unbroken(numbers[f"{name}.off"]),
-            "rounds": f"{numbers[f'{name}.rounds'].value:.0f}",
-            "kB a round": f"{numbers[f'{problem}_{method}_round.upload'].value:.3g}",
+        measures = {"behind, 1/1000": "behind", "above optimum, 1/1000": "test_gap"}
+        measures["violation, %"] = "test_excess"
+        if budget == "grads":
+            measures |= {"in training, %": "train_excess", "off, %": "off"}
+            measures |= {"off the front, 1/1000": "stationary"}
+        row = {"": standing(numbers, problem, method, budget)}
+        keys = {text: f"{name}.{k}" for text, k in measures.items()}
+        row |= {
+            text: brief(numbers[k], 1000 if "1000" in text else 1, 1)
+            for text, k in keys.items()
+            if k in numbers
         }
-        if f"{name}.stationary" in numbers:
-            row["off the front"] = unbroken(numbers[f"{name}.stationary"])
+        if budget == "bits":
+            row["rounds"] = f"{numbers[f'{name}.rounds'].value:.0f}"
+            row["kB a round"] = f"{numbers[f'{problem}_{method}_round.upload'].value:.2g}"
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def all_standings(numbers: Numbers, budget: str) -> pd.DataFrame:
-    """The standings on every problem, one below the other."""
-    tables = {NAMES[p]: standings(numbers, p, budget) for p in problems(numbers)}
-    return pd.concat(tables).fillna("")
+def brief(n: Number, scale: float = 1, places: int = 9) -> str:
+    """Value and interval times `scale`, in two digits or all before the point, on one line."""
+    value, low, high = (digits(round(scale * x, places)) for x in (n.value, n.low, n.high))
+    return f"{value} [{low}, {high}]".replace(" ", "\N{NO-BREAK SPACE}").replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
+def digits(x: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{x:.0f}" if abs(x) >= 10 else f"{x + 0:.2g}"
 
 
 def optima(numbers: Numbers) -> pd.DataFrame:
@@ -130,11 +140,11 @@ def optima(numbers: Numbers) -> pd.DataFrame:
     for problem in problems(numbers):
         name = f"{problem}_reference"
         rows[NAMES[problem]] = {
-            "f": unbroken(numbers[f"{name}.f"]),
-            "multiplier": unbroken(numbers[f"{name}.multiplier"]),
+            "f": brief(numbers[f"{name}.f"]),
+            "multiplier": brief(numbers[f"{name}.multiplier"]),
             "residual": f"{numbers[f'{name}.residual'].value:.0e}",
-            "test f": unbroken(numbers[f"{name}.test_f"]),
-            "test violation (%)": unbroken(numbers[f"{name}.test_excess"]),
+            "test f": brief(numbers[f"{name}.test_f"]),
+            "violation, %": brief(numbers[f"{name}.test_excess"]),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -177,11 +187,11 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         methods = taking_part(numbers, problem, budget)
         first = winner(numbers, problem, budget)
         where = {m: standing(numbers, problem, m, budget) for m in methods}
-        gap = unbroken(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        violation = unbroken(numbers[f"{problem}_{first}_{budget}.test_excess"])
+        gap = brief(numbers[f"{problem}_{first}_{budget}.test_gap"])
+        violation = brief(numbers[f"{problem}_{first}_{budget}.test_excess"])
         line = (
-            f"- **At {text}** {label_of(first, problem)} is first, {gap} above the optimum with a "
-            f"violation of {violation} %."
+            f"- **At {text}** {label_of(first, problem)} is first: its test objective differs from "
+            f"the optimum's by {gap}, its violation is {violation} %."
         )
         if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
             line += " All are shown to violate; it does so least."
@@ -191,16 +201,13 @@ def verdicts(numbers: Numbers, problem: str) -> str:
         if equal:
             line += f" Not to be told from it: {labels(equal, problem)}."
         if behind:
-            each = [
-                f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.behind'])})"
-                for m in behind
-            ]
-            line += f" Behind it: {listed(each)}."
+            by = [numbers[f"{problem}_{m}_{budget}.behind"].value for m in behind]
+            line += f" Behind it, by {min(by):.2g} to {max(by):.2g}: {labels(behind, problem)}."
         if out:
             line += f" Shown to violate: {labels(out, problem)}."
         near = by_distance(numbers, problem, budget)[:TOP]
         each = [
-            f"{label_of(m, problem)} ({unbroken(numbers[f'{problem}_{m}_{budget}.off'])} %)"
+            f"{label_of(m, problem)} ({brief(numbers[f'{problem}_{m}_{budget}.off'])} %)"
             for m in near
         ]
         lines.append(f"{line} Nearest to the optimum on the training rows: {listed(each)}.")
