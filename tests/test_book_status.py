@@ -8,11 +8,12 @@ import jupytext
 import pytest
 import test_book_ext
 import test_notebooks
+import toy_book
 
 from fedlib.fingerprint import code_digest
 
 build, driver = test_book_ext.build, test_notebooks.driver
-TODAY = code_digest(test_book_ext.PROVENANCE["roots"])
+TODAY = code_digest(toy_book.PROVENANCE["roots"])
 
 
 @pytest.fixture
@@ -39,9 +40,9 @@ def notebook(tmp_path, driver):
 
 def store_runs(tmp_path, **codes):
     for name, code in codes.items():
-        run = test_book_ext.stored_run(code)
+        run = toy_book.stored_run(code)
         run["provenance"] |= {"date": "2026-02-02", "wall_s": 1800.0}
-        test_book_ext.seal(tmp_path / "results" / "toy" / "full" / f"{name}.json", run)
+        toy_book.seal(tmp_path / "results" / "toy" / "full" / f"{name}.json", run)
 
 
 def table(page):

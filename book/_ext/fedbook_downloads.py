@@ -134,11 +134,16 @@ def fold(env: BuildEnvironment, name: str, files: dict[str, list[Path]]) -> list
         if len(listed) < len(present):
             rest = f"and the {len(present) - 1} stored runs at the foot of "
             line += [nodes.Text(rest), page_link(env, name), nodes.Text(" ")]
-    command = "\n".join(commands_of(env, name))
+    again = "Draw it again, from the stored runs or with your own parameters:"
+    return folded(line, again, "\n".join(commands_of(env, name)))
+
+
+def folded(line: nodes.paragraph, sentence: str, command: str) -> list[nodes.Node]:
+    """A line of downloads and a command, folded away."""
     return [
         raw(f'<details class="figure-files"><summary>{SUMMARY}</summary>'),
         line,
-        nodes.paragraph("", "Draw it again, from the stored runs or with your own parameters:"),
+        nodes.paragraph("", sentence),
         nodes.literal_block(command, command, language="bash"),
         raw("</details>"),
     ]

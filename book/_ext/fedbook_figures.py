@@ -51,7 +51,11 @@ class ThemedFigure(SphinxDirective):
         twin = image.deepcopy()
         twin["uri"], twin["classes"] = dark, ["fig-dark", "dark-light"]
         image.parent.insert(image.parent.index(image) + 1, twin)
-        return [*made, *fold(self.env, self.arguments[0].partition("/")[0], self.files)]
+        return [*made, *self.below()]
+
+    def below(self) -> list[nodes.Node]:
+        """The files and commands under the figure."""
+        return fold(self.env, self.arguments[0].partition("/")[0], self.files)
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""

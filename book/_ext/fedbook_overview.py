@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedbook_data import BookError, folder_of
-from fedbook_figures import THEMES, ThemedFigure, write_if_changed
+from docutils import nodes
+from fedbook_data import BookError, download_link, folder_of
+from fedbook_downloads import FIGURES, folded, write_if_changed, written
+from fedbook_figures import ThemedFigure
 from sphinx.application import Sphinx
 
 SIZE = (9.6, 4.4)
@@ -27,13 +29,19 @@ class Overview(ThemedFigure):
             found = overview.standings()
         except (ValueError, KeyError) as error:
             raise BookError(str(error)) from None
-        addresses = []
-        for theme in THEMES:
-            path = Path("_build", "figures", f"overview-{theme}.svg")
-            picture = plot.render(lambda fig: overview.draw(fig, found), theme, "svg", SIZE)
-            write_if_changed(Path(self.env.srcdir) / path, picture)
-            addresses.append(f"/{path.as_posix()}")
-        return addresses[0], addresses[1]
+        svg, data = plot.export(lambda fig: overview.draw(fig, found), SIZE)
+        self.files = written(self.env, "overview", svg, plot.to_csv(data).encode(), "-light")
+        dark = FIGURES / "overview-dark.svg"
+        picture = plot.render(lambda fig: overview.draw(fig, found), "dark", "svg", SIZE)
+        write_if_changed(Path(self.env.srcdir) / dark, picture)
+        return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
+
+    def below(self) -> list[nodes.Node]:
+        """The picture, its data, and the command that prints the verdicts."""
+        line = nodes.paragraph("", "", classes=["figure-downloads"])
+        for label, paths in self.files.items():
+            line += [download_link(self.env, paths[0], label), nodes.Text(" ")]
+        return folded(line, "The verdicts from the stored runs, in the terminal:", "make claims")
 
 
 def setup(app: Sphinx) -> None:

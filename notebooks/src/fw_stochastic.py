@@ -33,9 +33,7 @@
 # {result}`fw_stochastic/count_code.cells:.0f`.
 
 # %% tags=["parameters"]
-profile = (
-    "full"  # "full": MNIST, CIFAR-10, generated data; "quick": the 8 x 8 digits of scikit-learn
-)
+profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
 seeds = None  # list of seeds, None: the profile's
 rounds = None  # rounds T, None: the profile's
 clients = None  # clients, None: the profile's

@@ -40,9 +40,7 @@
 # {result}`fw_tables/count_written.distance:.1f` points by (a) and {result}`fw_tables/count_code.distance:.1f` by (b).
 
 # %% tags=["parameters"]
-profile = (
-    "full"  # "full": MNIST, CIFAR-10, generated data; "quick": the 8 x 8 digits of scikit-learn
-)
+profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
 seeds = None  # list of seeds, None: the profile's
 rounds = None  # rounds T of protocol (a), None: the profile's
 rows = None  # grey training pictures, None: the profile's
