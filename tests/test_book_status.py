@@ -17,8 +17,11 @@ TODAY = code_digest(toy_book.PROVENANCE["roots"])
 
 
 @pytest.fixture
-def notebook(tmp_path, driver):
-    """Writes a source and what its two executions left."""
+def notebook(build, tmp_path, driver):
+    """Writes a source and what its two executions left, which are no pages of the small build."""
+    assert build  # whose configuration is there
+    with (tmp_path / "conf.py").open("a") as configuration:
+        configuration.write('\nexclude_patterns.append("notebooks")\n')
 
     def make(name, *, executed=True, changed=False, day="2026-02-03"):
         source = tmp_path / "notebooks" / "src" / f"{name}.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedlib import store
 from fedlib.fingerprint import code_digest
 
-ROOT = Path(__file__).resolve().parents[1]
+BOOK = Path(__file__).resolve().parents[1] / "book"
 CONF = """
 import sys
 
@@ -17,6 +17,7 @@ extensions = ["myst_nb", "fedbook"]
 nb_execution_mode = "off"
 exclude_patterns = ["out", "results"]
 html_theme = "sphinx_book_theme"
+html_static_path = [{static!r}]
 myst_enable_extensions = ["dollarmath"]
 numfig = True
 
@@ -89,7 +90,9 @@ def prepare(folder, monkeypatch):
     seal(stored / "numbers.json", NUMBERS)
     seal(stored / "old.json", stored_run("old"))
     seal(stored / "new.json", stored_run(code_digest(PROVENANCE["roots"])))
-    (folder / "conf.py").write_text(CONF.format(extension=str(ROOT / "book" / "_ext")))
+    (folder / "conf.py").write_text(
+        CONF.format(extension=str(BOOK / "_ext"), static=str(BOOK / "_static"))
+    )
     monkeypatch.setenv("FEDLIB_RESULTS", str(folder / "results"))
 
     def make(text):
