@@ -65,7 +65,7 @@ Markdown(arena_report.in_short(numbers))
 # | **Two tasks**, scikit-learn's digits, $d=65$ | logistic loss for "even" (one score for both labels) | that for "five or more", $c=0.6$ | 10, unequal in digits; batches of 32 |
 #
 # The gap of two groups is one-sided here, and its counts are those of all clients together: so it is a
-# mean over clients, which every method can take, where [Fair classification](fairness) pools
+# mean over clients, which every method can take, where [Fair classification](fairness.ipynb) pools
 # statistics. It is not convex; the other three problems are. The optimum on the training rows comes from
 # SLSQP with exact gradients and in float64 (Sparse: accelerated projected gradients). Its *residual* is
 # $\lVert\nabla f+\lambda\nabla g\rVert$ over $\lVert\nabla f(0)\rVert$, on Sparse the Frank-Wolfe gap over
@@ -219,7 +219,7 @@ _ = check("every problem has one winner", all(sum(numbers[k].value for k in numb
 #
 # Four small linear models are no benchmark of networks, and nine configurations are no search. Methods with
 # a second strength are not asked for it here: partial participation, the privacy of SSCA's messages, the
-# oracles of large sets (see [the low-rank case](fw_lowrank)), many objectives at once. FedSGM's
+# oracles of large sets (see [the low-rank case](fw_lowrank.ipynb)), many objectives at once. FedSGM's
 # theorems are about the averaged iterate; here, as for all others, the last one counts.
 #
 # ```{provenance} arena
