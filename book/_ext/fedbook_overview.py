@@ -39,8 +39,9 @@ class Overview(ThemedFigure):
     def below(self) -> list[nodes.Node]:
         """The picture, its data, and the command that prints the verdicts."""
         line = nodes.paragraph("", "", classes=["figure-downloads"])
-        for label, paths in self.files.items():
-            line += [download_link(self.env, paths[0], label), nodes.Text(" ")]
+        source = Path(self.env.srcdir) / "fedlib" / "studies" / "overview.py"
+        for label, (path, *_) in {**self.files, "source": [source]}.items():
+            line += [download_link(self.env, path, label), nodes.Text(" ")]
         return folded(line, "The verdicts from the stored runs, in the terminal:", "make claims")
 
 

@@ -25,7 +25,7 @@ from fedlib.types import Batch, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ClientRows", "from_clients", "from_frame"]
+__all__ = ["from_clients", "from_frame"]
 
 
 Functions = Function | Sequence[Function]
