@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from fedlib import checks, models
-from fedlib.problems.client_rows import ClientRows, Function, seen
+from fedlib.problems.client_rows import Function, seen
 from fedlib.problems.own_checks import check_columns, check_frame, try_functions, try_module
 from fedlib.split_labels import padded
 from fedlib.types import Batch, Problem
