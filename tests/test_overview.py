@@ -60,10 +60,10 @@ def test_every_claim_is_counted():
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_draws(small, theme):
     found = overview.standings()
-    picture = plot.render(lambda fig: overview.draw(fig, found), theme, size=(9.6, 4.4))
+    picture = plot.render(lambda fig: overview.draw(fig, found), theme, size=(8.4, 4.3))
     with Image.open(BytesIO(picture)) as image:
-        assert image.size == (1056, 484)
-    svg = plot.render(lambda fig: overview.draw(fig, found), theme, "svg", (9.6, 4.4)).decode()
+        assert image.size == (924, 473)
+    svg = plot.render(lambda fig: overview.draw(fig, found), theme, "svg", (8.4, 4.3)).decode()
     assert "prints curves only" in svg
     assert "not reproduced" in svg
     assert "not testable here" not in svg  # no such verdict, no entry in the legend

@@ -10,7 +10,7 @@ from fedbook_downloads import FIGURES, folded, write_if_changed, written
 from fedbook_figures import ThemedFigure
 from sphinx.application import Sphinx
 
-SIZE = (9.6, 4.4)
+SIZE = (8.4, 4.3)
 
 
 class Overview(ThemedFigure):

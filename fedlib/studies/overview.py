@@ -69,7 +69,7 @@ def standings() -> list[Standing]:
 def draw(fig: Figure, found: Sequence[Standing] | None = None) -> None:
     """Three columns, a line for each paper; reads the stored numbers if it is given none."""
     found = standings() if found is None else found
-    words, bars, strip = fig.subplots(1, 3, sharey=True, width_ratios=(1.35, 1, 1))
+    words, bars, strip = fig.subplots(1, 3, sharey=True, width_ratios=(1.2, 0.9, 1))
     rows = range(len(found))
     words.set_ylim(len(found) - 0.5, -0.5)
     words.set_axis_off()
