@@ -7,7 +7,7 @@ STAMP := .venv/.stamp
 PROFILE ?= full
 ARGS ?=
 JOBS ?= 2
-QUICK ?= notebooks/quick
+QUICK ?= $(wildcard notebooks/quick/*.ipynb)
 export OMP_NUM_THREADS ?= 1
 # glibc would give large blocks back to the system after every round, and page them in again.
 export MALLOC_TRIM_THRESHOLD_ ?= 2000000000
@@ -53,7 +53,7 @@ pdf: $(STAMP)
 	$(BIN)/python book/pdf.py _build/singlehtml _build/book.pdf
 
 check-book: $(STAMP)
-	$(BIN)/python -m pytest tests/built
+	$(BIN)/python -m pytest -n 2 tests/built
 
 test: lint types unit nbval
 
@@ -68,10 +68,11 @@ unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
-# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours.
+# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Seven notebooks
+# a process, JOBS processes at a time.
 nbval: $(STAMP)
-	$(BIN)/python -m pytest -o addopts= -W default --nbval-lax --nbval-current-env \
-		--nbval-cell-timeout=300 $(QUICK) || { echo "Where a cell differs, the code no longer" \
+	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 7 $(BIN)/python -m pytest -o addopts= -W default \
+		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
 notebook: $(STAMP)
