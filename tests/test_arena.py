@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import fedlib as fl
+from fedlib import data
 from fedlib.numbers import mean
 from fedlib.problems.fairness import combine_gaps
-from fedlib.studies import arena, arena_report
+from fedlib.studies import arena, arena_report, arena_units
 from fedlib.studies.arena_methods import METHODS, applies, form_of, grid
 from fedlib.studies.arena_numbers import contest, tuning
 from fedlib.studies.arena_problems import BATCHES, LEVELS, NAMES, arena_problem, shaped, shortest
@@ -379,3 +380,14 @@ def test_figures_draw_in_both_themes(name):
     draw = arena.STUDY.figures[name](field())
     for theme in ("light", "dark"):
         assert len(fl.plot.render(draw, theme)) > 5000
+
+
+@pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
+def test_recorded_units_are_those_of_the_files():
+    assert arena_units.measured("fair", 0, 0) == arena_units.ADULT
+
+
+def test_the_full_profile_is_known_without_data(monkeypatch):
+    monkeypatch.setenv("FEDLIB_DATA", "nowhere")
+    names = arena.STUDY.specs(arena.STUDY.resolve("full"))
+    assert sum(name.startswith("fair_") for name in names) > 80

@@ -55,7 +55,6 @@ def specs(p: Params) -> dict[str, Spec]:
     seeds, found = tuple(p["seeds"]), {}
     for name in p["problems"]:
         of = units(name, seeds[0], p["local_steps"], p["batch"], p["stand_in"])
-        dim = arena_problem(seeds[0], name=name, stand_in=p["stand_in"]).dim
         for method in p["methods"]:
             if applies(method, name):
                 continue
@@ -63,7 +62,7 @@ def specs(p: Params) -> dict[str, Spec]:
             form = form_of(method, name)
             make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
             rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
-            every = evaluations(rounds, affordable(method, dim, p))
+            every = evaluations(rounds, affordable(method, of.dim, p))
             for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
                 algorithm = entry.make(of, x, y)
                 found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, seeds, every, KEEP)
