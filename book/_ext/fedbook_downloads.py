@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -185,6 +186,7 @@ def add_files(
     env: BuildEnvironment, name: str, cells: list[nodes.container], sources: list[dict[str, Any]]
 ) -> None:
     """The same for the cells of one notebook."""
+    from fedlib.cache import DataError
     from fedlib.studies import STUDIES
 
     traces: Mapping[str, Trace] = {}
@@ -196,10 +198,10 @@ def add_files(
     for cell in cells:
         source = sources[cell["cell_index"]]
         shown = shown_by("".join(source["source"]), name, cell["cell_index"])
+        files = carried(env, shown.name, source["outputs"])
         if shown.figure:
-            files = exported(env, study_of(name), shown.figure, traces, shown.size)
-        else:
-            files = carried(env, shown.name, source["outputs"])
+            with suppress(DataError):  # it shows rows of a data set that is not on this machine
+                files = exported(env, study_of(name), shown.figure, traces, shown.size)
         anchor = figure_anchor(shown.name)
         output = cell.children[-1]
         output.insert(0, nodes.target("", "", ids=[anchor]))
