@@ -198,10 +198,11 @@ def add_files(
     for cell in cells:
         source = sources[cell["cell_index"]]
         shown = shown_by("".join(source["source"]), name, cell["cell_index"])
-        files = carried(env, shown.name, source["outputs"])
+        files = {}
         if shown.figure:
             with suppress(DataError):  # it shows rows of a data set that is not on this machine
                 files = exported(env, study_of(name), shown.figure, traces, shown.size)
+        files = files or carried(env, shown.name, source["outputs"])
         anchor = figure_anchor(shown.name)
         output = cell.children[-1]
         output.insert(0, nodes.target("", "", ids=[anchor]))
