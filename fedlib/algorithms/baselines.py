@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -78,7 +79,7 @@ class FedAvg:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Tensor:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         u = w  # 2
         weights = client.objective_weights(w)
@@ -149,11 +150,11 @@ class PenaltyFedAvg:
             value_batch_size=self.value_batch_size,
         )
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, on: Tensor) -> Tensor:
+    def local_update(self, client: Client, on: Float[Tensor, ""]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the penalized objective; sends the change.
 
         `on` in {-1, 0, 1} comes with the sign of the constraint's slope.

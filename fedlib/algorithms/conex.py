@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -153,7 +154,7 @@ class ConEx:
             step=fresh * now.step,
         )
 
-    def output(self, state: State) -> Tensor:
+    def output(self, state: State) -> Float[Tensor, "d"]:
         """The average `[d]` of the inner loop under way; the centre before its first step."""
         started = state.weight > 0
         return torch.where(started, state.total / state.weight.clamp(min=1), state.center)  # 8

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._multi import (
@@ -106,11 +107,11 @@ class FedCMOO:
             shared_batch=self.shared_batch,
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
         """At the client: the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)  # 2
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
         u = client.model - self.lr * (lam @ client.memory)  # 5
         first, last = step_range(self.local_steps, len(lam), self.shared_batch)
@@ -198,15 +199,15 @@ class FedCMOOPref:
             shared_batch=self.shared_batch,
         )
 
-    def loss_values(self, client: Client) -> Tensor:
+    def loss_values(self, client: Client) -> Float[Tensor, "M"]:
         """At the client: its M losses."""
         return client.losses(client.model, client.value_batch())  # 2
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
         """At the client: the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)  # 3
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
         u = client.model - self.lr * (lam @ client.memory)  # 6
         first, last = step_range(self.local_steps, len(lam), self.shared_batch)

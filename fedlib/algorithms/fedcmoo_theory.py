@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -106,17 +107,19 @@ class FedCMOOTheory:
             uplink=Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng),
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
         """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
         sketch = Columns(self.compressor)
         return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At a client of S: E steps on the weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 5, 6
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
-    def mean_gradients(self, fed: Federation, w: Tensor, draw: Draw, which: int) -> Tensor:
+    def mean_gradients(
+        self, fed: Federation, w: Float[Tensor, "d"], draw: Draw, which: int
+    ) -> Float[Tensor, "M d"]:
         """Y_1 or Y_2, `[M, d]`."""
         some = slice(which * self.gram_participants, (which + 1) * self.gram_participants)
         assert isinstance(draw.voters, Tensor)

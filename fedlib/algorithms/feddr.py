@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -95,7 +96,7 @@ class FedDR:
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Reply:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Reply:
         """At the client: an inexact proximal step; it sends the change of its reflected point."""
         y, x, before = client.memory
         y = y + self.relaxation * (w - x)  # 3
@@ -177,7 +178,7 @@ class FedProx:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Tensor:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E steps on its objective and the proximal term."""
         u = w  # 2
         weights = client.objective_weights(w)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -108,7 +109,13 @@ class FedFW:
         )
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: one step on its own model; it keeps that, and sends the extreme point."""
         x = w if self.reset_local else client.memory
@@ -186,7 +193,13 @@ class FedFWPlus:
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: multiplier and model move; it sends the extreme point."""
         x, y = client.memory
@@ -254,7 +267,13 @@ class FedFWSto:
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: averaged gradient and model move; it sends the extreme point."""
         x, d = client.memory

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -141,11 +142,11 @@ class FedSGM:
             resample=self.resample_for_update,
         )
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, sigma: Tensor) -> Tensor | Reply:
+    def local_update(self, client: Client, sigma: Float[Tensor, ""]) -> Float[Tensor, "d"] | Reply:
         """At the client: E local steps, then the compressed sum of their directions.
 
         `sigma` in [-1, 1] comes with the sign of the constraint's slope.
@@ -178,6 +179,6 @@ class FedSGM:
         weight = state.weight + (1 - sigma)
         return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)
 
-    def output(self, state: State) -> Tensor:
+    def output(self, state: State) -> Float[Tensor, "d"]:
         """The averaged iterate `[d]`; NaN if no round worked on the objective."""
         return state.weighted / state.weight  # 10

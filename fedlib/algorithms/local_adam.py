@@ -32,11 +32,11 @@ EPS = 1e-8
 
 def adam(
     u: Float[Tensor, "d"],
-    gradient: Callable[[Tensor, int], Tensor],
+    gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
     steps: int,
-    lr: float | Tensor,
+    lr: float | Float[Tensor, ""],
     betas: tuple[float, float] = BETAS,
-    eps: float | Tensor = EPS,
+    eps: float | Float[Tensor, ""] = EPS,
 ) -> Float[Tensor, "d"]:
     r"""Some steps of Adam, from moments that are zero.
 
@@ -73,7 +73,7 @@ def check_moments(who: str, betas: tuple[float, float], eps: float) -> None:
 
 
 def weighted_update(
-    method: AdamFedCMOO | AdamFedCMOOPref, client: Client, lam: Tensor
+    method: AdamFedCMOO | AdamFedCMOOPref, client: Client, lam: Float[Tensor, "M"]
 ) -> Float[Tensor, "d"]:
     """At the client: E steps of Adam on its weighted objectives, the first with what it remembers.
 
@@ -114,7 +114,7 @@ class AdamFedCMOO(FedCMOO):
         super().__post_init__()
         check_moments("AdamFedCMOO", self.betas, self.eps)
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps of Adam on the weighted objectives."""
         return weighted_update(self, client, lam)
 
@@ -143,7 +143,7 @@ class AdamFedCMOOPref(FedCMOOPref):
         super().__post_init__()
         check_moments("AdamFedCMOOPref", self.betas, self.eps)
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps of Adam on the weighted objectives."""
         return weighted_update(self, client, lam)
 
@@ -172,7 +172,7 @@ class AdamFSMGDA(FSMGDA):
         super().__post_init__()
         check_moments("AdamFSMGDA", self.betas, self.eps)
 
-    def local_updates(self, client: Client) -> Tensor:
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
         tasks, steps = client.num_objectives, self.local_steps
         own, axis = task_batch(client, 0, tasks * steps)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -90,7 +91,7 @@ class FSMGDA:
             batch_size=self.batch_size,
         )
 
-    def local_updates(self, client: Client) -> Tensor:
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
         tasks, steps = client.num_objectives, self.local_steps
         own, axis = task_batch(client, 0, tasks * steps)
@@ -179,7 +180,7 @@ class Scalarized:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 2, 3
         return (client.model - u) / (self.local_steps * self.lr)  # 4
@@ -241,7 +242,7 @@ class MGDA:
             batch_size=self.batch_size,
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: its M gradients, one after another `[M d]`."""
         return task_gradients(client, client.model).flatten()  # 1
 

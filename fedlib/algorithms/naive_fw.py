@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._frankwolfe import (
@@ -63,7 +64,9 @@ class NaiveFW:
         """Every client's batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)
 
-    def local_update(self, client: Client, w: Tensor, *, convex_set: ConvexSet) -> Reply:
+    def local_update(
+        self, client: Client, w: Float[Tensor, "d"], *, convex_set: ConvexSet
+    ) -> Reply:
         """At the client: the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad
 
@@ -167,14 +168,19 @@ class PolicyFedSGM:
         )
         return draw._replace(chance=problem.simulator.chance(self.participants, rng))
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, ""]:
         """At the client: mean cost of an episode minus its budget."""
         rows = client.value_batch()
         return client.constraint(client.model, Batch((*rows.data, client.chance), rows.weight))
 
     def local_update(
-        self, client: Client, sigma: Tensor, *, critics: Tensor, basis: Tensor
-    ) -> Tensor | Reply:
+        self,
+        client: Client,
+        sigma: Float[Tensor, ""],
+        *,
+        critics: Float[Tensor, "F 2"],
+        basis: Float[Tensor, "k1 width"],
+    ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
         w, sim = client.model, cast(Simulator, client.simulator)
         episodes = sim.episodes(w, client.chance)
@@ -216,7 +222,9 @@ class PolicyFedSGM:
         v = self.uplink(client.memory + delta, client.noise)  # 8
         return Reply(upload=v, memory=client.memory + delta - v)  # 8
 
-    def fit_critics(self, client: Client, *, critics: Tensor, basis: Tensor) -> Tensor:
+    def fit_critics(
+        self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]
+    ) -> Float[Tensor, "F 2"]:
         """At the client: its own critics, fitted to the returns that it saw."""
         sim = cast(Simulator, client.simulator)
         episodes = sim.episodes(client.model, client.chance)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -100,7 +101,7 @@ class SSCA:
         """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
-    def mean_gradient(self, client: Client, w: Tensor) -> Tensor:
+    def mean_gradient(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: the gradient of the mean objective on its batch."""
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
@@ -187,7 +188,7 @@ class ConstrainedSSCA:
         """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
-    def statistics(self, client: Client, w: Tensor) -> Tensor:
+    def statistics(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "s"]:
         """At the client: K gradients, one after another, and the constraints' values."""
         batch = client.batch(0)
         count = client.num_objectives + client.num_constraints
@@ -280,7 +281,9 @@ class MiniBatchSGD:
         """E batches of every client."""
         return draw_batches(problem, rng, self.local_steps, self.batch_size)
 
-    def local_update(self, client: Client, w: Tensor, lr: Tensor) -> Tensor:
+    def local_update(
+        self, client: Client, w: Float[Tensor, "d"], lr: Float[Tensor, ""]
+    ) -> Float[Tensor, "d"]:
         """At the client: E steps from w."""
         u, weights = w, client.objective_weights(w)  # 1
         for step in range(self.local_steps):
