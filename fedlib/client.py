@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import vmap
 
@@ -56,17 +56,17 @@ class Client:
         return present(self.state.model, "model")
 
     @property
-    def memory(self) -> Tensor:
+    def memory(self) -> Float[Tensor, "*memory"]:
         """What the client kept from its last round."""
         return present(self.state.memory, "memory")
 
     @property
-    def noise(self) -> Tensor | tuple[()]:
+    def noise(self) -> Shaped[Tensor, "*noise"] | tuple[()]:
         """The randomness of its compressor."""
         return self.state.noise
 
     @property
-    def chance(self) -> Tensor:
+    def chance(self) -> Shaped[Tensor, "*chance"]:
         """The randomness of its simulator."""
         return present(self.state.chance, "chance")
 
@@ -99,7 +99,7 @@ class Client:
         """The client's objectives and constraints at `w`."""
         return self.loss_function(w, batch)
 
-    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Tensor:
+    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "*s"]:
         """What the client sends about its (first) constraint at `w`: its value, or statistics."""
         if self.pooled is not None:
             return self.pooled.statistics(w, batch)

@@ -89,7 +89,9 @@ class Identity:
         """All entries."""
         return Message(x)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """All entries."""
         return message.values
 
@@ -136,7 +138,9 @@ class TopK:
         positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
@@ -183,7 +187,9 @@ class RandK:
         """The entries at the drawn positions."""
         return Message(x.gather(-1, positions_of("RandK", noise)))
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries at the drawn positions."""
         return torch.zeros_like(like).scatter(-1, positions_of("RandK", noise), message.values)
 
@@ -241,7 +247,9 @@ class Rounding:
         rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
         return Message(rounded >> drop)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries that the integers stand for."""
         _, digits = SIGNIFICAND[like.dtype]
         return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
@@ -269,7 +277,7 @@ def check_fraction(who: str, fraction: float) -> None:
     checks.in_range(who, "fraction", fraction, 0, 1, open_low=True)
 
 
-def positions_of(who: str, noise: Noise) -> Tensor:
+def positions_of(who: str, noise: Noise) -> Int[Tensor, "*b K"]:
     """The drawn positions, or a ValueError that says where they should have come from."""
     if not isinstance(noise, Tensor):
         raise ValueError(

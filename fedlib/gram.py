@@ -48,7 +48,7 @@ class GramEstimate(Protocol):
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
-    ) -> tuple[Tensor, ClientState]:
+    ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The estimate `[M, M]`, and the clients, who remember their Jacobians `[n, M, d]`.
 
         `jacobian` is the client's method that gives its `H_j [M, d]`; the first `shared` columns
@@ -82,7 +82,7 @@ class OneWay:
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
-    ) -> tuple[Tensor, ClientState]:
+    ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The Gram matrix of the mean."""
         del noise
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)
@@ -112,7 +112,7 @@ class TwoWay:
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
-    ) -> tuple[Tensor, ClientState]:
+    ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The symmetrized two-way estimate."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)  # 1
         count, tasks = received.shape[:2]
@@ -124,7 +124,9 @@ class TwoWay:
         own, cross = fed.ask(answer, clients).unbind(1)  # 3
         return combine(own, received, cross), clients  # 4
 
-    def corrections(self, client: Client, *, h: Tensor, shared: int) -> Tensor:
+    def corrections(
+        self, client: Client, *, h: Float[Tensor, "M d"], shared: int
+    ) -> Float[Tensor, "2 M M"]:
         """At the client: `H H'` and `R (h - C)'`, `[2, M, M]`."""
         H = client.memory[:, :shared]
         C = self.sketch(H, client.noise)
@@ -145,7 +147,7 @@ class MeanOfGrams:
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
-    ) -> tuple[Tensor, ClientState]:
+    ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The mean of the clients' own Gram matrices."""
         del noise
 

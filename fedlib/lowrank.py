@@ -163,7 +163,9 @@ class LowRank:
         U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
         return Message(torch.cat([(U * S)[:, :rank].flatten(), Vh[:rank].flatten()]))
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The product of the factors, unfolded."""
         tasks, dim = like.shape
         rows, columns = folded_shape(tasks, dim, self.order)

@@ -122,7 +122,9 @@ class Preference:
 
 
 @torch.library.custom_op("fedlib::preference_program", mutates_args=(), schema=PROGRAM)
-def program(gram: Tensor, gain: Tensor, bound: Tensor) -> Tensor:
+def program(
+    gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
+) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
 
     A linear programme is no tensor operation: it pivots on values. So it is one operation of its

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -134,15 +135,15 @@ Number = float | Tensor
 class Schedule(Protocol):
     """What the methods ask; t is a 0-d tensor."""
 
-    def eta(self, t: Tensor, share: Number) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
         """The step size of round t."""
         ...
 
-    def growth(self, t: Tensor, share: Number) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
         """lambda_t / lambda_0."""
         ...
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the newest stochastic gradient."""
         ...
 
@@ -157,15 +158,15 @@ class Convex:
 
     grows: bool = True
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """2 / (p (t - 1) + 2)."""
         return 2 / (share * (t - 1) + 2)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of p (t - 1) + 2."""
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 1 has no stochastic gradients."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -185,15 +186,15 @@ class Nonconvex:
     def __post_init__(self) -> None:
         checks.count("Nonconvex", "rounds", self.rounds)
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
         return self._horizon(t, share) ** (-2 / 3)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(1/3), or (p T + 1)^(1/3)."""
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 2 has no stochastic gradients."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -211,17 +212,17 @@ class Stochastic:
 
     grows: bool = True
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """9 / (t + 8)."""
         del share
         return 9 / (t + 8)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of t + 8."""
         del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3)."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -240,16 +241,16 @@ class Fixed:
         checks.in_range("Fixed", "step", self.step, 0, 1, open_low=True)
         checks.in_range("Fixed", "weight", self.weight, 0, 1, open_low=True)
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The step."""
         del share
         return torch.ones_like(t) * self.step
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """1."""
         del share
         return torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight."""
         return torch.ones_like(t) * self.weight

@@ -72,7 +72,9 @@ class Exact:
         """All entries."""
         return Message(x)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """All entries."""
         return message.values
 
@@ -119,7 +121,9 @@ class Largest:
         positions = flat.abs().topk(self.kept(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         flat = torch.zeros_like(like).flatten()
@@ -161,7 +165,9 @@ class Masked:
         """The entries at the drawn positions."""
         return self.rule(len(x)).encode(x.flatten(), noise)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The entries at the drawn positions."""
         return self.rule(len(like)).decode(message, like.flatten(), noise).view(like.shape)
 
@@ -193,7 +199,9 @@ class Columns:
         places = [m.positions for m in all_ if isinstance(m.positions, Tensor)]
         return Message(torch.stack([m.values for m in all_]), torch.stack(places) if places else ())
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """All gradients."""
         places = self._each(like, message.positions)
         parts = zip(message.values, places, like, self._each(like, noise), strict=True)
@@ -233,7 +241,9 @@ class Wire:
         """The sketch's message."""
         return self.sketch.encode(x.view(self.tasks, -1), noise)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "s"], noise: Noise = ()
+    ) -> Float[Tensor, "s"]:
         """The flattened Jacobian of a message."""
         return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
 

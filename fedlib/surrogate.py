@@ -65,7 +65,7 @@ class Surrogate(NamedTuple):
         )
 
     @property
-    def kappa(self) -> Tensor:
+    def kappa(self) -> Float[Tensor, ""]:
         """What the quadratics count in the average together; the zero start counts the rest."""
         return 1 - self.left
 
@@ -129,7 +129,7 @@ def best_response(
 def multipliers(
     gram: Float[Tensor, "M M"],
     cross: Float[Tensor, "M"],
-    square: Tensor,
+    square: Float[Tensor, ""],
     gap: Float[Tensor, "M"],
     *,
     tau: Scalar,

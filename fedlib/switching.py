@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -20,7 +21,7 @@ __all__ = ["Hard", "Soft", "Switch"]
 class Switch(Protocol):
     """Maps a violation to a weight in [0, 1]."""
 
-    def __call__(self, z: Tensor) -> Tensor:
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
         ...
 
@@ -29,7 +30,7 @@ class Switch(Protocol):
 class Hard:
     """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective."""
 
-    def __call__(self, z: Tensor) -> Tensor:
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
         return (z > 0).to(z.dtype)
 
@@ -48,6 +49,6 @@ class Soft:
         """Reject a sharpness that is not positive."""
         checks.positive("Soft", "beta", self.beta)
 
-    def __call__(self, z: Tensor) -> Tensor:
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""
         return (1 + self.beta * z).clamp(0, 1)

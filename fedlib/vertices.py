@@ -63,7 +63,9 @@ class OneEntry(Vertex):
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The vertex."""
         del noise
         assert isinstance(message.positions, Tensor)
@@ -91,7 +93,9 @@ class Corner(Vertex):
         del noise
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The corner."""
         del noise
         zero = torch.zeros_like(like)
@@ -123,7 +127,9 @@ class RankOne(Vertex):
         peak = torch.where(peak == 0, torch.ones_like(peak), peak)
         return Message(torch.cat([matrix[:, column], matrix[row] / peak]))
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The product of the two vectors."""
         del noise, like
         left, right = torch.split(message.values, [self.rows, self.columns])
@@ -159,7 +165,9 @@ class Several(Vertex):
         positions = torch.cat(found) if found else ()
         return Message(torch.cat([m.values for m in messages]), positions)
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The parts, put together again."""
         del noise
         counts = [_lengths(p, size) for p, size in zip(self.parts, self.sizes, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib.models import Apply
@@ -28,7 +28,9 @@ class ClientRows(NamedTuple):
     columns: Mapping[str, Tensor]
     weight: Tensor
 
-    def mean(self, values: Tensor, where: Tensor | None = None) -> Tensor:
+    def mean(
+        self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
+    ) -> Float[Tensor, ""]:
         """The mean of one number a row, over all rows or those `where` a condition holds.
 
         Where it holds for none the mean is 0. On a minibatch, a mean over some rows only estimates
