@@ -130,10 +130,21 @@ class Composite:
 
     features: Partition
     parameters: Partition
-    inner: Callable[[Tensor, Tensor], Tensor]
-    outer: Callable[[Tensor, Pieces, Pieces], Tensor]
-    outer_pullback: Callable[[Tensor, Pieces, Pieces, Tensor], tuple[Tensor, Pieces]] | None = None
-    inner_pullback: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+    inner: Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
+    outer: Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
+    outer_pullback: (
+        Callable[
+            [Float[Tensor, "e"], Pieces, Pieces, Float[Tensor, "K"]],
+            tuple[Float[Tensor, "e"], Pieces],
+        ]
+        | None
+    ) = None
+    inner_pullback: (
+        Callable[
+            [Float[Tensor, "e"], Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Float[Tensor, "e"]
+        ]
+        | None
+    ) = None
     labels_at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

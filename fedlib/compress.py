@@ -17,7 +17,7 @@ from math import ceil, log2
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
@@ -34,8 +34,8 @@ Noise = Tensor | tuple[()]
 class Message(NamedTuple):
     """What is on the wire: numbers, and the positions they belong to if those travel too."""
 
-    values: Tensor
-    positions: Tensor | tuple[()] = ()
+    values: Shaped[Tensor, "..."]
+    positions: Int[Tensor, "..."] | tuple[()] = ()
 
 
 @runtime_checkable

@@ -35,9 +35,9 @@ TIE = 1e-12  # relative: losses so close to the largest are the largest
 class Choice(NamedTuple):
     """What the preference rule answers."""
 
-    weights: Tensor  # [M]
-    mu: Tensor  # scalar, how far the losses are from the preference; 0 if it is met
-    fallback: Tensor  # scalar, 1 if the programme had no solution and minimum norm took its place
+    weights: Float[Tensor, "M"]
+    mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
+    fallback: Float[Tensor, ""]  # 1 if minimum norm took the place of a programme without solution
 
 
 def balancing(

@@ -34,10 +34,10 @@ __all__ = [
 class State(NamedTuple):
     """What the methods carry from round to round."""
 
-    w: Tensor  # [d] the server's model, the mean of the clients'
-    x: Tensor  # [N, d] the clients' models, or [N, 0]; the messages alone tell them to the server
-    extra: Tensor  # [N, d] y_i (FedFW+) or d_i (FedFW-sto); [N, 0] where there is none
-    t: Tensor  # the number of rounds done
+    w: Float[Tensor, "d"]  # the server's model, the mean of the clients'
+    x: Float[Tensor, "N d"]  # the clients' models, or [N, 0]; their messages tell them
+    extra: Float[Tensor, "N d"]  # y_i (FedFW+) or d_i (FedFW-sto); [N, 0] where there is none
+    t: Float[Tensor, ""]  # the number of rounds done
 
 
 @runtime_checkable

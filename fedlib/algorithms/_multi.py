@@ -31,8 +31,8 @@ __all__ = [
 class State(NamedTuple):
     """What a method carries from round to round."""
 
-    w: Tensor  # [d] the model
-    weights: Tensor  # [M] lam, the objectives' weights of the last round
+    w: Float[Tensor, "d"]  # the model
+    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
 
 
 def check_numbers(

@@ -34,12 +34,12 @@ OBJECTIVES = ("problem", "norm")
 class State(NamedTuple):
     """What the server carries from round to round."""
 
-    w: Tensor  # [d]
-    linear: Tensor  # [K, d] the averaged surrogates
-    constant: Tensor  # [K]
-    left: Tensor  # prod (1 - rho)
-    factor: Tensor  # what the penalty has been multiplied by
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    linear: Float[Tensor, "K d"]  # the averaged surrogates
+    constant: Float[Tensor, "K"]
+    left: Float[Tensor, ""]  # prod (1 - rho)
+    factor: Float[Tensor, ""]  # what the penalty has been multiplied by
+    t: Float[Tensor, ""]  # rounds done
 
 
 def start(problem: Problem, losses: int) -> State:

@@ -30,7 +30,7 @@ __all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "State"]
 class State(NamedTuple):
     """All that these methods carry is the model."""
 
-    w: Tensor  # [d]
+    w: Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

@@ -30,16 +30,16 @@ __all__ = ["ConEx", "State"]
 class State(NamedTuple):
     """What ConEx carries from step to step."""
 
-    w: Tensor  # [d] the iterate w_t
-    center: Tensor  # [d] the proximal centre u
-    before: Tensor  # [d] w_{t-1}
-    value: Tensor  # phi_1(w_{t-1})
-    slope: Tensor  # [d] the gradient of phi_1 at w_{t-1}
-    model: Tensor  # l_{t-1}, the last linear model's value
-    y: Tensor  # the multiplier
-    total: Tensor  # [d] sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
-    weight: Tensor  # the same sum of gamma_t
-    step: Tensor  # inner steps done since the last restart
+    w: Float[Tensor, "d"]  # the iterate w_t
+    center: Float[Tensor, "d"]  # the proximal centre u
+    before: Float[Tensor, "d"]  # w_{t-1}
+    value: Float[Tensor, ""]  # phi_1(w_{t-1})
+    slope: Float[Tensor, "d"]  # the gradient of phi_1 at w_{t-1}
+    model: Float[Tensor, ""]  # l_{t-1}, the last linear model's value
+    y: Float[Tensor, ""]  # the multiplier
+    total: Float[Tensor, "d"]  # sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
+    weight: Float[Tensor, ""]  # the same sum of gamma_t
+    step: Float[Tensor, ""]  # inner steps done since the last restart
 
 
 @dataclass(frozen=True)

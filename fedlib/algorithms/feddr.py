@@ -30,9 +30,9 @@ __all__ = ["FedDR", "FedProx", "ProxState", "State"]
 class State(NamedTuple):
     """What FedDR carries from round to round."""
 
-    w: Tensor  # [d] x-bar, the projection of x: feasible, what the clients are sent
-    x: Tensor  # [d] x-tilde, the mean of the last known x-hat_i
-    memory: Tensor  # [N, 3, d] y_i, x_i, x-hat_i
+    w: Float[Tensor, "d"]  # x-bar, the projection of x: feasible, what the clients are sent
+    x: Float[Tensor, "d"]  # x-tilde, the mean of the last known x-hat_i
+    memory: Float[Tensor, "N 3 d"]  # y_i, x_i, x-hat_i
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class FedDR:
 class ProxState(NamedTuple):
     """All that FedProx carries is the model."""
 
-    w: Tensor  # [d]
+    w: Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ __all__ = ["FedSGM", "State"]
 class State(NamedTuple):
     """What FedSGM carries from round to round."""
 
-    w: Tensor  # [d] the model that every client holds
-    x: Tensor  # [d] the server's uncompressed, projected model
-    residual: Tensor  # [N, d] e_j, what client j has not managed to send yet; [N, 0] without memory
-    weighted: Tensor  # [d] sum over rounds of (1 - sigma_t) w_t
-    weight: Tensor  # scalar, sum over rounds of (1 - sigma_t)
+    w: Float[Tensor, "d"]  # the model that every client holds
+    x: Float[Tensor, "d"]  # the server's uncompressed, projected model
+    residual: Float[Tensor, "N d"]  # e_j, what client j has not sent yet; [N, 0] without memory
+    weighted: Float[Tensor, "d"]  # sum over rounds of (1 - sigma_t) w_t
+    weight: Float[Tensor, ""]  # sum over rounds of (1 - sigma_t)
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,11 @@ BACKTRACK, TRIALS = 0.7, 6  # line search
 class State(NamedTuple):
     """What the method carries from round to round."""
 
-    w: Tensor  # [d] the policy that every client holds
-    x: Tensor  # [d] the server's uncompressed policy
-    residual: Tensor  # [N, d] e_j; [N, 0] without memory
-    critics: Tensor  # [F, 2] the common critics of reward and cost
-    basis: Tensor  # [k+1, 100] frequencies and phases of the critics' features, never changed
+    w: Float[Tensor, "d"]  # the policy that every client holds
+    x: Float[Tensor, "d"]  # the server's uncompressed policy
+    residual: Float[Tensor, "N d"]  # e_j; [N, 0] without memory
+    critics: Float[Tensor, "F 2"]  # the common critics of reward and cost
+    basis: Float[Tensor, "k1 100"]  # frequencies and phases of the critics' features, never changed
 
 
 @dataclass(frozen=True)

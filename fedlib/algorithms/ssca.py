@@ -44,8 +44,8 @@ __all__ = ["SSCA", "ConstrainedSSCA", "Iterate", "MiniBatchSGD", "State"]
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""
 
-    w: Tensor  # [d]
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    t: Float[Tensor, ""]  # rounds done
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -28,8 +29,8 @@ __all__ = ["Iterate", "VerticalSGD"]
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""
 
-    w: Tensor  # [d]
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    t: Float[Tensor, ""]  # rounds done
 
 
 @dataclass(frozen=True)

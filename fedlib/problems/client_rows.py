@@ -23,10 +23,10 @@ class ClientRows(NamedTuple):
     rows than others are padded, and padding weighs nothing. `mean` respects that.
     """
 
-    output: Tensor
-    target: Tensor
-    columns: Mapping[str, Tensor]
-    weight: Tensor
+    output: Float[Tensor, "B ..."]
+    target: Shaped[Tensor, "B ..."]
+    columns: Mapping[str, Shaped[Tensor, "B ..."]]
+    weight: Float[Tensor, "B"]
 
     def mean(
         self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
