@@ -43,7 +43,6 @@ class Partition:
     ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are neighbours
 
     def __post_init__(self) -> None:
-        """Check the parts."""
         whole = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
         outside = whole[(whole < 0) | (whole >= self.size)]
         if len(outside):
@@ -148,7 +147,6 @@ class Composite:
     labels_at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together."""
         if len(self.parameters.parts) != 1 + self.clients:
             wanted = f"be in {1 + self.clients} parts, the common one and one a client"
             got = len(self.parameters.parts)

@@ -122,7 +122,6 @@ class TopK:
     fraction: float = field(metadata={"shape": True})
 
     def __post_init__(self) -> None:
-        """Reject a fraction outside (0, 1]."""
         check_fraction("TopK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -171,7 +170,6 @@ class RandK:
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        """Reject a fraction outside (0, 1]."""
         check_fraction("RandK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -226,7 +224,6 @@ class Rounding:
     mantissa_bits: int
 
     def __post_init__(self) -> None:
-        """Reject a number of digits that a float32 does not have."""
         checks.in_range("Rounding", "mantissa_bits", self.mantissa_bits, 1, 22)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:

@@ -79,7 +79,6 @@ class SmoothL1:
     sharpness: float = 20.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("SmoothL1", "radius", self.radius)
         checks.positive("SmoothL1", "sharpness", self.sharpness)
 

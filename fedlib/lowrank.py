@@ -129,7 +129,6 @@ class LowRank:
     iterations: int = 2
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("LowRank", "budget", self.budget)
         checks.one_of("LowRank", "order", self.order, ORDERS)
         checks.count("LowRank", "iterations", self.iterations, 0)

@@ -87,7 +87,6 @@ class Preference:
     dominance: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         for ratio in self.ratios or ():
             checks.positive("Preference", "ratios", ratio)
         checks.nonnegative("Preference", "epsilon", self.epsilon)

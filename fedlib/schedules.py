@@ -51,7 +51,6 @@ class PowerLaw:
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("PowerLaw", "scale", self.scale)
         checks.nonnegative("PowerLaw", "exponent", self.exponent)
 

@@ -96,7 +96,6 @@ class Largest:
     value_bits: int = FLOAT_BITS
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("Largest", "budget", self.budget)
         checks.count("Largest", "value_bits", self.value_bits)
 
@@ -146,7 +145,6 @@ class Masked:
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("Masked", "budget", self.budget)
 
     def rule(self, tasks: int) -> RandK:

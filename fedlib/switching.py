@@ -46,7 +46,6 @@ class Soft:
     beta: float
 
     def __post_init__(self) -> None:
-        """Reject a sharpness that is not positive."""
         checks.positive("Soft", "beta", self.beta)
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -102,7 +102,6 @@ class FindWeights:
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.nonnegative("FindWeights", "step", self.step)
         checks.count("FindWeights", "steps", self.steps)
 
@@ -150,7 +149,6 @@ class Least:
     mixture: bool = True
 
     def __post_init__(self) -> None:
-        """Reject a share outside [0, 1)."""
         checks.in_range("Least", "share", self.share, 0, 1, open_high=True)
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:

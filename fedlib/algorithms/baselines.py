@@ -59,13 +59,11 @@ class FedAvg:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedAvg", "lr", self.lr)
         checks.count("FedAvg", "local_steps", self.local_steps)
         checks.count("FedAvg", "participants", self.participants)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
         return State(problem.w0)
 
@@ -88,7 +86,6 @@ class FedAvg:
         return u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
         return State(fed.project(u.mean(0))), fed.info()  # 4
 
@@ -124,7 +121,6 @@ class PenaltyFedAvg:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("PenaltyFedAvg", "lr", self.lr)
         checks.count("PenaltyFedAvg", "local_steps", self.local_steps)
         checks.count("PenaltyFedAvg", "participants", self.participants)
@@ -133,7 +129,6 @@ class PenaltyFedAvg:
         checks.number("PenaltyFedAvg", "level", self.level)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         sizes = self.batch_size, self.value_batch_size
         check_work("PenaltyFedAvg", problem, self.participants, *sizes)
         check_one_constraint("PenaltyFedAvg", problem)
@@ -166,7 +161,6 @@ class PenaltyFedAvg:
         return w - u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         clients = fed.clients(draw, model=state.w)  # 1
         g, slope = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
         on = (g > self.level + self.tolerance).to(g.dtype)  # 3
@@ -208,7 +202,6 @@ class SGM:
     penalty: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("SGM", "lr", self.lr)
         checks.count("SGM", "steps", self.steps)
         checks.number("SGM", "tolerance", self.tolerance)
@@ -217,7 +210,6 @@ class SGM:
             checks.nonnegative("SGM", "penalty", self.penalty)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_centralized("SGM", problem)
         check_work("SGM", problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)

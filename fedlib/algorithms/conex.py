@@ -95,7 +95,6 @@ class ConEx:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("ConEx", "lr", self.lr)
         checks.positive("ConEx", "dual_lr", self.dual_lr)
         checks.number("ConEx", "tolerance", self.tolerance)

@@ -85,7 +85,6 @@ class FedCMOO:
     shared_batch: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOO", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -119,7 +118,6 @@ class FedCMOO:
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         shared = shared_part(self.shared, fed.problem)
@@ -176,7 +174,6 @@ class FedCMOOPref:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOOPref", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -215,7 +212,6 @@ class FedCMOOPref:
         return (client.model - u) / (self.local_steps * self.lr)  # 8
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         losses = fed.ask(self.loss_values, clients).mean(0)  # 2

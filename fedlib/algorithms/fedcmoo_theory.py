@@ -70,7 +70,6 @@ class FedCMOOTheory:
     compressor: Compressor = Identity()
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOOTheory", self.lr, self.server_lr, self.local_steps, self.participants)
         checks.nonnegative("FedCMOOTheory", "step", self.step)
         checks.count("FedCMOOTheory", "gram_participants", self.gram_participants)
@@ -135,7 +134,6 @@ class FedCMOOTheory:
         return mean
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         told = self.participants + 2 * self.gram_participants
         w = fed.tell(Identity(), state.w, receivers=told)  # 1
         Y = [self.mean_gradients(fed, w, draw, which) for which in range(2)]

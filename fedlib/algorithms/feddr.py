@@ -77,7 +77,6 @@ class FedDR:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedDR", "lr", self.lr)
         checks.count("FedDR", "local_steps", self.local_steps)
         checks.positive("FedDR", "eta", self.eta)
@@ -108,7 +107,6 @@ class FedDR:
         return Reply(reflected - before, torch.stack([y, x, reflected]))  # 5
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         active = active_clients(draw, self.participation)  # 1
         clients = fed.clients(draw, memory=state.memory)
         change, memory = fed.ask(self.local_update, clients, state.w, active=active)  # 2-5
@@ -157,14 +155,12 @@ class FedProx:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedProx", "lr", self.lr)
         checks.count("FedProx", "local_steps", self.local_steps)
         checks.count("FedProx", "participants", self.participants)
         checks.nonnegative("FedProx", "mu", self.mu)
 
     def init(self, problem: Problem) -> ProxState:
-        """Check against the problem."""
         check_work("FedProx", problem, self.participants, self.batch_size)
         return ProxState(problem.w0)
 
@@ -188,6 +184,5 @@ class FedProx:
         return u
 
     def round(self, fed: Federation, state: ProxState, draw: Draw) -> tuple[ProxState, Info]:
-        """One round at the server."""
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
         return ProxState(fed.project(u.mean(0))), fed.info()  # 4

@@ -88,7 +88,6 @@ class FedFW:
     local_steps: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFW", self.lam0, self.participation)
         checks.count("FedFW", "local_steps", self.local_steps)
         if self.local_steps > 1 and not self.reset_local:
@@ -132,7 +131,6 @@ class FedFW:
         return Reply(x if self.reset_local else s, (x, gaps[0]))  # 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         if not self.reset_local:
             return server_round(self, fed, state, draw, update)  # 1, 2, 7
@@ -180,7 +178,6 @@ class FedFWPlus:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWPlus", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -212,7 +209,6 @@ class FedFWPlus:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8
 
@@ -254,7 +250,6 @@ class FedFWSto:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWSto", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -286,6 +281,5 @@ class FedFWSto:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8

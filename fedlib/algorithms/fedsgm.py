@@ -99,7 +99,6 @@ class FedSGM:
     resample_for_update: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedSGM", "lr", self.lr)
         checks.count("FedSGM", "local_steps", self.local_steps)
         checks.count("FedSGM", "participants", self.participants)
@@ -162,7 +161,6 @@ class FedSGM:
         return Reply(upload=v, memory=client.memory + delta - v)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         voters = fed.voters(draw, clients, model=w)

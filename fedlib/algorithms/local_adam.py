@@ -110,7 +110,6 @@ class AdamFedCMOO(FedCMOO):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFedCMOO", self.betas, self.eps)
 
@@ -139,7 +138,6 @@ class AdamFedCMOOPref(FedCMOOPref):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFedCMOOPref", self.betas, self.eps)
 
@@ -168,7 +166,6 @@ class AdamFSMGDA(FSMGDA):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFSMGDA", self.betas, self.eps)
 

@@ -72,7 +72,6 @@ class FSMGDA:
     shared: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FSMGDA", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -113,7 +112,6 @@ class FSMGDA:
         return updates.flatten()
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
         delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
@@ -156,7 +154,6 @@ class Scalarized:
     task: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("Scalarized", self.lr, self.server_lr, self.local_steps, self.participants)
         if self.task is not None:
             checks.count("Scalarized", "task", self.task)
@@ -186,7 +183,6 @@ class Scalarized:
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         # the weights are part of the method and not sent
         update = partial(self.local_update, lam=state.weights)
@@ -225,7 +221,6 @@ class MGDA:
     weights: Weights = MinNorm()
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("MGDA", "lr", self.lr)
 
     def init(self, problem: Problem) -> State:

@@ -56,7 +56,6 @@ class NaiveFW:
     batch_size: int | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_feasible("NaiveFW", problem, None, self.batch_size)
         return start(problem, keeps=False)
 
@@ -73,7 +72,6 @@ class NaiveFW:
         return Reply(s, g @ (w - s))
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, all_of_them = state.w, active_clients(draw, 1.0)  # 1
         s, gap = ask_oracles(fed, self.local_update, draw, state.x, w, all_of_them, None)  # 1-3
         eta = self.schedule.eta(state.t + 1, 1.0)

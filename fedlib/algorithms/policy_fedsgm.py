@@ -113,7 +113,6 @@ class PolicyFedSGM:
     gae: float = 0.97
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         who = type(self).__name__
         checks.count(who, "participants", self.participants)
         if isinstance(self.tolerance, Tensor) or self.tolerance != math.inf:  # inf: never switches
@@ -243,7 +242,6 @@ class PolicyFedSGM:
         ]
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, critics, basis = state.w, state.critics, state.basis
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         g, _ = fed.constraint(fed.ask(self.constraint_value, clients))  # 2

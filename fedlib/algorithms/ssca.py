@@ -88,7 +88,6 @@ class SSCA:
     debias: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("SSCA", self.tau, self.rho, self.gamma)
         checks.nonnegative("SSCA", "ridge", self.ridge)
 
@@ -106,7 +105,6 @@ class SSCA:
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
         sent = fed.ask(self.mean_gradient, fed.clients(draw), w)  # 1, 2
@@ -173,7 +171,6 @@ class ConstrainedSSCA:
     debias: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("ConstrainedSSCA", self.tau, self.rho, self.gamma)
         check_penalty("ConstrainedSSCA", self.penalty, self.growth, self.patience, self.tolerance)
         check_levels("ConstrainedSSCA", self.levels, self.objective)
@@ -203,7 +200,6 @@ class ConstrainedSSCA:
         return 0 if self.objective == "norm" else objectives
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
         sent = fed.ask(self.statistics, fed.clients(draw), w)  # 1, 2
@@ -267,13 +263,11 @@ class MiniBatchSGD:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         power_law("MiniBatchSGD", "lr", self.lr)
         checks.count("MiniBatchSGD", "local_steps", self.local_steps)
         checks.nonnegative("MiniBatchSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
-        """Check against the problem."""
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
@@ -292,7 +286,6 @@ class MiniBatchSGD:
         return u
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        """One round at the server."""
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3

@@ -66,12 +66,10 @@ class VerticalSGD:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         power_law("VerticalSGD", "lr", self.lr)
         checks.nonnegative("VerticalSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
-        """Check against the problem."""
         check_batch("VerticalSGD", problem, self.batch_size, self.head)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
@@ -80,7 +78,6 @@ class VerticalSGD:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:

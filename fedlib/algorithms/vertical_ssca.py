@@ -86,7 +86,6 @@ class VerticalSSCA:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("VerticalSSCA", self.tau, self.rho, self.gamma)
         checks.nonnegative("VerticalSSCA", "ridge", self.ridge)
 
@@ -100,7 +99,6 @@ class VerticalSSCA:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:
@@ -171,7 +169,6 @@ class ConstrainedVerticalSSCA:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         who = "ConstrainedVerticalSSCA"
         check_numbers(who, self.tau, self.rho, self.gamma)
         check_penalty(who, self.penalty, self.growth, self.patience, self.tolerance)
@@ -188,7 +185,6 @@ class ConstrainedVerticalSSCA:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:

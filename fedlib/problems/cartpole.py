@@ -116,7 +116,6 @@ class CartPole:
     head_name: str = "gaussian"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.count("CartPole", "steps", self.steps)
         checks.at_least("CartPole", "steps", self.steps, HORIZON)
         checks.count("CartPole", "environments", self.environments)
