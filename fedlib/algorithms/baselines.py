@@ -68,7 +68,6 @@ class FedAvg:
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -135,7 +134,6 @@ class PenaltyFedAvg:
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,

@@ -114,7 +114,6 @@ class ConEx:
         return State(w, w, w, zero, none, zero, zero, none, zero, zero)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The batches of every step."""
         return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

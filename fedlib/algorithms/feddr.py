@@ -90,7 +90,6 @@ class FedDR:
         return State(w, w, w.repeat(problem.num_clients, 3, 1))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batches."""
         return draw_coins(  # 1
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
@@ -165,7 +164,6 @@ class FedProx:
         return ProxState(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,

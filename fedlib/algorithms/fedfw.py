@@ -102,7 +102,6 @@ class FedFW:
         return start(problem, keeps=not self.reset_local)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batches."""
         return draw_coins(  # 1
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
@@ -186,7 +185,6 @@ class FedFWPlus:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
@@ -258,7 +256,6 @@ class FedFWSto:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(

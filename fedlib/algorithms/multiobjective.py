@@ -168,7 +168,6 @@ class Scalarized:
         return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,

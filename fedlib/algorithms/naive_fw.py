@@ -60,7 +60,6 @@ class NaiveFW:
         return start(problem, keeps=False)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)
 
     def local_update(

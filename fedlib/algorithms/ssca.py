@@ -92,12 +92,10 @@ class SSCA:
         checks.nonnegative("SSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogate."""
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
         return start(problem, 1)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
     def mean_gradient(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
@@ -176,13 +174,11 @@ class ConstrainedSSCA:
         check_levels("ConstrainedSSCA", self.levels, self.objective)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogates."""
         check_constraints("ConstrainedSSCA", problem, self.levels, self.objective)
         check_work("ConstrainedSSCA", problem, problem.num_clients, self.batch_size)
         return start(problem, problem.num_objectives + problem.num_constraints)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
     def statistics(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "s"]:
@@ -272,7 +268,6 @@ class MiniBatchSGD:
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """E batches of every client."""
         return draw_batches(problem, rng, self.local_steps, self.batch_size)
 
     def local_update(

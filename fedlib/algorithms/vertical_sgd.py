@@ -74,7 +74,6 @@ class VerticalSGD:
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:

@@ -90,12 +90,10 @@ class VerticalSSCA:
         checks.nonnegative("VerticalSSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogate."""
         check_batch("VerticalSSCA", problem, self.batch_size, self.head)
         return start(problem, 1)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -175,13 +173,11 @@ class ConstrainedVerticalSSCA:
         check_levels(who, self.levels, self.objective)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogates."""
         check_constraints("ConstrainedVerticalSSCA", problem, self.levels, self.objective)
         check_batch("ConstrainedVerticalSSCA", problem, self.batch_size, self.head)
         return start(problem, problem.num_objectives + problem.num_constraints)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
