@@ -30,6 +30,10 @@ Pieces = tuple[Tensor, ...]
 class Partition:
     """The numbers 0 .. size - 1 in disjoint parts that leave none out.
 
+    >>> halves = Partition("features", (torch.tensor([0, 2]), torch.tensor([1, 3])), 4)
+    >>> halves.split(torch.tensor([5, 6, 7, 8]))
+    (tensor([5, 7]), tensor([6, 8]))
+
     Raises
     ------
     ValueError

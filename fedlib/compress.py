@@ -75,7 +75,11 @@ class Compressor(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """No compression: d float32 numbers; `q = 1`, `q_u = 0`."""
+    """No compression: d float32 numbers; `q = 1`, `q_u = 0`.
+
+    >>> Identity().bits(100)
+    3200
+    """
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The vector itself."""
@@ -164,6 +168,13 @@ class RandK:
     With `scaled` the kept entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
     (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
     On the wire: K float32 numbers; their positions follow from the common seed.
+
+    >>> rand = RandK(0.5)
+    >>> noise = rand.draw(1, 4, torch.Generator().manual_seed(0))[0]
+    >>> (rand(torch.ones(4), noise) > 0).sum()
+    tensor(2)
+    >>> rand.bits(100), TopK(0.5).bits(100)
+    (1600, 1950)
     """
 
     fraction: float = field(metadata={"shape": True})

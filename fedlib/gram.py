@@ -72,6 +72,12 @@ class OneWay:
     """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
+
+    >>> from fedlib import FedCMOO, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=OneWay())
+    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    array([[640.]])
     """
 
     sketch: Sketch = LowRank()
@@ -100,6 +106,12 @@ class TwoWay:
 
     With `h` the sum itself, only `sum_{i != j} R_i R_j'` is left out (eq. 13). The paper's formula
     holds for the symmetric part of the last sum alone, hence the symmetrization.
+
+    >>> from fedlib import FedCMOO, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=TwoWay())
+    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    array([[1152.]])
     """
 
     sketch: Sketch = LowRank()
@@ -138,6 +150,12 @@ class MeanOfGrams:
     r"""`G = mean_j H_j H_j'`, for comparison: the products of different clients are left out.
 
     `M^2` numbers a client. The scale does not matter to weights that are found from `G`.
+
+    >>> from fedlib import FedCMOO, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=MeanOfGrams())
+    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    array([[512.]])
     """
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:

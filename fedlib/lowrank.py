@@ -115,6 +115,13 @@ class LowRank:
     not quite $\sqrt{d M}$ square, so that they may be a little longer than the budget
     (one rank more than fits for d = 1,685,888 and M = 2).
 
+    >>> sketch, rows = LowRank(), torch.outer(torch.tensor([1.0, 2.0]), torch.ones(8))
+    >>> noise = sketch.draw(1, 2, 8, torch.Generator().manual_seed(0))[0]
+    >>> torch.allclose(sketch(rows, noise), rows, atol=1e-5)
+    True
+    >>> sketch.bits(2, 8), 32 * rows.numel()
+    (256, 512)
+
     Parameters
     ----------
     budget : D / d.

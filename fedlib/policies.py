@@ -69,6 +69,9 @@ class Gaussian:
     """One real action; the outputs are its mean and its log standard deviation.
 
     The latter is clamped to [-3, 0.7]; gradient and Fisher matrix are zero outside.
+
+    >>> Gaussian().sample(torch.tensor([2.0, 0.0]), torch.tensor(0.5))
+    tensor(2.)
     """
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
@@ -108,7 +111,11 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Logits:
-    """Two actions, 0 and 1, whose log odds are the difference of the outputs."""
+    """Two actions, 0 and 1, whose log odds are the difference of the outputs.
+
+    >>> Logits().sample(torch.tensor([0.0, 1.0]), torch.tensor(0.5))
+    tensor(1.)
+    """
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """1 with its probability, else 0."""

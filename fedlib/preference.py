@@ -66,6 +66,12 @@ class Preference:
         4  maximize (G t)' w over w in the simplex subject to
            (G w)_k >= 0 for k in J*;  (G w)_k >= (G a)_k 1{J not empty} for k in Jbar, not in J*
 
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> Preference()(G, torch.tensor([1.0, 3.0])).weights
+    tensor([0., 1.])
+    >>> Preference(ratios=(3.0, 1.0))(G, torch.tensor([1.0, 3.0])).mu
+    tensor(0.)
+
     Parameters
     ----------
     ratios : r, positive, or None for r = 1 (the uniform preference).

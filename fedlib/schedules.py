@@ -153,6 +153,9 @@ class Convex:
 
     For p = 1 that is $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
     $\lambda_0$, as the paper's Figure 3 does; no theorem covers it.
+
+    >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([1.0000, 0.6667, 0.5000])
     """
 
     grows: bool = True
@@ -177,6 +180,9 @@ class Nonconvex:
     For p < 1, T is replaced by $pT+1$. `grows=False` leaves the factor $T^{1/3}$ out.
 
     Raises ValueError or TypeError unless `rounds` is a whole number from 1 on.
+
+    >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
+    tensor([0.0100, 0.0100])
     """
 
     rounds: int
@@ -207,6 +213,9 @@ class Stochastic:
     r"""Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
 
     It has no form for p < 1, so p is ignored. `grows` as in `Convex`.
+
+    >>> Stochastic().rho(torch.tensor([1.0, 20.0]))
+    tensor([1.0000, 0.4444])
     """
 
     grows: bool = True
@@ -231,6 +240,9 @@ class Fixed:
     """The same step, penalty and weight in every round; no theorem covers it.
 
     Raises ValueError or TypeError unless step and weight lie in (0, 1].
+
+    >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
+    tensor([0.1000, 0.1000])
     """
 
     step: float

@@ -58,7 +58,11 @@ class Sketch(Protocol):
 
 @dataclass(frozen=True)
 class Exact:
-    """Everything is sent: `M d` float32 numbers."""
+    """Everything is sent: `M d` float32 numbers.
+
+    >>> Exact().bits(tasks=2, dim=100)
+    6400
+    """
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The Jacobian itself."""
@@ -90,6 +94,10 @@ class Largest:
     A number costs `value_bits`; the positions cost `ceil(log2(d M))` bits each as a list, or one
     bit for every entry of the Jacobian as a map, whichever allows more. The authors' code counts
     numbers of 16 bits (and a budget of d such numbers).
+
+    >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
+    tensor([[ 0.,  0.,  0.,  0.],
+            [ 0., -5.,  0.,  0.]])
     """
 
     budget: float = field(default=1.0, metadata={"shape": True})
@@ -139,6 +147,11 @@ class Masked:
     """Entries at random positions that both sides know, `budget d` of the `M d`.
 
     With `scaled` they are multiplied by `M / budget`, which makes the sketch unbiased.
+
+    >>> masked = Masked()
+    >>> noise = masked.draw(1, 2, 4, torch.Generator().manual_seed(0))[0]
+    >>> masked(torch.ones(2, 4), noise).count_nonzero()
+    tensor(4)
     """
 
     budget: float = field(default=1.0, metadata={"shape": True})
@@ -176,7 +189,13 @@ class Masked:
 
 @dataclass(frozen=True)
 class Columns:
-    """A compressor applied to each of the M gradients by itself, as the theory assumes."""
+    """A compressor applied to each of the M gradients by itself, as the theory assumes.
+
+    >>> from fedlib import TopK
+    >>> Columns(TopK(0.5))(torch.tensor([[3.0, 1.0], [0.0, -5.0]]))
+    tensor([[ 3.,  0.],
+            [ 0., -5.]])
+    """
 
     compressor: Compressor = Identity()
 
@@ -222,6 +241,9 @@ class Wire:
 
     It is not applied again: who sends through it has sketched already. The server, which sends a
     sum of sketches, calls it.
+
+    >>> Wire(Exact(), tasks=2).bits(200)
+    6400
     """
 
     sketch: Sketch

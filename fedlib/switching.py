@@ -28,7 +28,12 @@ class Switch(Protocol):
 
 @dataclass(frozen=True)
 class Hard:
-    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective."""
+    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective.
+
+    >>> import torch
+    >>> Hard()(torch.tensor([-0.1, 0.0, 0.1]))
+    tensor([0., 0., 1.])
+    """
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
@@ -41,6 +46,10 @@ class Soft:
 
     `beta` is the sharpness; the theorems ask for `2 / epsilon` or more. As `beta` grows the rule
     becomes `Hard`, except at `z = 0`, where it stays one.
+
+    >>> import torch
+    >>> Soft(beta=5.0)(torch.tensor([-0.3, -0.1, 0.1]))
+    tensor([0.0000, 0.5000, 1.0000])
     """
 
     beta: float

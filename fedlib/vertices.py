@@ -52,6 +52,12 @@ class OneEntry(Vertex):
     """A point with one entry `radius` (or `-radius`, if `signed`) and zeros: the entry's position.
 
     `ceil(log2 d)` bits, and one for the sign.
+
+    >>> one = OneEntry(radius=2.0)
+    >>> one.encode(torch.tensor([0.0, -2.0, 0.0]))
+    Message(values=tensor([-1.]), positions=tensor([1]))
+    >>> one.bits(1000)
+    11
     """
 
     radius: float
@@ -83,7 +89,13 @@ class OneEntry(Vertex):
 
 @dataclass(frozen=True)
 class Corner(Vertex):
-    """A corner of the box from `low` to `high`: one bit an entry."""
+    """A corner of the box from `low` to `high`: one bit an entry.
+
+    >>> Corner(-1.0, 1.0).encode(torch.tensor([1.0, -1.0])).values
+    tensor([1., 0.])
+    >>> Corner(-1.0, 1.0).bits(1000)
+    1000
+    """
 
     low: float
     high: float
@@ -112,7 +124,11 @@ class Corner(Vertex):
 
 @dataclass(frozen=True)
 class RankOne(Vertex):
-    """A matrix of rank one, read row by row: two vectors of float32 numbers."""
+    """A matrix of rank one, read row by row: two vectors of float32 numbers.
+
+    >>> RankOne(rows=2, columns=2).encode(torch.tensor([4.0, 2.0, 2.0, 1.0])).values
+    tensor([4.0000, 2.0000, 1.0000, 0.5000])
+    """
 
     rows: int
     columns: int
@@ -151,6 +167,9 @@ class Several(Vertex):
     """Consecutive parts of a vector, each in a format of its own; the messages follow one another.
 
     `parts` are the formats, `sizes` the lengths of the parts.
+
+    >>> Several((OneEntry(1.0), Corner(-1.0, 1.0)), (8, 8)).bits(16)
+    12
     """
 
     parts: tuple[Compressor, ...]

@@ -90,6 +90,10 @@ class FindWeights:
     and the weights follow it over the rounds. With `steps=1, normalize=False` it is one step of
     the theory, also for a matrix that is not symmetric.
 
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> FindWeights(step=0.1)(G, torch.tensor([0.5, 0.5]))
+    tensor([0.2000, 0.8000])
+
     Parameters
     ----------
     step : beta; 0 leaves the weights as they are.
@@ -123,6 +127,10 @@ class MinNorm:
     $A^\top A = G$ and $w = v / \mathbf 1^\top v$: for $v = s w$ with $s \ge 0$ the best value is
     $1 - 1 / (1 + w^\top G w)$, increasing in $w^\top G w$. The part of `G` below zero (an estimate
     may be indefinite) is cut off. Of several minimizers any may come.
+
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> MinNorm()(G, torch.tensor([0.5, 0.5]))
+    tensor([0.2000, 0.8000])
     """
 
     def __call__(

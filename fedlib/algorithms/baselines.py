@@ -42,6 +42,12 @@ class FedAvg:
         3      E times: u <- u - lr grad f_j(u)
         4  w <- project(mean_j u_j)
 
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = FedAvg(lr=0.1, local_steps=2, participants=4)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([0.45])
+
     Parameters
     ----------
     lr : step size.
@@ -99,6 +105,12 @@ class PenaltyFedAvg:
         4  each j in S starts from u = w
         5      E times: u <- u - lr (grad f_j(u) + on rho grad g_j(u))
         6  w <- project(w - mean_j (w - u_j)), sent to all clients
+
+    >>> from fedlib import PenaltyFedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = PenaltyFedAvg(lr=0.1, local_steps=2, participants=4, tolerance=0.05, rho=2.0)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([-0.06])
 
     Parameters
     ----------
@@ -177,6 +189,11 @@ class SGM:
 
     Run it on a problem with one client (`neyman_pearson(..., clients=1)`). A round is `steps`
     steps, so that T rounds are the T x E steps of the papers' centralized curves.
+
+    >>> from fedlib import SGM, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> run(SGM(lr=0.1, tolerance=0.05), problem, rounds=20, progress=False).late("g").round(2)
+    array([0.02])
 
     Parameters
     ----------

@@ -57,6 +57,12 @@ class ConEx:
         7      average of w_1, ..., w_{t+1} with weights gamma_t = theta^-t
         8  output: the average of the inner loop under way
 
+    >>> from fedlib import ConEx, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> method = ConEx(lr=0.1, dual_lr=0.1, tolerance=0.05)
+    >>> run(method, problem, rounds=50, progress=False).late("distance").round(1)
+    array([0.])
+
     Parameters
     ----------
     lr : primal step, 1 / eta of the source.

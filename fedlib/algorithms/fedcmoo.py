@@ -50,6 +50,12 @@ class FedCMOO:
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
+    >>> from fedlib import FedCMOO, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr : client and server step size.
@@ -141,6 +147,12 @@ class FedCMOOPref:
         7      E - 1 times: u <- u - lr sum_k lam_k grad f_jk(u)
         8      Delta_j = (w - u) / (E lr) is sent
         9  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    >>> from fedlib import FedCMOOPref, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOPref(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------

@@ -45,6 +45,12 @@ class FedCMOOTheory:
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
+    >>> from fedlib import FedCMOOTheory, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.

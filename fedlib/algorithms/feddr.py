@@ -49,6 +49,11 @@ class FedDR:
         6  x <- x + (sum of the changes) / N, so that x stays the mean of all xhat_i
         7  w <- project(x)
 
+    >>> from fedlib import FedDR, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
+    >>> run(FedDR(lr=0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr : step size of line 4.
@@ -129,6 +134,12 @@ class FedProx:
         2  each j in S starts from u = w
         3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
         4  w <- project(mean_j u_j)
+
+    >>> from fedlib import FedProx, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
+    >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------

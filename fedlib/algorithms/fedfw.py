@@ -50,6 +50,11 @@ class FedFW:
         6      sends s_i
         7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
+    >>> from fedlib import FedFW, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFW(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor.
@@ -154,6 +159,11 @@ class FedFWPlus:
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
 
+    >>> from fedlib import FedFWPlus, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor and the step of the multipliers.
@@ -224,6 +234,11 @@ class FedFWSto:
         6      x_i <- (1 - eta_t) x_i + eta_t s_i
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    >>> from fedlib import FedFWSto, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------

@@ -94,6 +94,12 @@ def weighted_update(
 class AdamFedCMOO(FedCMOO):
     """`FedCMOO` with local steps of Adam in lines 5 and 6.
 
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFedCMOO(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     betas, eps : of Adam, its usual ones by default.
@@ -122,6 +128,12 @@ class AdamFedCMOO(FedCMOO):
 class AdamFedCMOOPref(FedCMOOPref):
     """`FedCMOOPref` with local steps of Adam in lines 6 and 7.
 
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFedCMOOPref(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     betas, eps : of Adam, its usual ones by default.
@@ -149,6 +161,12 @@ class AdamFedCMOOPref(FedCMOOPref):
 @dataclass(frozen=True)
 class AdamFSMGDA(FSMGDA):
     """`FSMGDA` with local steps of Adam in line 3, every objective with moments of its own.
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFSMGDA(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(2)
+    array([0.48])
 
     Parameters
     ----------

@@ -48,6 +48,12 @@ class FSMGDA:
         6  lam = weights(G, lam) with G the Gram matrix of the Delta_k, then least(lam)
         7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
 
+    >>> from fedlib import FSMGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FSMGDA(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
@@ -135,6 +141,12 @@ class Scalarized:
     It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
     is on objective k: the single-task training that multi-task methods are compared with.
 
+    >>> from fedlib import Scalarized, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = Scalarized(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -201,6 +213,11 @@ class MGDA:
     The method for all data in one place; with many clients their gradients are averaged, which is
     the same up to the bits. Along the direction of line 3 the objective that falls least falls
     most (to first order, for a step of its length).
+
+    >>> from fedlib import MGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> run(MGDA(lr=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------

@@ -37,6 +37,11 @@ class NaiveFW:
         3      x_i = (1 - eta_t) w + eta_t s_i, sent as s_i
         4  w <- mean_i x_i
 
+    >>> from fedlib import L1Ball, NaiveFW, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(NaiveFW(), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     schedule : eta_t, as in `FedFW`.

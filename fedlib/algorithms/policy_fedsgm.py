@@ -72,6 +72,12 @@ class PolicyFedSGM:
 
     With one client, n = 1 and no compression it is the centralized method.
 
+    >>> from fedlib import PolicyFedSGM, TopK
+    >>> PolicyFedSGM(participants=10, tolerance=0.0).remembers
+    False
+    >>> PolicyFedSGM(participants=10, tolerance=0.0, uplink=TopK(0.5)).remembers
+    True
+
     Parameters
     ----------
     participants : n.

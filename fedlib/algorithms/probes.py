@@ -64,6 +64,11 @@ class GramProbe:
     `nrmse_own_grams_scaled` is the error of the best multiple of the mean of the clients' own Gram
     matrices, which nobody could know. Sketches that draw noise of one shape share it.
 
+    >>> from fedlib import FedCMOOPref, problems
+    >>> probe = GramProbe(FedCMOOPref(lr=0.1, local_steps=2, participants=2))
+    >>> probe.size(problems.pareto(torch.eye(4).view(2, 1, 2, 4)))  # of the Jacobians
+    (2, 4)
+
     Parameters
     ----------
     method : the algorithm whose run is followed, `FedCMOOPref` in the paper.

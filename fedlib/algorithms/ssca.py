@@ -59,6 +59,11 @@ class SSCA:
         5  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
         6  w <- (1 - gamma_t) w + gamma_t w_bar
 
+    >>> from fedlib import problems, run
+    >>> problem, law = problems.pareto(torch.eye(4).view(4, 1, 1, 4)), PowerLaw(0.9, 0.3)
+    >>> run(SSCA(1.0, law, law), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     tau : curvature of the surrogates, positive.
@@ -130,6 +135,12 @@ class ConstrainedSSCA:
                levels_m + s_m,  s_m >= 0,  for the constraints m
         6  w <- (1 - gamma_t) w + gamma_t w_bar
         7  every `patience` rounds: c <- growth c, if |s| > tolerance
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = ConstrainedSSCA(1.0, PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35), penalty=10.0)
+    >>> run(method, problem, rounds=20, progress=False).late("distance").round(1)
+    array([0.])
 
     Parameters
     ----------
@@ -235,6 +246,9 @@ class MiniBatchSGD:
         1  the server sends w to all N clients, each starts from u_i = w
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
         3  w <- project(sum_i pi_i u_i), with pi_i client i's share of all samples
+
+    >>> MiniBatchSGD(lr=PowerLaw(0.5, exponent=0.5)).lr(4)  # the step size of round 4
+    0.25
 
     Parameters
     ----------

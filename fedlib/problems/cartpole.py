@@ -101,6 +101,9 @@ def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
 class CartPole:
     """Parallel environments of 200-step episodes, restarting when they end.
 
+    >>> CartPole(environments=2).chance(3, torch.Generator()).shape
+    torch.Size([3, 200, 2, 5])
+
     Parameters
     ----------
     steps : time steps a round, T; at least 200, so that every first episode ends.

@@ -21,6 +21,10 @@ class ClientRows(NamedTuple):
     `output` is what the module makes of them `[B, ...]`, `target [B, ...]` what it should be,
     `columns` further columns by name, and `weight [B]` how much each row counts: clients with fewer
     rows than others are padded, and padding weighs nothing. `mean` respects that.
+
+    >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
+    >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
+    tensor(2.)
     """
 
     output: Float[Tensor, "B ..."]
