@@ -1,4 +1,4 @@
-"""What every study owes: documented parameters, total rules, figures that draw, needs that speak."""
+"""What every study owes: parameters documented, rules total, figures drawn, needs that speak."""
 
 from functools import partial
 
