@@ -1,28 +1,27 @@
-"""Claims of the papers and their verdicts, computed by rule from stored runs."""
+"""Claims of the papers: what is said, how it is measured, when it holds, what judging it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from fedlib import checks
+from fedlib.needs import Needs
 from fedlib.numbers import Number
+from fedlib.rules import VERDICTS, Numbers, Outcome, Rule, Verdict
 
 __all__ = [
     "PAPERS",
     "VERDICTS",
     "Claim",
+    "Numbers",
     "Outcome",
     "PaperValue",
     "Verdict",
     "check",
     "judge",
 ]
-
-Verdict = Literal["reproduced", "partly", "not reproduced", "not testable here"]
-VERDICTS: tuple[Verdict, ...] = ("not reproduced", "partly", "reproduced", "not testable here")
-Numbers = Mapping[str, Number]
 
 #: The letter of each paper, and its short name.
 PAPERS = {
@@ -36,15 +35,6 @@ PAPERS = {
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a rule says of the numbers: the verdict, what was measured, and why."""
-
-    verdict: Verdict
-    measured: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class Claim:
     """One testable sentence, figure or table of a paper.
 
@@ -55,10 +45,10 @@ class Claim:
     place : figure, table or section.
     wording : what the paper says, in our words.
     measure : what is measured.
-    rule : when the verdict is what; the code of `judge` does just this.
-    runs : names of the stored runs behind it.
-    judge : numbers of the study -> Outcome.
+    rule : when the verdict is what.
+    runs : names of the runs behind it.
     figure : name of the study's figure that shows it; empty where none does.
+    needs : what those runs must have for a verdict.
     """
 
     id: str
@@ -66,10 +56,11 @@ class Claim:
     place: str
     wording: str
     measure: str
-    rule: str
+    rule: Rule | str
     runs: tuple[str, ...]
-    judge: Callable[[Numbers], Outcome]
+    judged: Callable[[Numbers], Outcome] | None = None
     figure: str = ""
+    needs: Needs = Needs()
 
     def __post_init__(self) -> None:
         checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
@@ -78,6 +69,41 @@ class Claim:
     def anchor(self) -> str:
         """Where the claim stands on the claims page."""
         return "claim-" + self.id.replace("/", "-")
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        return self.rule.words if isinstance(self.rule, Rule) else self.rule
+
+    def judge(self, numbers: Numbers) -> Outcome:
+        """What the rule says of numbers that meet the needs."""
+        if isinstance(self.rule, Rule):
+            return self.rule(numbers)
+        assert self.judged is not None
+        return self.judged(numbers)
+
+    def verdict(
+        self,
+        numbers: Numbers,
+        configs: Mapping[str, Mapping[str, Any]],
+        paper: Mapping[str, Mapping[str, Any]],
+        changed: Mapping[str, tuple[Any, Any]] = {},
+    ) -> Outcome:
+        """The rule's outcome, or *not judged* with the reason where the runs lack what it needs.
+
+        The one place that decides whether a claim may be judged.
+
+        Parameters
+        ----------
+        numbers : the derived numbers.
+        configs : run -> configuration of the runs that they come from.
+        paper : run -> configuration of the setting that the claim is about.
+        changed : parameter -> (its value, the paper's), of those that differ.
+        """
+        lacking = self.needs.unmet(self.runs, configs, paper, changed)
+        if lacking:
+            return Outcome("not judged", "", f"not judged, because {lacking}")
+        return self.judge(numbers)
 
 
 @dataclass(frozen=True)

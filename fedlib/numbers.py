@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-__all__ = ["Number", "difference", "mean", "ratio"]
+__all__ = ["Number", "difference", "mean", "measured", "ratio"]
 
 RESAMPLES = 4999
 
@@ -54,6 +54,20 @@ def mean(per_seed: ArrayLike, unit: str = "") -> Number:
     """The mean over seeds with its bootstrap interval (scipy, percentile, fixed resampling)."""
     x = np.asarray(per_seed, float)
     return _bootstrap((x,), lambda a, axis=-1: np.mean(a, axis=axis), x, unit)
+
+
+def measured(traces: Mapping[str, Any], measures: Mapping[str, Any]) -> dict[str, Number]:
+    """`run.measure` -> the mean over seeds, for every run and measure.
+
+    A measure is a function of a run's Trace that gives a value per seed, or a pair of one and the
+    unit.
+    """
+    found = {}
+    for name, trace in traces.items():
+        for key, measure in measures.items():
+            of, unit = measure if isinstance(measure, tuple) else (measure, "")
+            found[f"{name}.{key}"] = mean(of(trace), unit)
+    return found
 
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:

@@ -65,9 +65,12 @@ def test_scoreboard_says_why_and_can_be_narrowed(build):
     assert [re.search(r"claim-[\w-]+ paper-\w+", kinds)[0] for kinds, _ in rows] == [
         "claim-not-reproduced paper-ours",
         "claim-reproduced paper-w",
-        "claim-not-testable-here paper-w",
+        "claim-not-judged paper-w",
     ]
-    assert all("0.512 [0.4, 0.6] nats" in cells for _, cells in rows)  # no reason: what came out
+    assert all("does not hold: small" in cells for kinds, cells in rows if "not-rep" in kinds)
+    others = [cells for kinds, cells in rows if "not-rep" not in kinds]  # no reason: what came out
+    assert len(others) == 2
+    assert all("0.512 [0.4, 0.6] nats" in cells for cells in others)
     assert 'href="#claim-toy-C3"' in rows[0][1]
     counts = page[: page.index("claims-scroll")]
     cells = re.findall(r"<td><p>([^<]*)</p></td>", counts)[-10:]
@@ -78,7 +81,7 @@ def test_scoreboard_says_why_and_can_be_narrowed(build):
     assert choices == [
         ("", "true"), ("paper-w", "false"), ("paper-ours", "false"),
         ("", "true"), ("claim-not-reproduced", "false"), ("claim-reproduced", "false"),
-        ("claim-not-testable-here", "false"),
+        ("claim-not-judged", "false"),
     ]  # fmt: skip
 
 

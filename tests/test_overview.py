@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from fedlib import plot
-from fedlib.claims import Claim, Outcome, PaperValue
+from fedlib.claims import Claim, PaperValue
 from fedlib.numbers import Number
+from fedlib.rules import Rule, value
 from fedlib.studies import STUDIES, all_claims, overview
 
 NUMBERS = {"twice": Number(2.0, 2.0, 2.0, (2.0,)), "half": Number(0.5, 0.5, 0.5, (0.5,))}
@@ -18,11 +19,7 @@ NUMBERS = {"twice": Number(2.0, 2.0, 2.0, (2.0,)), "half": Number(0.5, 0.5, 0.5,
 
 def claim(paper: str, key: str) -> Claim:
     """A claim that holds if a number is above one."""
-
-    def judge(numbers):
-        return Outcome("reproduced" if numbers[key].value > 1 else "not reproduced", "")
-
-    return Claim(f"x/{paper}{key}", paper, "", "", "", "", (), judge)
+    return Claim(f"x/{paper}{key}", paper, "", "", "", Rule({"": value(key) > 1}, ""), ())
 
 
 @pytest.fixture
@@ -66,4 +63,4 @@ def test_draws(small, theme):
     svg = plot.render(lambda fig: overview.draw(fig, found), theme, "svg", (8.4, 4.3)).decode()
     assert "prints curves only" in svg
     assert "not reproduced" in svg
-    assert "not testable here" not in svg  # no such verdict, no entry in the legend
+    assert "not judged" not in svg  # no such verdict, no entry in the legend

@@ -128,7 +128,7 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
-            paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.rule)),
+            paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.words)),
             *([paragraph(*runs)] if e.claim.runs else []),
             raw("</details>"),
         ]

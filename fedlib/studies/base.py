@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, TypedDict
 
 from fedlib import checks, store
 from fedlib.claims import Claim, Outcome, PaperValue
@@ -15,10 +15,32 @@ from fedlib.run import resolve_device
 from fedlib.store import Spec
 from fedlib.trace import Trace
 
-__all__ = ["Evaluated", "Study"]
+__all__ = ["Evaluated", "Study", "parameters"]
 
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
+
+
+class Declared(TypedDict):
+    """What `Study` is told of its parameters."""
+
+    parameters: dict[str, str]
+    profiles: dict[str, Params]
+
+
+def parameters(**declared: tuple[Any, ...]) -> Declared:
+    """The parameters of a study, each as (meaning, full profile's value[, quick profile's]).
+
+    >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
+    {'rounds': 5, 'lr': 0.1}
+    """
+    return {
+        "parameters": {name: one[0] for name, one in declared.items()},
+        "profiles": {
+            "quick": {name: one[-1] for name, one in declared.items()},
+            "full": {name: one[1] for name, one in declared.items()},
+        },
+    }
 
 
 @dataclass(frozen=True)
@@ -138,11 +160,27 @@ class Study:
         """One stored run as it is on disk."""
         return store.read(store.run_path(self.name, profile, run_name))
 
-    def evaluate(self, claim: Claim, profile: str = "full") -> Evaluated:
-        """The verdict on one claim, from the stored numbers."""
-        outcome = claim.judge(store.read_numbers(self.name, profile))
-        fresh = all(store.is_fresh(self.payload(name, profile)) for name in claim.runs)
-        return Evaluated(claim, outcome, fresh)
+    def evaluate(self, claim: Claim) -> Evaluated:
+        """The verdict on one claim, from the stored numbers of the paper's setting."""
+        held = self._stored(claim.runs)
+        configs = {name: payload["config"] for name, payload in held.items()}
+        outcome = claim.verdict(store.read_numbers(self.name), configs, configs)
+        return Evaluated(claim, outcome, all(map(store.is_fresh, held.values())))
+
+    def verdict(
+        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
+    ) -> Outcome:
+        """The verdict on one claim from some traces, if they are of the paper's setting."""
+        full = self.profiles["full"]
+        changed = {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+        paper = {name: payload["config"] for name, payload in self._stored(claim.runs).items()}
+        configs = {name: trace.config for name, trace in traces.items()}
+        return claim.verdict(numbers, configs, paper, changed)
+
+    def _stored(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Those of some runs that are stored with the full profile."""
+        there = [name for name in runs if store.run_path(self.name, "full", name).exists()]
+        return {name: self.payload(name) for name in there}
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:

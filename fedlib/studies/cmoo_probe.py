@@ -20,7 +20,7 @@ from fedlib.studies.cmoo_common import method
 from fedlib.studies.cmoo_many import many_problem
 from fedlib.studies.cmoo_pairs import GREY, base
 from fedlib.studies.cmoo_probe_numbers import derive
-from fedlib.studies.cmoo_standin import guarded, marked, noted, stands_in
+from fedlib.studies.cmoo_standin import marked, noted, stands_in
 from fedlib.types import Problem
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
@@ -145,7 +145,7 @@ STUDY = Study(
     parameters=PARAMETERS,
     specs=specs,
     derive=marked(derive),
-    claims=guarded(claims.CLAIMS),
+    claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
 )

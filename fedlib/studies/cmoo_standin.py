@@ -2,13 +2,13 @@
 
 The pictures are made of scikit-learn's digits in the way in which the paper's are made of MNIST,
 Fashion-MNIST and CIFAR-10: of the same size, with the same encoder and two labels of ten classes.
-They show that everything runs. No claim is judged by them: `marked` and `guarded` see to it.
+They show that everything runs. No claim is judged by them: their configuration is not that of the
+stored runs (`needs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from fedlib import checks, data
-from fedlib.claims import Claim, Numbers, Outcome
 from fedlib.numbers import Number, mean
 from fedlib.pairs import CIFAR10_SCALE, MNIST_SCALE, NAMES, Pairs, beside, blended
 from fedlib.problems.paired_digits import paired_digits
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DIGITS",
     "dropped_standin",
-    "guarded",
     "marked",
     "noted",
     "source_text",
@@ -209,15 +207,3 @@ def marked(
         return found | ({MARK: mean([float(len(traces))], "runs")} if what(traces) else {})
 
     return all_numbers
-
-
-def guarded(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """The claims, whose rules raise KeyError for numbers that come from stand-ins."""
-    return tuple(replace(claim, judge=partial(judged, claim.judge)) for claim in claims)
-
-
-def judged(rule: Callable[[Numbers], Outcome], numbers: Numbers) -> Outcome:
-    """The rule's outcome, for numbers without `MARK`."""
-    if MARK in numbers:
-        raise KeyError(f"{MARK}: stand-ins do not judge the paper")
-    return rule(numbers)

@@ -13,12 +13,12 @@ from fedlib import data
 from fedlib.algorithms import FedSGM
 from fedlib.compress import Identity, RandK
 from fedlib.metrics import multiplier
-from fedlib.numbers import Number, mean, ratio
+from fedlib.numbers import Number, mean, measured, ratio
 from fedlib.problems import neyman_pearson
 from fedlib.store import Spec
 from fedlib.studies import np_workshop_claims as claims
 from fedlib.studies import np_workshop_figures as figures
-from fedlib.studies.base import Params, Study, Traces
+from fedlib.studies.base import Params, Study, Traces, parameters
 from fedlib.studies.curves import after_feasible, jitter, violations
 from fedlib.switching import Hard, Soft, Switch
 from fedlib.trace import Trace
@@ -30,40 +30,19 @@ CLIENTS = 10
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes partition and compressors",
-    "rounds": "communication rounds T",
-    "lr": "step size of the main curves",
-    "lrs": "step sizes of the sweep",
-    "tolerance": "switching threshold and level of the constraint, epsilon",
-    "beta": "sharpness of soft switching",
-    "betas": "sharpnesses of the sweep",
-    "fraction": "K/d of the Rand-K uplink",
-    "fractions": "K/d of the sweep",
-    "local_steps": "local steps E",
-    "settle_rounds": "rounds of the uncompressed runs behind P1 and P2",
-}
-FULL: Params = {
-    "seeds": tuple(range(10)),
-    "rounds": 100,
-    "lr": 0.3,
-    "lrs": (0.01, 0.03, 0.1, 0.2, 0.5, 1.0),
-    "tolerance": 0.1,
-    "beta": 20.0,
-    "betas": (5.0, 10.0, 40.0, 60.0, 200.0),
-    "fraction": 0.1,
-    "fractions": (0.3, 0.5, 1.0),
-    "local_steps": 5,
-    "settle_rounds": 2000,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1, 2),
-    "lrs": (0.1, 1.0),
-    "betas": (5.0, 200.0),
-    "fractions": (1.0,),
-    "settle_rounds": 600,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes partition and compressors", tuple(range(10)), (0, 1, 2)),
+    rounds=("communication rounds T", 100),
+    lr=("step size of the main curves", 0.3),
+    lrs=("step sizes of the sweep", (0.01, 0.03, 0.1, 0.2, 0.5, 1.0), (0.1, 1.0)),
+    tolerance=("switching threshold and level of the constraint, epsilon", 0.1),
+    beta=("sharpness of soft switching", 20.0),
+    betas=("sharpnesses of the sweep", (5.0, 10.0, 40.0, 60.0, 200.0), (5.0, 200.0)),
+    fraction=("K/d of the Rand-K uplink", 0.1),
+    fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
+    local_steps=("local steps E", 5),
+    settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
+)
 
 
 @lru_cache(maxsize=64)
@@ -112,10 +91,15 @@ def specs(p: Params) -> dict[str, Spec]:
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Violations, late values and jitter of every run, ratios hard/soft, and P1, P2."""
     tolerance = float(p["tolerance"])
-    numbers: dict[str, Number] = {}
-    for name, trace in traces.items():
-        if not name.endswith("_settled"):
-            numbers |= {f"{name}.{k}": v for k, v in _measures(trace, tolerance).items()}
+    curves = {name: trace for name, trace in traces.items() if not name.endswith("_settled")}
+    measures = {
+        "violations": (lambda t: violations(t, tolerance), "rounds"),
+        "after": (lambda t: after_feasible(t, tolerance), "rounds"),
+        "f": lambda t: t.late("f", LATE),
+        "g": lambda t: t.late("g", LATE),
+        "jitter": (jitter, "1e-3"),
+    }
+    numbers = measured(curves, measures)
     for name in traces:
         other = name.replace("hard", "soft")
         if name.startswith("hard") and not name.endswith("_settled"):
@@ -129,16 +113,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             pair = [violations(traces[x], tolerance) for x in ("hard", name)]
             numbers[f"ratio.{name.removeprefix('soft_')}"] = ratio(pair[0], pair[1])
     return numbers | _predictions(traces, p)
-
-
-def _measures(trace: Trace, tolerance: float) -> dict[str, Number]:
-    return {
-        "violations": mean(violations(trace, tolerance), "rounds"),
-        "after": mean(after_feasible(trace, tolerance), "rounds"),
-        "f": mean(trace.late("f", LATE)),
-        "g": mean(trace.late("g", LATE)),
-        "jitter": mean(jitter(trace), "1e-3"),
-    }
 
 
 def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
@@ -175,11 +149,10 @@ STUDY = Study(
     name="np_workshop",
     title="Neyman-Pearson classification, workshop paper",
     paper="W",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,156 +2,122 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log
 
-from fedlib.claims import Claim, Numbers, Outcome, PaperValue, judge
+from fedlib.claims import Claim, PaperValue
+from fedlib.rules import Rule, high, low, meets, most, told
 
 __all__ = ["CLAIMS", "PAPER_VALUES"]
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
 MAIN = ("hard", "soft")
-RATES = ("lr0.1", "lr0.2", "main", "lr0.5", "lr1")  # the step sizes that reach the level early
-RATE_RUNS = tuple(f"{m}_{r}" for m in MAIN for r in RATES if r != "main")
+#: The step sizes that reach the level early.
+RATES = {"lr0.1": "lr0.1", "lr0.2": "lr0.2", "lr0.3": "main", "lr0.5": "lr0.5", "lr1": "lr1"}
+RATE_RUNS = tuple(f"{m}_{r}" for m in MAIN for r in RATES.values() if r != "main")
+
+workshop = partial(Claim, paper="W")
+ours = partial(Claim, paper="ours", place="prediction")
 
 
-def c1(n: Numbers) -> Outcome:
-    """Both modes: late f below a quarter of its start, late g at most 5 % above the level."""
-    parts = {}
-    for mode in MAIN:
-        parts[f"{mode}: late f < {START / 4:.3f}"] = n[f"{mode}.f"].high < START / 4
-        parts[f"{mode}: late g <= {1.05 * EPSILON:g}"] = n[f"{mode}.g"].high <= 1.05 * EPSILON
-    text = "; ".join(f"{m}: f {n[f'{m}.f'].text()}, g {n[f'{m}.g'].text()}" for m in MAIN)
-    return judge(parts, text)
-
-
-def c2(n: Numbers) -> Outcome:
-    """Soft never violates again, hard does, and hard's g scatters more."""
-    parts = {
-        "hard violates after its first feasible round": n["hard.after"].low > 0,
-        "soft never does": max(n["soft.after"].per_seed) == 0,
-        "g scatters less under soft": n["soft.jitter"].high < n["hard.jitter"].low,
-    }
-    text = "; ".join(
-        f"{m}: {n[f'{m}.after'].text()} after first feasible, std {n[f'{m}.jitter'].text()}"
-        for m in MAIN
+def predicted(key: str) -> str:
+    """What the two predictions tell."""
+    return (
+        f"predicted {told(f'{key}.predicted')}, measured {told(f'{key}.measured')}, "
+        f"mean difference {told(f'{key}.gap')}"
     )
-    return judge(parts, text)
 
 
-def c3(n: Numbers) -> Outcome:
-    """The ratio is about 4 (interval meets 3 to 5) at every step size that reaches the level."""
-    parts = {
-        f"about 4 at {'lr0.3' if r == 'main' else r}": n[f"ratio.{r}"].high >= 3
-        and n[f"ratio.{r}"].low <= 5
-        for r in RATES
-    }
-    text = "; ".join(
-        f"{'lr0.3' if r == 'main' else r}: {n[f'ratio.{r}'].text('.2g')}" for r in RATES
-    )
-    return judge(parts, text)
-
-
-def c4(n: Numbers) -> Outcome:
-    """Soft's late objective is at most 5 % above hard's."""
-    r = n["loss_ratio.main"]
-    return judge({"late f of soft within 5 % of hard's": r.low <= 1.05}, f"soft/hard {r.text()}")
-
-
-def p1(n: Numbers) -> Outcome:
-    """Predicted and measured share differ by at most 0.1 on average over seeds."""
-    gap = n["share.gap"]
-    text = (
-        f"predicted {n['share.predicted'].text()}, measured {n['share.measured'].text()}, "
-        f"mean difference {gap.text()}"
-    )
-    return judge({"difference <= 0.1": gap.high <= 0.1}, text)
-
-
-def p2(n: Numbers) -> Outcome:
-    """Soft settles within a tenth of epsilon of the predicted level and never violates again."""
-    gap = n["level.gap"]
-    text = (
-        f"predicted {n['level.predicted'].text()}, measured {n['level.measured'].text()}, "
-        f"mean difference {gap.text()}"
-    )
-    parts = {
-        "difference <= 0.01": gap.high <= 0.1 * EPSILON,
-        "no violation after the first feasible round": max(n["settled.after"].per_seed) == 0,
-    }
-    return judge(parts, text)
-
+C1 = Rule(
+    {f"{m}: late f < {START / 4:.3f}": high(f"{m}.f") < START / 4 for m in MAIN}
+    | {f"{m}: late g <= {1.05 * EPSILON:g}": high(f"{m}.g") <= 1.05 * EPSILON for m in MAIN},
+    "; ".join(f"{m}: f {told(f'{m}.f')}, g {told(f'{m}.g')}" for m in MAIN),
+)
+C2 = Rule(
+    {
+        "hard violates after its first feasible round": low("hard.after") > 0,
+        "soft never does": most("soft.after") <= 0,
+        "g scatters less under soft": high("soft.jitter") < low("hard.jitter"),
+    },
+    "; ".join(
+        f"{m}: {told(f'{m}.after')} after first feasible, std {told(f'{m}.jitter')}" for m in MAIN
+    ),
+)
+C3 = Rule(
+    {f"about 4 at {text}": meets(f"ratio.{r}", 3, 5) for text, r in RATES.items()},
+    "; ".join(f"{text}: {told(f'ratio.{r}', '.2g')}" for text, r in RATES.items()),
+)
+C4 = Rule(
+    {"late f of soft within 5 % of hard's": low("loss_ratio.main") <= 1.05},
+    f"soft/hard {told('loss_ratio.main')}",
+)
+P1 = Rule({"difference <= 0.1": high("share.gap") <= 0.1}, predicted("share"))
+P2 = Rule(
+    {
+        "difference <= 0.01": high("level.gap") <= 0.1 * EPSILON,
+        "no violation after the first feasible round": most("settled.after") <= 0,
+    },
+    predicted("level"),
+)
 
 CLAIMS = (
-    Claim(
-        "fedsgm/C1",
-        "W",
-        "Figure 1",
-        "Hard and soft switching both drive the objective down and bring the constraint to its "
-        "level.",
-        "f and g averaged over the last 20 of 100 rounds, 10 seeds.",
-        "For both modes the interval of f lies below log(2)/4 and that of g below 1.05 epsilon.",
-        MAIN,
-        c1,
+    workshop(
+        id="fedsgm/C1",
+        place="Figure 1",
+        wording="Hard and soft switching both drive the objective down and bring the constraint "
+        "to its level.",
+        measure="f and g averaged over the last 20 of 100 rounds, 10 seeds.",
+        rule=C1,
+        runs=MAIN,
         figure="figure_1",
     ),
-    Claim(
-        "fedsgm/C2",
-        "W",
-        "Figure 1",
-        "Hard switching oscillates around the level, soft switching stays feasible.",
-        "Violating rounds after the first feasible one; standard deviation of g, last 20 rounds.",
-        "Hard: interval above 0. Soft: 0 on every seed. Soft's deviation below hard's, intervals "
-        "apart.",
-        MAIN,
-        c2,
+    workshop(
+        id="fedsgm/C2",
+        place="Figure 1",
+        wording="Hard switching oscillates around the level, soft switching stays feasible.",
+        measure="Violating rounds after the first feasible one (after); standard deviation of g, "
+        "last 20 rounds (jitter).",
+        rule=C2,
+        runs=MAIN,
         figure="figure_1",
     ),
-    Claim(
-        "fedsgm/C3",
-        "W",
-        "text on Figure 1",
-        "Soft switching has about four times fewer violating rounds than hard switching.",
-        "Violating rounds over all 100, hard divided by soft, at five step sizes.",
-        "At a step size it holds if the interval of the ratio meets [3, 5]; reproduced if it holds "
-        "at all five, not at all if at none.",
-        MAIN + RATE_RUNS,
-        c3,
+    workshop(
+        id="fedsgm/C3",
+        place="text on Figure 1",
+        wording="Soft switching has about four times fewer violating rounds than hard switching.",
+        measure="Violating rounds over all 100, hard divided by soft, at five step sizes.",
+        rule=C3,
+        runs=MAIN + RATE_RUNS,
         figure="learning_rates",
     ),
-    Claim(
-        "fedsgm/C4",
-        "W",
-        "text on Figure 1",
-        "The gain in feasibility costs nothing in the objective.",
-        "Late f of soft divided by late f of hard, paired by seed.",
-        "Holds if the interval of the ratio reaches down to 1.05.",
-        MAIN,
-        c4,
+    workshop(
+        id="fedsgm/C4",
+        place="text on Figure 1",
+        wording="The gain in feasibility costs nothing in the objective.",
+        measure="Late f of soft divided by late f of hard, paired by seed.",
+        rule=C4,
+        runs=MAIN,
         figure="figure_1",
     ),
-    Claim(
-        "fedsgm/P1",
-        "ours",
-        "prediction",
-        "Hard switching spends a share lambda/(1 + lambda) of its late rounds on the constraint.",
-        "Share of constraint rounds in the second half of long uncompressed runs; lambda is the "
-        "ratio of the gradients' norms at the final model.",
-        "The mean absolute difference over seeds is at most 0.1 (upper end of its interval).",
-        ("hard_settled",),
-        p1,
+    ours(
+        id="fedsgm/P1",
+        wording="Hard switching spends a share lambda/(1 + lambda) of its late rounds on the "
+        "constraint.",
+        measure="Share of constraint rounds in the second half of long uncompressed runs, and its "
+        "mean absolute difference from the formula (gap); lambda is the ratio of the gradients' "
+        "norms at the final model.",
+        rule=P1,
+        runs=("hard_settled",),
     ),
-    Claim(
-        "fedsgm/P2",
-        "ours",
-        "prediction",
-        "Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), below the level, so that "
-        "violations stop after the descent.",
-        "Mean g in the second half of long uncompressed runs against the formula.",
-        "The mean absolute difference is at most epsilon/10 (upper end of its interval), and no "
-        "seed violates after its first feasible round.",
-        ("soft_settled",),
-        p2,
+    ours(
+        id="fedsgm/P2",
+        wording="Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), below the level, "
+        "so that violations stop after the descent.",
+        measure="Mean g in the second half of long uncompressed runs against the formula, mean "
+        "absolute difference over seeds (gap); violations after the first feasible round (after).",
+        rule=P2,
+        runs=("soft_settled",),
     ),
 )
 

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib import plot
 from fedlib.numbers import mean, ratio
+from fedlib.panels import Layer, on, panel, row
+from fedlib.studies.base import Traces
 from fedlib.studies.curves import violations
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 __all__ = ["FIGURES", "figure_1", "learning_rates", "sharpness"]
 
 
-def figure_1(traces: Mapping[str, Trace]) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Draw:
     """Objective, constraint and running count of violations, hard against soft."""
     shown = {"hard": traces["hard"], "soft": traces["soft"]}
     tolerance = tolerance_of(traces["hard"])
-
-    def draw(fig: Figure) -> None:
-        left, middle, right = fig.subplots(1, 3)
-        plot.bands(left, shown, "f", log=True)
-        left.set_title("objective f (majority class)")
-        plot.bands(middle, shown, "g", log=True)
-        plot.level(middle, tolerance, f"level {tolerance:g}")
-        middle.set_title("constraint g (minority class)")
-        for (name, trace), color in zip(shown.items(), plot.COLORS, strict=False):
-            count = (trace.of_rounds("g") > tolerance).cumsum(1)
-            right.plot(trace.rounds[:-1], count.mean(0), color=color, label=name)
-            low, high = count.min(0), count.max(0)
-            right.fill_between(trace.rounds[:-1], low, high, color=color, alpha=0.18, linewidth=0)
-        right.set_title("violating rounds so far")
-        right.set_xlabel("round")
-        left.legend()
-        middle.legend()
-
-    return draw
+    f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
+    level = on(plot.level, tolerance, f"level {tolerance:g}")
+    count = on(counts, shown, tolerance)
+    return row(
+        panel(f, title="objective f (majority class)", legend=True),
+        panel(g, level, title="constraint g (minority class)", legend=True),
+        panel(count, title="violating rounds so far", xlabel="round"),
+    )
 
 
-def learning_rates(traces: Mapping[str, Trace]) -> plot.Draw:
+def counts(ax: Axes, shown: Traces, tolerance: float) -> None:
+    """Violating rounds so far: the mean over seeds, and the range."""
+    for (name, trace), color in zip(shown.items(), plot.COLORS, strict=False):
+        count = (trace.of_rounds("g") > tolerance).cumsum(1)
+        ax.plot(trace.rounds[:-1], count.mean(0), color=color, label=name)
+        low, high = count.min(0), count.max(0)
+        ax.fill_between(trace.rounds[:-1], low, high, color=color, alpha=0.18, linewidth=0)
+
+
+def learning_rates(traces: Traces) -> plot.Draw:
     """The violation counts and their ratio against the step size."""
     tolerance = tolerance_of(traces["hard"])
     rates = {rate_of(t): name for name, t in traces.items() if is_rate_run(name, "hard")}
@@ -53,48 +52,37 @@ def learning_rates(traces: Mapping[str, Trace]) -> plot.Draw:
         mode: [violations(traces[rates[r].replace("hard", mode)], tolerance) for r in x]
         for mode in ("hard", "soft")
     }
-
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        plot.dots(left, x, {m: [mean(c) for c in v] for m, v in count.items()})
-        left.set_title("violating rounds of all")
-        left.legend()
-        pairs = [ratio(h, s) for h, s in zip(count["hard"], count["soft"], strict=True)]
-        plot.dots(right, x, {"hard / soft": pairs})
-        plot.level(right, 4.0, "the paper's 4")
-        right.set_title("hard divided by soft")
-        right.legend()
-        for ax in (left, right):
-            ax.set_xscale("log")
-            ax.set_xlabel("step size")
-
-    return draw
+    pairs = [ratio(h, s) for h, s in zip(count["hard"], count["soft"], strict=True)]
+    means = {mode: [mean(c) for c in each] for mode, each in count.items()}
+    against: Any = {"xscale": "log", "xlabel": "step size", "legend": True}
+    return row(
+        panel(on(plot.dots, x, means), title="violating rounds of all", **against),
+        panel(
+            on(plot.dots, x, {"hard / soft": pairs}),
+            on(plot.level, 4.0, "the paper's 4"),
+            title="hard divided by soft",
+            **against,
+        ),
+    )
 
 
-def sharpness(traces: Mapping[str, Trace]) -> plot.Draw:
+def sharpness(traces: Traces) -> plot.Draw:
     """Late objective and constraint against beta: what the sharpness does change."""
     soft = {beta_of(t): t for n, t in traces.items() if n == "soft" or n.startswith("soft_beta")}
     x = sorted(soft)
     tolerance = tolerance_of(traces["hard"])
+    level = on(plot.level, tolerance, f"level {tolerance:g}")
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 3)
-        titles = ("late objective f", "late constraint g", "violating rounds")
-        rows = (
-            [mean(soft[b].late("f")) for b in x],
-            [mean(soft[b].late("g")) for b in x],
-            [mean(violations(soft[b], tolerance)) for b in x],
-        )
-        for ax, title, row in zip(axes, titles, rows, strict=True):
-            plot.dots(ax, x, {"soft": row})
-            ax.set_title(title)
-            ax.set_xscale("log")
-            ax.set_xlabel("sharpness beta")
-        plot.level(axes[1], tolerance, f"level {tolerance:g}")
-        axes[1].legend()
-        axes[2].set_ylim(0, None)
+    def late(of: Callable[[Trace], Any], *more: Layer, **frame: Any) -> Layer:
+        values = {"soft": [mean(of(soft[b])) for b in x]}
+        frame |= {"xscale": "log", "xlabel": "sharpness beta"}
+        return panel(on(plot.dots, x, values), *more, **frame)
 
-    return draw
+    return row(
+        late(lambda t: t.late("f"), title="late objective f"),
+        late(lambda t: t.late("g"), level, title="late constraint g", legend=True),
+        late(lambda t: violations(t, tolerance), title="violating rounds", ylim=(0, None)),
+    )
 
 
 def tolerance_of(trace: Trace) -> float:

@@ -26,7 +26,7 @@ PROMISES = {
     "D": "no projections: one corner of the set\na round, and less leaks",
 }
 
-ORDER: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not testable here")
+ORDER: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not judged")
 SHADES = dict(zip(ORDER, (COLORS[2], COLORS[1], COLORS[5], "#8c8c8c"), strict=True))
 REACH = 4.0  # ratios beyond it, or below its inverse, are drawn at the edge
 

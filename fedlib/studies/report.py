@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from fedlib.numbers import Number
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, Traces
 
 __all__ = ["claims_table", "paper_table", "parameter_table", "runs_table"]
 
@@ -38,16 +38,12 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None)
 
 
-def claims_table(study: Study, numbers: Numbers) -> pd.DataFrame:
-    """The verdict on every claim that these runs can measure."""
+def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
+    """The verdict on every claim of a study, or why these runs cannot judge it."""
     rows = []
     for claim in study.claims:
-        try:
-            outcome = claim.judge(numbers)
-        except KeyError:  # a sweep was shortened by the parameters of this page
-            rows.append((claim.id, claim.wording, "not measured at these parameters", ""))
-        else:
-            rows.append((claim.id, claim.wording, outcome.verdict, outcome.reason))
+        found = study.verdict(claim, traces, numbers, params)
+        rows.append((claim.id, claim.wording, found.verdict, found.reason))
     columns = ["claim", "the paper says", "verdict", "what fails"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 

@@ -303,4 +303,4 @@ _ = check("no episode is longer than 200 steps", long)
 # ## Verdicts
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)

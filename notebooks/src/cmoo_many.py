@@ -204,7 +204,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # runs show, not how likely another seed is to show it.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

@@ -319,7 +319,7 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # part of the pictures, or shorter than 60 rounds, are never judged.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

@@ -233,7 +233,7 @@ _ = check(
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

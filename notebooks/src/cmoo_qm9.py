@@ -154,7 +154,7 @@ _ = check("with two objectives the uploads differ by less than 5 %", abs(numbers
 # training; differences of a hundredth may be another way round with another seed.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

@@ -350,7 +350,7 @@ for M, share in shares.items():
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ```{provenance} cmoo_toy

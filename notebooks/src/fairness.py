@@ -229,7 +229,7 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", 
 # the generated stand-in are never judged.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

@@ -114,7 +114,7 @@ pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
 report.runs_table(numbers, {title(place): place for place in where}, pairs)
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What needs no search

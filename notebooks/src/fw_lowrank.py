@@ -176,7 +176,7 @@ _ = check("nuclear ball: rank one", numbers["messages_nuclear.second"].high <= 1
 # On the paper's claim about messages; the rule and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What to keep in mind

@@ -362,7 +362,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that o
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What is ours, and what is shortened

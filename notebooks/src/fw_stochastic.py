@@ -108,7 +108,7 @@ _ = check("all models lie in their balls", inside)
 # judged, so the verdict is *partly* at most.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What is shorter here, and what the paper leaves open

@@ -218,7 +218,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # or with fewer rounds than those of the full profile are never judged.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What is shorter here, and what the paper leaves open

@@ -256,7 +256,7 @@ _ = check("and those with features split too, up to rounding", near)
 # against SGD has a part for each batch, each of the two criteria and each of the rounds 10, 30, 50, 100.
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What the paper leaves open, and what is shorter here

@@ -217,7 +217,7 @@ report.runs_table(numbers, growing, slacks)
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, numbers)
+report.claims_table(study, traces, numbers, params)
 
 # %% [markdown]
 # ## What is beyond the paper, and what is shorter

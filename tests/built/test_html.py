@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
 )
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
-VERDICTS = {"reproduced", "partly", "not reproduced", "not testable here"}
+VERDICTS = {"reproduced", "partly", "not reproduced", "not judged"}
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src",
            "video": "src", "audio": "src", "embed": "src", "object": "data"}  # fmt: skip
 
