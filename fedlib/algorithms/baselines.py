@@ -23,7 +23,7 @@ from fedlib.sampling import check_one_constraint, check_work, draw_round
 from fedlib.switching import Hard, Switch
 from fedlib.types import Draw, Info, Problem
 
-__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM"]
+__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM", "State"]
 
 
 class State(NamedTuple):
