@@ -26,7 +26,7 @@ GREY = "#888888"
 TITLES = {"l1": "l1 ball", "l2": "l2 ball"}
 
 
-def counterexample(traces: Traces) -> plot.Draw:
+def counterexample(traces: Traces) -> plot.Drawing:
     """Rounds and x: the naive scheme and FedFW, FedFW+, the published code's variant."""
 
     def draw(fig: Figure) -> None:
@@ -80,7 +80,7 @@ def band(
     ax.fill_between(t, low, high, color=color, alpha=0.15, linewidth=0)
 
 
-def theorem_1(traces: Traces) -> plot.Draw:
+def theorem_1(traces: Traces) -> plot.Drawing:
     """F - F* by rounds for FedFW and FedFW+, and (38)."""
 
     def draw(fig: Figure) -> None:
@@ -125,7 +125,7 @@ def labelled(axes: Any) -> None:
     axes[-1].legend()
 
 
-def theorem_2(traces: Traces) -> plot.Draw:
+def theorem_2(traces: Traces) -> plot.Drawing:
     """The smallest gap of T rounds by T, and (62)."""
 
     def draw(fig: Figure) -> None:
@@ -158,7 +158,7 @@ def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -
     )
 
 
-def theorem_3(traces: Traces) -> plot.Draw:
+def theorem_3(traces: Traces) -> plot.Drawing:
     """F - F* of FedFW-sto by rounds, and (68)."""
 
     def draw(fig: Figure) -> None:
@@ -178,7 +178,7 @@ def theorem_3(traces: Traces) -> plot.Draw:
     return draw
 
 
-def oracles(traces: Traces) -> plot.Draw:
+def oracles(traces: Traces) -> plot.Drawing:
     """What wrong oracles cost: by the share of the gap, by the error, by the Lanczos steps."""
 
     def draw(fig: Figure) -> None:

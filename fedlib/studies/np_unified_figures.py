@@ -26,7 +26,7 @@ def tolerance_of(traces: Traces) -> float:
     return float(traces["hard"].config["algorithm"]["tolerance"])
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Drawing:
     """Objective and constraint of both modes, with 10 clients, all clients, and centralized."""
     shown = {
         f"{mode}, {label}": traces[f"{mode}{suffix}"]
@@ -50,13 +50,13 @@ def figure_1(traces: Traces) -> plot.Draw:
     return draw
 
 
-def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
+def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
     """Figure 2's rows: objective above, feasibility below, hard left, soft right.
 
     `names` maps a label to the suffix of the runs, the same for both modes.
     """
 
-    def figure(traces: Traces) -> plot.Draw:
+    def figure(traces: Traces) -> plot.Drawing:
         def draw(fig: Figure) -> None:
             axes = fig.subplots(2, 2, sharex=True, sharey="row")
             for column, mode in enumerate(MODES):
@@ -78,7 +78,7 @@ def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
     return figure
 
 
-def figure_5(traces: Traces) -> plot.Draw:
+def figure_5(traces: Traces) -> plot.Drawing:
     """The constraint under soft switching for several sharpnesses, and hard."""
     shown = {f"beta = {b:g}": traces[n] for b, n in sharpness_runs(traces)} | {
         "hard": traces["hard"]
@@ -103,7 +103,7 @@ def sharpness_runs(traces: Traces) -> list[tuple[float, str]]:
     return sorted((b, n) for n, b in beta.items() if b <= 400)
 
 
-def figure_6(traces: Traces) -> plot.Draw:
+def figure_6(traces: Traces) -> plot.Drawing:
     """Late objective against late constraint, a point a seed, every method at its tuned rate."""
     tolerance = tolerance_of(traces)
     groups = {
@@ -138,7 +138,7 @@ def figure_6(traces: Traces) -> plot.Draw:
     return draw
 
 
-def splits(traces: Traces) -> plot.Draw:
+def splits(traces: Traces) -> plot.Drawing:
     """Late constraint of every split: 10 of 20 clients against all, hard and soft."""
 
     def draw(fig: Figure) -> None:
@@ -160,7 +160,7 @@ def splits(traces: Traces) -> plot.Draw:
     return draw
 
 
-def learning_rates(traces: Traces) -> plot.Draw:
+def learning_rates(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against the step size, 10 clients and all."""
     groups = {f"{m}{s}": f"{m}, {t}" for s, t in (("", "10 of 20"), ("_all", "all")) for m in MODES}
 

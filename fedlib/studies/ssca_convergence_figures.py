@@ -111,7 +111,7 @@ def limited(traces: Traces, split: str, ax: Axes, metric: str) -> None:
             ax.axhline(level, color=GREY, linestyle=style, linewidth=0.8)
 
 
-def convergence(split: str, traces: Traces) -> plot.Draw:
+def convergence(split: str, traces: Traces) -> plot.Drawing:
     """Figure 2 or 3: cost above, accuracy below; SGD by both criteria, and the constrained ones."""
     some = next(iter(traces.values()))
     panels: dict[str, Panel] = {
@@ -136,7 +136,7 @@ def convergence(split: str, traces: Traces) -> plot.Draw:
     return draw
 
 
-def grid(traces: Traces) -> plot.Draw:
+def grid(traces: Traces) -> plot.Drawing:
     """SGD's mean cost at the end for every point of every grid, the choices framed."""
     everything = kinds(traces)
 
@@ -196,7 +196,7 @@ def uploads(trace: Trace, split: str) -> float:
     return bits / 8e6
 
 
-def sent(traces: Traces) -> plot.Draw:
+def sent(traces: Traces) -> plot.Drawing:
     """Cost against what the clients have sent, samples solid, features dashed."""
 
     def draw(fig: Figure) -> None:
@@ -219,7 +219,7 @@ def sent(traces: Traces) -> plot.Draw:
     return draw
 
 
-def debiased(traces: Traces) -> plot.Draw:
+def debiased(traces: Traces) -> plot.Drawing:
     """Cost of Algorithms 1 and 3 as in the paper, solid, and without their bias, dashed."""
 
     def draw(fig: Figure) -> None:
@@ -239,7 +239,7 @@ def debiased(traces: Traces) -> plot.Draw:
     return draw
 
 
-FIGURES: dict[str, Callable[[Traces], plot.Draw]] = {
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "figure_2": partial(convergence, "samples"),
     "figure_3": partial(convergence, "features"),
     "grid": grid,

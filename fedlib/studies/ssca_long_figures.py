@@ -45,7 +45,7 @@ def firsts(traces: Traces) -> list[str]:
     return sorted((n.removeprefix("c") for n in names), key=float)
 
 
-def cost(traces: Traces) -> plot.Draw:
+def cost(traces: Traces) -> plot.Drawing:
     """Training cost over the rounds, a panel for each batch."""
 
     def draw(fig: Figure) -> None:
@@ -70,7 +70,7 @@ def rate(trace: Trace) -> str:
     )
 
 
-def violation(traces: Traces) -> plot.Draw:
+def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
 
     def draw(fig: Figure) -> None:
@@ -96,7 +96,7 @@ def violation(traces: Traces) -> plot.Draw:
     return draw
 
 
-def penalty(traces: Traces) -> plot.Draw:
+def penalty(traces: Traces) -> plot.Drawing:
     """Slack above, penalty and multiplier below, for growing penalties; a column for each level."""
 
     def draw(fig: Figure) -> None:
@@ -131,7 +131,7 @@ def middle(trace: Trace, name: str) -> list[float]:
     return found
 
 
-def gradient(traces: Traces) -> plot.Draw:
+def gradient(traces: Traces) -> plot.Drawing:
     """The norm of the gradient over the rounds, both axes logarithmic, a panel for each batch."""
 
     def draw(fig: Figure) -> None:

@@ -24,7 +24,7 @@ GREY = "#888888"
 NUMBERS = {"samples": (1, 2), "features": (3, 4)}
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """|w|^2 against the training cost, a panel for each split."""
 
     def draw(fig: Figure) -> None:
@@ -63,7 +63,7 @@ def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker:
     )
 
 
-def levels(traces: Traces) -> plot.Draw:
+def levels(traces: Traces) -> plot.Drawing:
     """What U sets: the final cost and the test accuracy."""
 
     def draw(fig: Figure) -> None:
@@ -93,7 +93,7 @@ def levels(traces: Traces) -> plot.Draw:
     return draw
 
 
-def theorem_5(traces: Traces) -> plot.Draw:
+def theorem_5(traces: Traces) -> plot.Drawing:
     """The gradient of (27), the cost, and the way after the handover, by level."""
 
     def draw(fig: Figure) -> None:
