@@ -1,4 +1,4 @@
-"""What FedSGM is compared with: FedAvg, Penalty-FedAvg and the centralized switching method.
+"""What FedSGM is compared with: FedAvg, Penalty-FedAvg, and two methods for data in one place.
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
@@ -24,7 +24,7 @@ from fedlib.sampling import check_one_constraint, check_work, draw_round
 from fedlib.switching import Hard, Switch
 from fedlib.types import Draw, Info, Problem
 
-__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "State"]
+__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM", "State"]
 
 
 class State(NamedTuple):
@@ -201,8 +201,6 @@ class SGM:
     steps : steps a round.
     batch_size, value_batch_size : rows of the batch for the gradients and of the one for g(w), both
         drawn anew for every step; None for all rows.
-    penalty : rho, for the centralized penalty method in place of switching: line 3 is then
-        w <- project(w - lr (grad f(w) + rho 1{g(w) > level + tolerance} grad g(w))).
 
     Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
     """
@@ -214,15 +212,12 @@ class SGM:
     switch: Switch = Hard()
     batch_size: int | None = None
     value_batch_size: int | None = None
-    penalty: float | None = None
 
     def __post_init__(self) -> None:
         checks.positive("SGM", "lr", self.lr)
         checks.count("SGM", "steps", self.steps)
         checks.number("SGM", "tolerance", self.tolerance)
         checks.number("SGM", "level", self.level)
-        if self.penalty is not None:
-            checks.nonnegative("SGM", "penalty", self.penalty)
 
     def init(self, problem: Problem) -> State:
         check_centralized("SGM", problem)
@@ -239,11 +234,61 @@ class SGM:
         for step in range(self.steps):  # 1
             values = step_values(pool, step, self.steps)
             g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
-            excess = g - self.level - self.tolerance
-            sigma = self.switch(excess)  # 2
+            sigma = self.switch(g - self.level - self.tolerance)  # 2
             weights = torch.stack([1 - sigma, slope * sigma])
-            if self.penalty is not None:
-                on = (excess > 0).to(g.dtype)
-                weights = torch.stack([torch.ones_like(on), slope * on * self.penalty])
             w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
         return State(w), fed.info(g_hat=g, sigma=sigma)
+
+
+@dataclass(frozen=True)
+class PenaltySGM:
+    r"""Centralized penalty method: (sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+`.
+
+        1  `steps` times, each with fresh values and fresh batches:
+        2      on = 1{g(w) > level + tolerance}
+        3      w <- project(w - lr (grad f(w) + on rho grad g(w)))
+
+    Parameters
+    ----------
+    lr, tolerance, rho, level : as in `PenaltyFedAvg`.
+    steps, batch_size, value_batch_size : as in `SGM`, as is what to run it on.
+
+    Differs: nothing crosses a line, so no bits are counted; `sigma` is `on` of the last step.
+    """
+
+    lr: float
+    tolerance: float
+    rho: float
+    steps: int = 1
+    level: float = 0.0
+    batch_size: int | None = None
+    value_batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters alone."""
+        checks.positive("PenaltySGM", "lr", self.lr)
+        checks.number("PenaltySGM", "tolerance", self.tolerance)
+        checks.nonnegative("PenaltySGM", "rho", self.rho)
+        checks.count("PenaltySGM", "steps", self.steps)
+        checks.number("PenaltySGM", "level", self.level)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem."""
+        check_centralized("PenaltySGM", problem)
+        check_work("PenaltySGM", problem, 1, self.batch_size, self.value_batch_size)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The batches of every step; the one client takes part."""
+        return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """`steps` steps on the pooled data."""
+        pool, w = fed.only_client(draw), state.w
+        for step in range(self.steps):  # 1
+            values = step_values(pool, step, self.steps)
+            g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
+            on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
+            weights = torch.stack([torch.ones_like(on), slope * on * self.rho])
+            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
+        return State(w), fed.info(g_hat=g, sigma=on)

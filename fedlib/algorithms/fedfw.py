@@ -16,14 +16,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms._frankwolfe import (
     State,
-    active_clients,
-    ask_oracles,
     check_feasible,
     check_parameters,
-    on_active,
     server_round,
     start,
 )
@@ -63,15 +59,10 @@ class FedFW:
     batch_size : rows of a minibatch for line 3; None, as in the paper: all rows.
     split : a set for each client in place of the common one; the problem's set is
         their intersection, in which w then lies only in the limit.
-    reset_local : the authors' published code in place of the paper's algorithm: line 3 starts from
-        x_i = w in every round, lines 3-5 are done `local_steps` times with t counting these steps,
-        x_i is sent (32 d bits), and the server averages the x_i. With one step it is the naive
-        scheme of appendix A, because x_i - w is 0. For comparison only.
-    local_steps : E, for `reset_local` alone.
 
     Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
-    surrogate (exact for full batches; of the first step under `reset_local`); `distance` is the
-    root of sum_i |x_i - w|^2; both before the round.
+    surrogate (exact for full batches); `distance` is the root of sum_i |x_i - w|^2; both before the
+    round.
 
     Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
@@ -89,27 +80,17 @@ class FedFW:
     schedule: Schedule = Convex()
     batch_size: int | None = None
     split: PerClient | None = None
-    reset_local: bool = False
-    local_steps: int = 1
 
     def __post_init__(self) -> None:
         check_parameters("FedFW", self.lam0, self.participation)
-        checks.count("FedFW", "local_steps", self.local_steps)
-        if self.local_steps > 1 and not self.reset_local:
-            rule = "be 1 (Algorithm 1 has one step a round)"
-            remedy = "several steps are what reset_local=True is for"
-            text = checks.sentence("FedFW", "local_steps", rule, self.local_steps, remedy)
-            raise ValueError(text)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all clients start at the problem's start."""
         check_feasible("FedFW", problem, self.split, self.batch_size)
-        return start(problem, keeps=not self.reset_local)
+        return start(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_coins(  # 1
-            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
-        )
+        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
         self,
@@ -121,28 +102,17 @@ class FedFW:
         clients: int,
     ) -> Reply:
         """At the client: one step on its own model; it keeps that, and sends the extreme point."""
-        x = w if self.reset_local else client.memory
-        gaps = []
-        for step in range(self.local_steps):
-            now = t if not self.reset_local else (t - 1) * self.local_steps + step + 1
-            lam = self.lam0 * self.schedule.growth(now, self.participation)
-            eta = self.schedule.eta(now, self.participation)
-            gradient = client.gradient(x, client.batch(step), client.objective_weights(w))
-            g = gradient / clients + lam * (x - w)  # 3
-            s = convex_set.lmo(g)  # 4
-            gaps.append((g * (x - s)).sum())
-            x = torch.lerp(x, s, eta)  # 5
-        return Reply(x if self.reset_local else s, (x, gaps[0]))  # 6
+        x = client.memory
+        lam = self.lam0 * self.schedule.growth(t, self.participation)
+        eta = self.schedule.eta(t, self.participation)
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        g = gradient / clients + lam * (x - w)  # 3
+        s = convex_set.lmo(g)  # 4
+        return Reply(s, (torch.lerp(x, s, eta), (g * (x - s)).sum()))  # 5, 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        if not self.reset_local:
-            return server_round(self, fed, state, draw, update)  # 1, 2, 7
-        w, active = state.w, active_clients(draw, self.participation)
-        x, (_, gap) = ask_oracles(fed, update, draw, state.x, w, active, self.split, dense=True)
-        moved = on_active(active, x - w, torch.zeros_like(x)).sum(0) / active.sum().clamp(min=1)
-        info = fed.info(gap=gap.sum(), distance=torch.zeros_like(state.t))
-        return state._replace(w=w + moved, t=state.t + 1), info
+        return server_round(self, fed, state, draw, update)  # 1, 2, 7
 
 
 @dataclass(frozen=True)

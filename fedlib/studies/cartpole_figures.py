@@ -42,10 +42,10 @@ def narrow(ax: Axes, traces: Traces, metric: str) -> None:
     ax.set_xlabel("round")
 
 
-def reward_and_cost(shown: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
+def reward_and_cost(shown: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
     """Reward left, cost right, of some runs; labels -> names."""
 
-    def figure(traces: Traces) -> plot.Draw:
+    def figure(traces: Traces) -> plot.Drawing:
         def draw(fig: Figure) -> None:
             left, right = fig.subplots(1, 2)
             there = {label: traces[name] for label, name in shown.items() if name in traces}
@@ -63,7 +63,7 @@ def reward_and_cost(shown: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
     return figure
 
 
-def every_seed(traces: Traces) -> plot.Draw:
+def every_seed(traces: Traces) -> plot.Drawing:
     """Reward of every seed of the four curves, and of the run without compression."""
     shown = {**CURVES, "federated, soft, no compression": "soft_none"}
 
@@ -83,7 +83,7 @@ def every_seed(traces: Traces) -> plot.Draw:
     return draw
 
 
-def table_1(traces: Traces) -> plot.Draw:
+def table_1(traces: Traces) -> plot.Drawing:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
     table = [entry for entry in TABLE_1 if entry[0] in traces]
 
@@ -121,7 +121,7 @@ def table_1(traces: Traces) -> plot.Draw:
     return draw
 
 
-def endings(traces: Traces) -> plot.Draw:
+def endings(traces: Traces) -> plot.Drawing:
     """How the episodes of every seed end, over the rounds: a success ends by time."""
     trace = traces["soft_none"]
     kinds = {"time": "balanced to the end", "position": "ran off the track", "angle": "pole fell"}
@@ -150,7 +150,7 @@ def endings(traces: Traces) -> plot.Draw:
     return draw
 
 
-def choices(traces: Traces) -> plot.Draw:
+def choices(traces: Traces) -> plot.Drawing:
     """Reward and cost at the end of the sweeps over what the paper leaves open, seed by seed."""
     base = traces["soft_none"]
     groups = {
@@ -201,7 +201,7 @@ def steps_per_client(traces: Traces) -> dict[str, str]:
     return {f"{n} participants": f"half_n{n}" for n in counts}
 
 
-def participation(traces: Traces) -> plot.Draw:
+def participation(traces: Traces) -> plot.Drawing:
     """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
     main = traces["soft_top0.5"].config["algorithm"]["participants"]
     shown = {**steps_per_client(traces), f"{main} participants": "soft_top0.5"}
@@ -217,7 +217,7 @@ def participation(traces: Traces) -> plot.Draw:
     return draw
 
 
-FIGURES: dict[str, Callable[[Traces], plot.Draw]] = {
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "figure_3": reward_and_cost(CURVES),
     "every_seed": every_seed,
     "table_1": table_1,
