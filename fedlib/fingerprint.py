@@ -168,7 +168,8 @@ class Source:
         known |= _imports(n for part in inside for n in ast.walk(part))
 
         def find(names: Sequence[str]) -> Meaning | None:
-            return self._meaning(known[names[0]], names) if names[0] in known else None
+            target = known.get(names[0]) or self._starred(module, names[0])
+            return self._meaning(target, names) if target else None
 
         return canonical(body, find)
 
@@ -197,11 +198,12 @@ class Source:
             return f"{module}:{name}"
         if held and name in held.imports:
             return self._find(*held.imports[name].split(":"))
-        for star in held.stars if held else ():
-            found = self._find(star, name)
-            if ":" in found:
-                return found
-        return f"{module}.{name}"
+        return (self._starred(held, name) if held else None) or f"{module}.{name}"
+
+    def _starred(self, module: Module, name: str) -> str | None:
+        """The definition that an `import *` of a module brings."""
+        found = (self._find(star, name) for star in module.stars)
+        return next((full for full in found if ":" in full), None)
 
 
 def _is_ours(name: str) -> bool:

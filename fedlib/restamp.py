@@ -83,8 +83,9 @@ class _Moved:
         before = tuple(self._full(root) for root in old)
         after = tuple(sorted(self.place(root) for root in before))
         if self.then.digest(before) != self.now.digest(after):
-            held, new = self.then.reached(before).values(), self.now.reached(after).values()
-            changed = ", ".join(sorted({entry[0] for entry in {*held} ^ {*new}}))
+            held, new = {*self.then.reached(before).values()}, {*self.now.reached(after).values()}
+            texts = {entry[:2] for entry in held} ^ {entry[:2] for entry in new}
+            changed = ", ".join(sorted({entry[0] for entry in texts or held ^ new}))
             raise Refused(f"depends on definitions that have changed: {changed}; compute it again")
         return after
 

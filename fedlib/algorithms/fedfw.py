@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._frankwolfe import (
@@ -45,6 +46,11 @@ class FedFW:
         6      sends s_i
         7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
+    >>> from fedlib import FedFW, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFW(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor.
@@ -76,7 +82,6 @@ class FedFW:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFW", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -85,11 +90,16 @@ class FedFW:
         return start(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: one step on its own model; it keeps that, and sends the extreme point."""
         x = client.memory
@@ -101,7 +111,6 @@ class FedFW:
         return Reply(s, (torch.lerp(x, s, eta), (g * (x - s)).sum()))  # 5, 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 7
 
@@ -119,6 +128,11 @@ class FedFWPlus:
         6      x_i <- (1 - eta_t) x_i + eta_t s_i
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    >>> from fedlib import FedFWPlus, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -143,7 +157,6 @@ class FedFWPlus:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWPlus", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -152,11 +165,16 @@ class FedFWPlus:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: multiplier and model move; it sends the extreme point."""
         x, y = client.memory
@@ -169,7 +187,6 @@ class FedFWPlus:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8
 
@@ -187,6 +204,11 @@ class FedFWSto:
         6      x_i <- (1 - eta_t) x_i + eta_t s_i
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    >>> from fedlib import FedFWSto, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -211,7 +233,6 @@ class FedFWSto:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWSto", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -220,11 +241,16 @@ class FedFWSto:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: averaged gradient and model move; it sends the extreme point."""
         x, d = client.memory
@@ -237,6 +263,5 @@ class FedFWSto:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8

@@ -11,7 +11,7 @@ from fedlib import plot
 from fedlib.numbers import mean, ratio
 from fedlib.panels import Layer, on, panel, row
 from fedlib.studies.base import Traces
-from fedlib.studies.curves import violations
+from fedlib.studies.curves import tolerance_of, violations
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
@@ -83,11 +83,6 @@ def sharpness(traces: Traces) -> plot.Drawing:
         late(lambda t: t.late("g"), level, title="late constraint g", legend=True),
         late(lambda t: violations(t, tolerance), title="violating rounds", ylim=(0, None)),
     )
-
-
-def tolerance_of(trace: Trace) -> float:
-    """The threshold that a run was made with."""
-    return float(trace.config["algorithm"]["tolerance"])
 
 
 def rate_of(trace: Trace) -> float:
