@@ -77,7 +77,6 @@ class FedFWReset:
         checks.count("FedFWReset", "local_steps", self.local_steps)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; clients keep nothing."""
         check_feasible("FedFWReset", problem, None, self.batch_size)
         return start(problem, keeps=False)
 
