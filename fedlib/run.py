@@ -37,7 +37,14 @@ SMALL = 50_000  # below so many parameters a second thread makes a round slower
 
 
 class Diverged(FloatingPointError):
-    """A state is no longer finite; `state`, `round` and `seed` say where it last was."""
+    """A state is no longer finite; `state`, `round` and `seed` say where it last was.
+
+    >>> from fedlib import FedAvg, problems
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    Diverged: FedAvg: the model is not finite after round 2
+    """
 
     def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
         super().__init__(text)

@@ -208,12 +208,11 @@ def test_pooled_switching_equals_its_plain_twin(kind):
     assert len(sigmas) > 1
 
 
-@pytest.mark.parametrize("penalty", [None, 3.0])
-def test_centralized_steps_take_fresh_batches_for_values_and_gradients(penalty):
+@pytest.mark.parametrize("rho", [None, 3.0])
+def test_centralized_steps_take_fresh_batches_for_values_and_gradients(rho):
     problem = task(clients=1)
-    method = fl.SGM(
-        lr=0.5, tolerance=0.05, steps=3, batch_size=10, value_batch_size=40, penalty=penalty
-    )
+    work = {"lr": 0.5, "tolerance": 0.05, "steps": 3, "batch_size": 10, "value_batch_size": 40}
+    method = fl.SGM(**work) if rho is None else fl.PenaltySGM(rho=rho, **work)
     w, rng = 4 * problem.w0, seeded(0, "rounds")
     state = method.init(problem)._replace(w=w)
     worked = set()
@@ -225,7 +224,7 @@ def test_centralized_steps_take_fresh_batches_for_values_and_gradients(penalty):
             signed = gap(outputs(w, problem.data[0][rows]), problem.data[2][rows])
             on = (signed.abs() > 0.05).double()
             worked.add(float(on))
-            a, b = (1 - on, on) if penalty is None else (1.0, penalty * on)
+            a, b = (1 - on, on) if rho is None else (1.0, rho * on)
             rows = problem.rows[0, draw.batches[0, step]]
             w = w - 0.5 * plain_direction(problem, w, rows, a, b * signed.sign())
         torch.testing.assert_close(state.w, w, atol=1e-8, rtol=0)

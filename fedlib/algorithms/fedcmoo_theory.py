@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -44,6 +45,12 @@ class FedCMOOTheory:
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
+    >>> from fedlib import FedCMOOTheory, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -69,7 +76,6 @@ class FedCMOOTheory:
     compressor: Compressor = Identity()
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOOTheory", self.lr, self.server_lr, self.local_steps, self.participants)
         checks.nonnegative("FedCMOOTheory", "step", self.step)
         checks.count("FedCMOOTheory", "gram_participants", self.gram_participants)
@@ -106,17 +112,19 @@ class FedCMOOTheory:
             uplink=Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng),
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
         """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
         sketch = Columns(self.compressor)
         return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At a client of S: E steps on the weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 5, 6
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
-    def mean_gradients(self, fed: Federation, w: Tensor, draw: Draw, which: int) -> Tensor:
+    def mean_gradients(
+        self, fed: Federation, w: Float[Tensor, "d"], draw: Draw, which: int
+    ) -> Float[Tensor, "M d"]:
         """Y_1 or Y_2, `[M, d]`."""
         some = slice(which * self.gram_participants, (which + 1) * self.gram_participants)
         assert isinstance(draw.voters, Tensor)
@@ -132,7 +140,6 @@ class FedCMOOTheory:
         return mean
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         told = self.participants + 2 * self.gram_participants
         w = fed.tell(Identity(), state.w, receivers=told)  # 1
         Y = [self.mean_gradients(fed, w, draw, which) for which in range(2)]

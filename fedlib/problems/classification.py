@@ -23,7 +23,7 @@ def classification(
     y: Int[Tensor, "R"],
     rows: Int[Tensor, "N m"],
     w0: Float[Tensor, "d"],
-    apply: Callable[..., Tensor],
+    apply: Callable[..., Float[Tensor, "B classes"]],
     *,
     constrained: Sequence[int] = (),
     name: str = "classification",

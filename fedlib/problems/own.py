@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import vmap
 
@@ -103,14 +103,14 @@ def from_frame(
 
 
 def from_clients(
-    clients: Sequence[tuple[Tensor, ...]],
+    clients: Sequence[tuple[Shaped[Tensor, "..."], ...]],
     *,
     module: nn.Module,
     objective: Functions,
     constraint: Functions = (),
     columns: Sequence[str] = (),
     measures: Mapping[str, Function] | None = None,
-    heldout: tuple[Tensor, ...] = (),
+    heldout: tuple[Shaped[Tensor, "..."], ...] = (),
     name: str = "own",
 ) -> Problem:
     """The problem of clients that hold tensors: pictures, sequences, whatever the module takes.
@@ -154,7 +154,7 @@ def from_clients(
 
 def tensors_of(
     frame: Any, features: Sequence[str], target: str, columns: Sequence[str]
-) -> tuple[Tensor, ...]:
+) -> tuple[Shaped[Tensor, "m ..."], ...]:
     """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
     inputs = torch.from_numpy(frame[list(features)].to_numpy(dtype="float64").copy())
     return inputs, *(torch.from_numpy(frame[c].to_numpy().copy()) for c in (target, *columns))
@@ -167,13 +167,13 @@ def as_tuple(functions: Functions) -> tuple[Function, ...]:
 
 def assemble(
     who: str,
-    clients: Mapping[Any, tuple[Tensor, ...]],
+    clients: Mapping[Any, tuple[Shaped[Tensor, "..."], ...]],
     module: nn.Module,
     objectives: tuple[Function, ...],
     constraints: tuple[Function, ...],
     columns: Sequence[str],
     measures: Mapping[str, Function],
-    heldout: tuple[Tensor, ...],
+    heldout: tuple[Shaped[Tensor, "..."], ...],
     name: str,
 ) -> Problem:
     """The problem, once everything in it has been tried."""
@@ -247,7 +247,7 @@ def measured(problem: Problem) -> Batch:
     return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
 
 
-def fitting(x: Tensor, dtype: torch.dtype) -> Tensor:
+def fitting(x: Shaped[Tensor, "*b"], dtype: torch.dtype) -> Shaped[Tensor, "*b"]:
     """Floats and truth values in the dtype of the parameters; whole numbers as they are."""
     if x.is_floating_point() or x.dtype == torch.bool:
         return x.to(dtype)
@@ -259,7 +259,7 @@ def title(function: Function) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def data_digest(tensors: Sequence[Tensor]) -> str:
+def data_digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     """SHA-256 of the rows, so that a stored run knows other data from these."""
     whole = hashlib.sha256()
     for x in tensors:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import grad, vmap
 
@@ -101,7 +102,9 @@ def try_functions(
             padding(who, name, value, problem, each)
 
 
-def attempt(who: str, name: str, work: Callable[[], Tensor]) -> Tensor:
+def attempt(
+    who: str, name: str, work: Callable[[], Shaped[Tensor, "..."]]
+) -> Shaped[Tensor, "..."]:
     """The result, or ValueError with the first line of what went wrong."""
     try:
         return work()
@@ -113,7 +116,7 @@ def attempt(who: str, name: str, work: Callable[[], Tensor]) -> Tensor:
         ) from error
 
 
-def finite(who: str, name: str, values: Tensor) -> None:
+def finite(who: str, name: str, values: Shaped[Tensor, "N *d"]) -> None:
     """Raise ValueError unless every client's values are finite; names the first that are not."""
     good = torch.isfinite(values).flatten(1).all(1) if values.dim() > 1 else torch.isfinite(values)
     if not good.all():
@@ -125,7 +128,11 @@ def finite(who: str, name: str, values: Tensor) -> None:
 
 
 def padding(
-    who: str, name: str, value: Callable[[Tensor, Batch], Tensor], problem: Problem, each: Tensor
+    who: str,
+    name: str,
+    value: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, ""]],
+    problem: Problem,
+    each: Float[Tensor, "N"],
 ) -> None:
     """Raise ValueError if the smallest client's value changes once its padding rows are cut off."""
     size, j = min((size, j) for j, size in enumerate(problem.sizes))

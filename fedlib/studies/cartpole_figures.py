@@ -44,7 +44,7 @@ def narrow(ax: Axes, traces: Traces, metric: str) -> None:
     ax.set_xlabel("round")
 
 
-def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> plot.Draw:
+def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> plot.Drawing:
     """Reward left, cost right, of some runs; labels -> names."""
     there = {label: traces[name] for label, name in shown.items() if name in traces}
 
@@ -63,12 +63,12 @@ def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> p
     )
 
 
-def figure_3(traces: Traces) -> plot.Draw:
+def figure_3(traces: Traces) -> plot.Drawing:
     """Reward and cost of the four main curves."""
     return reward_and_cost(traces, CURVES)
 
 
-def every_seed(traces: Traces) -> plot.Draw:
+def every_seed(traces: Traces) -> plot.Drawing:
     """Reward of every seed of the four curves, and of the run without compression."""
     shown = {**CURVES, "federated, soft, no compression": "soft_none"}
 
@@ -86,7 +86,7 @@ def every_seed(traces: Traces) -> plot.Draw:
     return row(*(seeds(text, traces[name], c) for (text, name), c in curves), sharey=True)
 
 
-def table_1(traces: Traces) -> plot.Draw:
+def table_1(traces: Traces) -> plot.Drawing:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
     table = [entry for entry in TABLE_1 if entry[0] in traces]
 
@@ -120,7 +120,7 @@ def table_1(traces: Traces) -> plot.Draw:
     return draw
 
 
-def endings(traces: Traces) -> plot.Draw:
+def endings(traces: Traces) -> plot.Drawing:
     """How the episodes of every seed end, over the rounds: a success ends by time."""
     trace = traces["soft_none"]
     kinds = {"time": "balanced to the end", "position": "ran off the track", "angle": "pole fell"}
@@ -148,7 +148,7 @@ def endings(traces: Traces) -> plot.Draw:
     return draw
 
 
-def choices(traces: Traces) -> plot.Draw:
+def choices(traces: Traces) -> plot.Drawing:
     """Reward and cost at the end of the sweeps over what the paper leaves open, seed by seed."""
     base = traces["soft_none"].config["algorithm"]
     groups = {
@@ -189,7 +189,7 @@ def sweep(traces: Traces, prefix: str, base: float) -> dict[float, Trace]:
     return dict(sorted({**found, float(base): traces["soft_none"]}.items()))
 
 
-def participation(traces: Traces) -> plot.Draw:
+def participation(traces: Traces) -> plot.Drawing:
     """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
     runs = {int(n.removeprefix("half_n")): n for n in traces if n.startswith("half_n")}
     end = traces[runs[min(runs)]].rounds[-1]
@@ -198,7 +198,7 @@ def participation(traces: Traces) -> plot.Draw:
     return reward_and_cost(traces, shown, xlim=(0, end))
 
 
-FIGURES: dict[str, Callable[[Traces], plot.Draw]] = {
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "figure_3": figure_3,
     "every_seed": every_seed,
     "table_1": table_1,

@@ -55,13 +55,13 @@ def title(traces: Traces, data: str) -> str:
     return DATA[data] + short
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Figures 1, 8, 9: mean test accuracy above, mean test loss below, a column a data set."""
     rows = (("accuracy", "mean test accuracy (%)"), ("loss", "mean test loss"))
     return grid(traces, lambda ax, data, k: plot.bands(ax, methods(traces, data), rows[k][0]), rows)
 
 
-def tasks(traces: Traces) -> plot.Draw:
+def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
     rows = (("accuracy_1", "first task (%)"), ("accuracy_2", "second task (%)"))
 
@@ -88,7 +88,7 @@ def task_names(traces: Traces, data: str) -> tuple[str, str]:
 
 def grid(
     traces: Traces, panel: Callable[[Axes, str, int], None], rows: tuple[tuple[str, str], ...]
-) -> plot.Draw:
+) -> plot.Drawing:
     """Two rows of panels, a column a data set; `panel(axes, data, row)` fills one."""
 
     def draw(fig: Figure) -> None:
@@ -106,7 +106,7 @@ def grid(
     return draw
 
 
-def weights(traces: Traces) -> plot.Draw:
+def weights(traces: Traces) -> plot.Drawing:
     """The weight of the first task in every round, a dot a seed, a column a data set."""
 
     def draw(fig: Figure) -> None:
@@ -126,7 +126,7 @@ def weights(traces: Traces) -> plot.Draw:
     return draw
 
 
-def mixed(traces: Traces) -> plot.Draw:
+def mixed(traces: Traces) -> plot.Drawing:
     """Table 2's first half as curves: accuracy of both digits, and the first one's weight."""
     runs = {text: percent(traces[f"mixed_{m}"]) for m, text in MIXED.items()}
     shown = {"accuracy_1": "Digit 1, squared loss", "accuracy_2": "Digit 2, NLL"}
@@ -148,7 +148,7 @@ def mixed(traces: Traces) -> plot.Draw:
     return draw
 
 
-def variants(traces: Traces) -> plot.Draw:
+def variants(traces: Traces) -> plot.Drawing:
     """Ways to estimate the Gram matrix, and the least weight: one seed, mean accuracy."""
     runs = {text: f"mnist_fashion_{name}" for name, text in VARIANTS.items()}
     few = traces["mnist_fashion_fedcmoo_oneway"].seeds
@@ -167,7 +167,7 @@ def variants(traces: Traces) -> plot.Draw:
     return draw
 
 
-def dropout(traces: Traces) -> plot.Draw:
+def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
     def draw(fig: Figure) -> None:
@@ -201,7 +201,7 @@ def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     )
 
 
-def gallery(traces: Traces) -> plot.Draw:
+def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     there = [data for data in DATA if f"{data}_fedcmoo" in traces]
     if what(traces) is None:

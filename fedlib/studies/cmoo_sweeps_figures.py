@@ -52,7 +52,7 @@ def tolerance(trace: Trace) -> float:
     return float(trace.config["algorithm"]["preference"]["epsilon"])
 
 
-def figure_2(traces: Traces) -> plot.Draw:
+def figure_2(traces: Traces) -> plot.Drawing:
     """Final mean test accuracy against the number of local steps."""
 
     def draw(fig: Figure) -> None:
@@ -73,7 +73,7 @@ def figure_2(traces: Traces) -> plot.Draw:
     return draw
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds by local steps; FedCMOO solid, FSMGDA dashed."""
 
     def draw(fig: Figure) -> None:
@@ -97,7 +97,7 @@ def curves(traces: Traces) -> plot.Draw:
     return draw
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
 
     def draw(fig: Figure) -> None:
@@ -127,7 +127,7 @@ def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> Non
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
 
 
-def tolerances(traces: Traces) -> plot.Draw:
+def tolerances(traces: Traces) -> plot.Drawing:
     """Quotient of the test losses over rounds for equal preference, by tolerance."""
 
     def draw(fig: Figure) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fedlib import adult
-from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg
+from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg, PenaltySGM
 from fedlib.problems import fairness
 from fedlib.store import Spec
 from fedlib.studies import fairness_claims as claims
@@ -191,7 +191,7 @@ def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
     }
     found = {f"central_{m}": base(SGM(switch=s, **shared), p, 1) for m, s in modes.items()}
     for rho in p["rhos"]:
-        found[f"central_penalty_rho{rho:g}"] = base(SGM(penalty=float(rho), **shared), p, 1)
+        found[f"central_penalty_rho{rho:g}"] = base(PenaltySGM(rho=float(rho), **shared), p, 1)
     for dual in p["duals"]:
         found[f"conex_dual{dual:g}"] = base(ConEx(dual_lr=float(dual), **shared), p, 1)
     return found

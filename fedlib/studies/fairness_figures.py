@@ -52,7 +52,7 @@ def best(traces: Traces, group: str) -> tuple[str, Trace]:
     return f"penalty {name.rpartition('rho')[2]}", traces[name]
 
 
-def figure_7(traces: Traces) -> plot.Draw:
+def figure_7(traces: Traces) -> plot.Drawing:
     """Loss and gap against rounds: federated solid above, centralized dashed below."""
     label, run = best(traces, "penalty")
     above = {"FedSGM hard": traces["hard"], "FedSGM soft": traces["soft"], label: run}
@@ -81,7 +81,7 @@ def figure_7(traces: Traces) -> plot.Draw:
     return draw
 
 
-def trade_off(traces: Traces) -> plot.Draw:
+def trade_off(traces: Traces) -> plot.Drawing:
     """Late loss against late gap, a point a seed: penalties as crosses, centralized hollow."""
     groups: dict[str, tuple[Trace, str, bool]] = {}
     for m in ("hard", "soft"):
@@ -121,7 +121,7 @@ def trade_off(traces: Traces) -> plot.Draw:
     return draw
 
 
-def readings(traces: Traces) -> plot.Draw:
+def readings(traces: Traces) -> plot.Drawing:
     """Late loss, gap and test accuracy against the step size, with the majority's accuracy."""
     groups = {"hard": "hard", "soft": "soft", "fedavg": "no constraint"}
     majority = float(traces["hard"].config["problem"]["majority"])

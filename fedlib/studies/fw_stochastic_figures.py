@@ -21,7 +21,7 @@ Traces = Mapping[str, Trace]
 COLOR = dict(zip(METHODS_3, (plot.COLORS[0], plot.COLORS[1]), strict=True))
 
 
-def table_3(traces: Traces) -> plot.Draw:
+def table_3(traces: Traces) -> plot.Drawing:
     """Test accuracy above and training loss below, a panel a column; chosen settings."""
     runs = merged(traces)
     names = [c for c in COLUMNS_3 if settings(runs, c, "sto")]

@@ -43,10 +43,10 @@ def picked(traces: Traces, cell: str, method: str) -> Trace:
     return replace(trace, metrics={**trace.metrics, "accuracy": 100 * trace.metrics["accuracy"]})
 
 
-def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
+def curves(*nets: str) -> Callable[[Traces], plot.Drawing]:
     """Test accuracy by round, l2 above and l1 below, a panel a column of the table."""
 
-    def made(traces: Traces) -> plot.Draw:
+    def made(traces: Traces) -> plot.Drawing:
         def draw(fig: Figure) -> None:
             names = there(traces, *nets)
             if not names:
@@ -70,7 +70,7 @@ def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
     return made
 
 
-def protocols(traces: Traces) -> plot.Draw:
+def protocols(traces: Traces) -> plot.Drawing:
     """Every cell: the printed value, the best by the printed protocol, the final one as written."""
 
     def draw(fig: Figure) -> None:
@@ -121,7 +121,7 @@ def legend(ax: Axes) -> list[Any]:
     return [*dots, *forms, mark("printed", PRINTED, "x", PRINTED)]
 
 
-def penalties(traces: Traces) -> plot.Draw:
+def penalties(traces: Traces) -> plot.Drawing:
     """Late training loss against lambda_0, a panel a cell; FedDR's at its best as lines."""
 
     def draw(fig: Figure) -> None:

@@ -27,7 +27,7 @@ def level(traces: Traces) -> Layer:
     return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
-def both(shown: Traces, limit: Layer) -> plot.Draw:
+def both(shown: Traces, limit: Layer) -> plot.Drawing:
     """Objective and constraint of some runs."""
     f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
     return row(
@@ -36,20 +36,20 @@ def both(shown: Traces, limit: Layer) -> plot.Draw:
     )
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Drawing:
     """Objective and constraint of both modes, with 10 clients, all clients, and centralized."""
     groups = {"": "10 of 20", "_all": "all clients", "_central": "centralized"}
     shown = {f"{m}, {text}": traces[f"{m}{g}"] for g, text in groups.items() for m in MODES}
     return both(shown, level(traces))
 
 
-def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
+def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
     """Figure 2's rows: objective above, feasibility below, hard left, soft right.
 
     `names` maps a label to the suffix of the runs, the same for both modes.
     """
 
-    def figure(traces: Traces) -> plot.Draw:
+    def figure(traces: Traces) -> plot.Drawing:
         above, below = [], []
         for mode in MODES:
             runs = {label: f"{mode}{end}" for label, end in names.items()}
@@ -68,7 +68,7 @@ def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
     return figure
 
 
-def figure_5(traces: Traces) -> plot.Draw:
+def figure_5(traces: Traces) -> plot.Drawing:
     """The constraint under soft switching for the sharpnesses that the paper shows, and hard."""
     names = [n for n in traces if n == "soft" or n.startswith("soft_beta")]
     beta = {float(traces[n].config["algorithm"]["switch"]["beta"]): traces[n] for n in names}
@@ -76,7 +76,7 @@ def figure_5(traces: Traces) -> plot.Draw:
     return both(shown | {"hard": traces["hard"]}, level(traces))
 
 
-def figure_6(traces: Traces) -> plot.Draw:
+def figure_6(traces: Traces) -> plot.Drawing:
     """Late objective against late constraint, a point a seed, every method at its tuned rate."""
     groups = {f"FedSGM {m}": list(rates(traces, m).values()) for m in MODES}
     for name in traces:
@@ -109,7 +109,7 @@ def figure_6(traces: Traces) -> plot.Draw:
     )
 
 
-def splits(traces: Traces) -> plot.Draw:
+def splits(traces: Traces) -> plot.Drawing:
     """Late constraint of every split: 10 of 20 clients against all, hard and soft."""
 
     def split(mode: str) -> Layer:
@@ -134,7 +134,7 @@ def splits(traces: Traces) -> plot.Draw:
     return row(*map(split, MODES), sharey=True)
 
 
-def learning_rates(traces: Traces) -> plot.Draw:
+def learning_rates(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against the step size, 10 clients and all."""
     groups = {"": "10 of 20", "_all": "all"}
 
