@@ -98,7 +98,7 @@ class Term:
         return _compared(self, AT_LEAST, other, lambda a, b: a >= b)
 
     def __rmul__(self, factor: float) -> Term:
-        form = f"{factor:.3g} times {self.form}"
+        form = f"{factor:.3g} times {self.form if self.kind else f'({self.form})'}"
         return Term("", form, self.keys, lambda n: factor * self.read(n))
 
     def __sub__(self, other: Term) -> Term:
@@ -272,6 +272,8 @@ def _joined(
 ) -> Condition:
     keys = tuple(key for c in conditions for key in c.keys)
     form = word.join(c.form for c in conditions)
+    if how is all and len({c.form for c in conditions}) == 1 and len(keys) == len(conditions):
+        form = conditions[0].form.format(", ".join(["{}"] * len(keys)))
     return Condition(form, keys, lambda n: how([c.holds(n) for c in conditions]))
 
 
