@@ -80,8 +80,8 @@ def columns(
         panel(
             on(fill, name),
             title=titles[name],
-            ylabel="" if i else ylabel,
             legend=legend if name == names[at] else False,
+            **({"ylabel": ylabel} if ylabel and not i else {}),
             **frame,
         )
         for i, name in enumerate(names)

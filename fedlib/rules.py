@@ -87,7 +87,7 @@ class Term:
         return _compared(self, AT_LEAST, other, lambda a, b: a >= b)
 
     def __rmul__(self, factor: float) -> Term:
-        form = f"{factor:.3g} times {self.form}"
+        form = f"{factor:.3g} times {self.form if self.kind else f'({self.form})'}"
         return Term("", form, self.keys, lambda n: factor * self.read(n))
 
     def __sub__(self, other: Term) -> Term:
