@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from fedlib.algorithms import ALGORITHMS
+from fedlib.testing.examples import examples
 from papers import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,7 +169,7 @@ def test_a_recorded_round_by_hand(ext):
 
 def test_a_message_that_is_not_counted_is_found_out(ext, monkeypatch):
     recorder = ext("recorder")
-    example = recorder.examples()["FedAvg"][0]
+    example = examples()["FedAvg"][0]
     whole = recorder.merged
     monkeypatch.setattr(recorder, "merged", lambda sent: whole(sent)[:-1])
     with pytest.raises(recorder.BookError, match="FedAvg: the messages add up to"):

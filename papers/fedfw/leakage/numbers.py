@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import data
-from fedlib.algorithms import FedFW
+from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Loop
 from fedlib.core.sampling import seeded
 from fedlib.sets import Ball, L1Ball
