@@ -266,20 +266,22 @@ class Others(BookDirective):
     def build(self) -> list[nodes.Node]:
         """As on a page of its own, one after another; nothing if all have one."""
         pages = Path(self.env.srcdir, self.env.docname).parent.glob("*.md")
-        names = others("".join(page.read_text() for page in pages))
-        text = "\n\n".join(
-            f"```{{pseudocode}} fedlib.algorithms.{name}\n```\n\n```{{round}} {name}\n```"
-            for name in names
-        )
-        return self.parse_text_to_nodes(text) if names else []
+        text = ""
+        for algorithm in others("".join(page.read_text() for page in pages)):
+            name = algorithm.__name__
+            text += (
+                f"```{{pseudocode}} fedlib.algorithms.{name}\n```\n\n```{{round}} {name}\n```\n\n"
+            )
+            text += f"```{{eval-rst}}\n.. autoclass:: {algorithm.__module__}.{name}\n```\n\n"
+        return self.parse_text_to_nodes(text) if text else []
 
 
-def others(shown: str) -> list[str]:
+def others(shown: str) -> list[type]:
     """The algorithms whose pseudocode some text does not show."""
     from fedlib.algorithms import ALGORITHMS
 
     there = set(re.findall(r"^```{pseudocode} fedlib\.algorithms\.(\w+)$", shown, re.MULTILINE))
-    return [a.__name__ for a in ALGORITHMS if a.__name__ not in there]
+    return [a for a in ALGORITHMS if a.__name__ not in there]
 
 
 def setup(app: Sphinx) -> None:
