@@ -9,7 +9,7 @@ import numpy as np
 
 from fedlib import plot, theory_fw
 from fedlib.numbers import Number, mean, ratio
-from fedlib.panels import on, panel, row
+from fedlib.panels import columns, on, panel, row
 from fedlib.studies.base import Traces
 from fedlib.studies.fw_rates_curves import figure_2, figure_3, figure_4
 from fedlib.studies.fw_rates_numbers import (
@@ -48,11 +48,10 @@ def counterexample(traces: Traces) -> plot.Drawing:
             band(ax, trace, "x", plot.COLORS[i], f"λ₀ = {lam:g}", STYLES[i % len(STYLES)])
         ax.axhline(1, color="#d62728", linestyle=":", linewidth=1.2)
 
+    titles = {"fedfw": "FedFW", "plus": "FedFW+", "code": "variant of the published code"}
     frame: dict[str, Any] = {"xscale": "log", "xlabel": "round", "legend": True}
-    first = panel(on(curves, "fedfw"), title="FedFW", ylabel="x (minimizer: 1)", **frame)
-    others = {"plus": "FedFW+", "code": "variant of the published code"}
-    rest = [panel(on(curves, kind), title=title, **frame) for kind, title in others.items()]
-    return row(first, *rest, sharey=True)
+    first, *rest = (panel(on(curves, kind), title=title, **frame) for kind, title in titles.items())
+    return row(panel(first, ylabel="x (minimizer: 1)"), *rest, sharey=True)
 
 
 def band(
@@ -75,19 +74,16 @@ def shown(traces: Traces) -> list[str]:
 
 def by_set(traces: Traces, drawing: Callable[..., None], xlabel: str, ylabel: str) -> plot.Drawing:
     """A panel for every set, `drawing(ax, traces, norm)`, with a legend in the last."""
-    there = shown(traces)
-    panels = [
-        panel(
-            on(drawing, traces, norm),
-            legend=norm == there[-1],
-            title=TITLES[norm],
-            xlabel=xlabel,
-            ylabel=ylabel if norm == there[0] else "",
-            xscale="log",
-            yscale="log",
-        )
-        for norm in there
-    ]
+    panels = columns(
+        lambda ax, norm: drawing(ax, traces, norm),
+        {norm: TITLES[norm] for norm in shown(traces)},
+        ylabel=ylabel,
+        legend=True,
+        at=-1,
+        xlabel=xlabel,
+        xscale="log",
+        yscale="log",
+    )
     return row(*panels, sharey=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedlib.claims import Claim, PaperValue
 from fedlib.needs import Needs
-from fedlib.rules import Condition, Rule, all_of, high, low, told, told_value
+from fedlib.rules import Condition, Rule, all_of, high, inside, told, told_value
 from fedlib.studies.ssca_common import SPLITS
 
 __all__ = ["CLAIMS", "LEVELS", "PAPER_VALUES", "RIDGES", "THEOREM"]
@@ -26,8 +26,7 @@ def excess(split: str) -> dict[float, str]:
 
 def near(split: str) -> Condition:
     """The cost near every U."""
-    keys = excess(split).values()
-    return all_of(*(low(k) >= -NEAR for k in keys), *(high(k) <= NEAR for k in keys))
+    return all_of(*(inside(key, -NEAR, NEAR) for key in excess(split).values()))
 
 
 def by_level(split: str) -> str:
