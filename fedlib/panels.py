@@ -88,7 +88,7 @@ def columns(
     ]
 
 
-def legend_below(figure: Draw, columns: int) -> Draw:
+def legend_below(figure: Drawing, columns: int) -> Drawing:
     """The figure with the legend of its first panel below all of them."""
 
     def draw(fig: Figure) -> None:
