@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedlib import plot
 from fedlib.numbers import mean, ratio
 from fedlib.panels import Layer, on, panel, row
@@ -92,7 +90,7 @@ def rate_of(trace: Trace) -> float:
 
 def beta_of(trace: Trace) -> float:
     """The sharpness that a run was made with."""
-    return float(np.float64(trace.config["algorithm"]["switch"]["beta"]))
+    return float(trace.config["algorithm"]["switch"]["beta"])
 
 
 def is_rate_run(name: str, mode: str) -> bool:
