@@ -1,0 +1,55 @@
+"""Study: the theorems' bounds against what their own step sizes and thresholds reach."""
+
+from __future__ import annotations
+
+from papers.fedsgm.bounds import figures
+from papers.fedsgm.bounds.numbers import derive
+from papers.fedsgm.bounds.runs import plans
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY"]
+
+PARAMETERS = parameters(
+    seeds=(
+        "instances, of twelve kinds in turn; a seed also fixes participants and batches",
+        tuple(range(12)),
+    ),
+    rounds=("T where it is not varied", 1000, 200),
+    horizons=("T of the sweep", (30, 100, 300, 1000, 3000, 10000), (30, 100, 200)),
+    local_steps=("E where it is not varied", 2),
+    local_steps_grid=("E of the sweep", (1, 2, 5, 10), (5,)),
+    participants=("n of the theorems with sampled clients, of N = 10", 5),
+    participants_grid=("n of the sweep", (1, 2, 5, 10), (2,)),
+    up=("K/d of the uplink, Top-K or Rand-K, where it is not varied", 0.5),
+    down=("K/d of the downlink where it is not varied", 0.5),
+    fractions=("K/d of the sweeps, one direction at a time", (0.1, 0.2, 0.5, 1.0), (0.1,)),
+    threshold_factors=(
+        "multiples of the prescribed threshold",
+        (0.0, 0.03, 0.1, 0.3, 1.0),
+        (0.0, 0.1, 1.0),
+    ),
+    step_factors=("multiples of the prescribed step size", (1.0, 3.0, 10.0), (1.0,)),
+    stairs=("T on the hard instance", (10, 30, 100, 300, 1000), (10, 100)),
+    stairs_local_steps=(
+        "E on the hard instance, at E T = the largest of these T",
+        (2, 5, 10),
+        (5,),
+    ),
+)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Every theorem along T, some along E, n and the compressors, and the hard instance."""
+    return {name: planned.spec for name, planned in plans(p).items()}
+
+
+STUDY = Study(
+    name="bounds",
+    title="Bound against practice",
+    paper="F",
+    specs=specs,
+    derive=derive,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

@@ -1,0 +1,240 @@
+"""Figures of the study on bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedsgm.bounds.methods import METHODS
+from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
+from papers.fedsgm.bounds.runs import parts
+from papers.fedsgm.curves import Array
+from papers.kit import plot
+from papers.kit.panels import grid, on, panel, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "hard_instance", "scaled", "settings", "sweep_rounds"]
+
+SHADES = {"printed": 0, "corrected": 1, "ours": 2, "tenth": 3}
+NAMES = {
+    "printed": "as printed",
+    "corrected": "corrected",
+    "ours": "ours",
+    "tenth": "printed step, a tenth of the threshold",
+}
+ACCURACY = "max(f gap, g)"
+
+
+def sweep_rounds(traces: Traces) -> plot.Drawing:
+    """Measured accuracy and bound against T, one panel a theorem, with the fitted slopes."""
+    found = {n: reached(n, t) for n, t in traces.items() if parts(n)[2].startswith("T")}
+
+    def theorem(ax: Axes, key: str) -> None:
+        for i, version in enumerate((*METHODS[key].versions, *(["tenth"] * (key == "hard")))):
+            runs = horizons(f"{key}_{version}", found)
+            curve(ax, list(runs), [found[n] for n in runs.values()], version)
+            if slope := slopes(f"{key}_{version}", found).get("slope"):
+                ax.text(0.03, 0.03 + 0.1 * i, slope.text(".2f"), transform=ax.transAxes,
+                        color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
+        first = horizons(f"{key}_printed", found)
+        if key != "weak":  # whose distance is a square root, of slope -1/4
+            half(ax, list(first), found[next(iter(first.values()))])
+            start(ax, [traces[n] for n in first.values()])
+        ax.set_title(METHODS[key].label, fontsize=9)
+        frame(ax, [T for T in runs if str(T)[0] == "1"])
+        ax.set_ylim(lowest(ax) / 4, None)
+
+    panels = [
+        panel(
+            on(theorem, key),
+            xlabel="rounds T" if i >= 6 else "",
+            ylabel="distance to prox point" if key == "weak" else "" if i % 3 else ACCURACY,
+        )
+        for i, key in enumerate(METHODS)
+    ]
+    return with_legend(grid(panels[:3], panels[3:6], panels[6:]))
+
+
+def settings(traces: Traces) -> plot.Drawing:
+    """Measured accuracy and bound against E, q, q0 and n."""
+
+    def theorem(ax: Axes, key: str, letter: str) -> None:
+        for version in METHODS[key].versions:
+            runs = along(traces, f"{key}_{version}", letter)
+            curve(ax, list(runs), [reached(n, traces[n]) for n in runs.values()], version)
+        ax.set_title(METHODS[key].label, fontsize=8)
+        frame(ax, list(runs))
+
+    shown = (
+        ("hard", "E", "local steps E"),
+        ("soft", "E", "local steps E"),
+        ("feedback", "up", "uplink K/d"),
+        ("feedback", "down", "downlink K/d"),
+        ("sampled_feedback", "up", "uplink K/d"),
+        ("sampled_feedback", "down", "downlink K/d"),
+        ("sampled", "E", "local steps E"),
+        ("sampled", "n", "participants n of 10"),
+    )
+    panels = [
+        panel(on(theorem, key, letter), xlabel=label, ylabel="" if i % 4 else ACCURACY)
+        for i, (key, letter, label) in enumerate(shown)
+    ]
+    return with_legend(grid(panels[:4], panels[4:]))
+
+
+def scaled(traces: Traces) -> plot.Drawing:
+    """The f gap, g and their maximum when threshold and step are not what the theorem says."""
+    runs = {n: reached(n, t) for n, t in traces.items() if parts(n)[1] == "scaled"}
+    pairs = {tuple(map(float, parts(n)[2][1:].split("s"))): r for n, r in runs.items()}
+    factors, steps = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
+
+    def shares(ax: Axes, measure: str, title: str) -> None:
+        for color, k in zip(plot.COLORS, steps, strict=False):
+            values = [getattr(pairs[x, k], measure) / pairs[x, k].bound for x in factors]
+            spread(ax, factors, values, color, f"{k:g} times the step")
+        ax.set_title(f"{title} / bound", fontsize=9)
+        ax.set_xscale("symlog", linthresh=0.03)
+        ax.set_xticks(factors, [f"{x:g}" for x in factors])
+        ax.minorticks_off()
+
+    titles = {"gap": "f gap", "g": "g", "worst": ACCURACY}
+    return row(
+        *(
+            panel(on(shares, *item), xlabel="threshold / bound", legend=item[0] == "gap")
+            for item in titles.items()
+        )
+    )
+
+
+def hard_instance(traces: Traces) -> plot.Drawing:
+    """The staircase: objective gap and bound against T at E = 1, their ratio against E."""
+    found = {n: reached(n, t) for n, t in traces.items() if n.startswith("stairs")}
+    sweeps = {v: horizons(f"stairs_{v}", found) for v in ("printed", "ours")}
+
+    def gaps(ax: Axes) -> None:
+        for version, runs in sweeps.items():
+            color, printed = plot.COLORS[SHADES[version]], version == "printed"
+            bounds = [found[n].bound for n in runs.values()]
+            ax.plot(list(runs), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
+            ax.plot(
+                list(runs),
+                [float(found[n].gap[0]) for n in runs.values()],
+                "o",
+                color=color,
+                label=f"reached, {NAMES[version]}",
+                fillstyle="none" if printed else "full",
+                markersize=8 if printed else 4,
+            )
+        frame(ax, list(sweeps["printed"]))
+
+    def shares(ax: Axes) -> None:
+        for version, runs in sweeps.items():
+            local = {1.0: runs[max(runs)]} | along(traces, f"stairs_{version}", "E")
+            share = [float(found[n].gap[0] / found[n].bound) for n in local.values()]
+            color = plot.COLORS[SHADES[version]]
+            ax.plot(list(local), share, "o-", color=color, label=NAMES[version])
+
+    return row(
+        panel(gaps, title="f gap of the averaged iterate, E = 1", xlabel="rounds T", legend=True),
+        panel(
+            shares,
+            title="f gap / bound at the same number of steps E T",
+            xlabel="local steps E",
+            ylim=(0, 1.05),
+            legend=True,
+        ),
+    )
+
+
+def along(traces: Traces, start: str, letter: str) -> dict[float, str]:
+    """Value -> name of the runs of a sweep, in order."""
+    settings = {n: n.rsplit("_", 1)[1] for n in traces if n.rsplit("_", 1)[0] == start}
+    found = {
+        float(s[len(letter) :]): n for n, s in settings.items() if s.rstrip("0123456789.") == letter
+    }
+    return dict(sorted(found.items()))
+
+
+def curve(ax: Axes, x: Sequence[float], row: Sequence[Reached], version: str) -> None:
+    """Measured values with the range over the instances, and the bound as a dashed line."""
+    color, width = plot.COLORS[SHADES[version]], 2.2 if version == "printed" else 1.2
+    spread(ax, x, [r.shown for r in row], color, f"reached, {NAMES[version]}", width)
+    if version != "tenth":
+        bounds = [r.gap_bound for r in row]
+        ax.plot(x, bounds, "--", color=color, label=f"bound, {NAMES[version]}", linewidth=width)
+
+
+def spread(
+    ax: Axes,
+    x: Sequence[float],
+    values: Sequence[Array],
+    color: str,
+    label: str,
+    width: float = 1.5,
+) -> None:
+    """Mean with dots, and a band from the smallest to the largest instance."""
+    ax.plot(x, [v.mean() for v in values], "o-", color=color, label=label, ms=3, linewidth=width)
+    low, high = [v.min() for v in values], [v.max() for v in values]
+    ax.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
+
+
+def half(ax: Axes, x: Sequence[float], first: Reached) -> None:
+    """A line of slope -1/2, from a third of the first bound on."""
+    top = first.gap_bound / 3
+    line = [top * (T / x[0]) ** -0.5 for T in x]
+    ax.plot(x, line, ":", color="gray", label="slope -1/2", linewidth=1.2)
+
+
+def start(ax: Axes, runs: Sequence[Trace]) -> None:
+    """Where the runs begin: the mean over the instances of max(f gap, g) at w0."""
+    worst = np.maximum(runs[0].metrics["f_gap"][:, 0], runs[0].metrics["g"][:, 0]).mean()
+    ax.axhline(worst, color="gray", linewidth=0.8, label="at the start")
+
+
+def frame(ax: Axes, ticks: Sequence[float]) -> None:
+    """Logarithmic axes with plain numbers, horizontal ticks at the given values."""
+    ax.set_xscale("log")
+    plot.plain_log(ax)
+    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    ax.minorticks_off()
+    low, high = ax.get_ylim()
+    decades = np.log10(high / low)
+    steps = (1, 2, 5) if decades < 1.7 else (1,)
+    marks = [m * 10.0**k for k in range(-5, 4) for m in steps]
+    ax.set_yticks([m for m in marks if low <= m <= high])
+
+
+def lowest(ax: Axes) -> float:
+    """The lowest value that a line of the axes has."""
+    return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
+
+
+def with_legend(draw: plot.Drawing) -> plot.Drawing:
+    """The figure with one legend above all panels, every label once."""
+
+    def drawn(fig: Figure) -> None:
+        draw(fig)
+        found: dict[str, Artist] = {}
+        for ax in fig.axes:
+            handles, labels = ax.get_legend_handles_labels()
+            found |= dict(zip(labels, handles, strict=True))
+        place: Any = {"loc": "outside upper center", "ncols": 4, "fontsize": 7.5}
+        fig.legend(list(found.values()), list(found), **place)
+
+    return drawn
+
+
+FIGURES = {
+    "rounds": sweep_rounds,
+    "settings": settings,
+    "scaled": scaled,
+    "hard_instance": hard_instance,
+}
