@@ -84,12 +84,10 @@ def sharpness(traces: Traces) -> plot.Drawing:
 
 
 def rate_of(trace: Trace) -> float:
-    """The step size that a run was made with."""
     return float(trace.config["algorithm"]["lr"])
 
 
 def beta_of(trace: Trace) -> float:
-    """The sharpness that a run was made with."""
     return float(trace.config["algorithm"]["switch"]["beta"])
 
 
