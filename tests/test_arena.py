@@ -18,7 +18,7 @@ from fedlib.studies.arena_reference import doubled, residual, slope, solved
 from fedlib.studies.arena_rules import (
     best_of,
     column,
-    grid_runs,
+    fields,
     off,
     setting,
     shown,
@@ -320,17 +320,22 @@ def field(soft=0.6):
 
 def test_the_setting_is_read_off_the_runs():
     assert setting(field()) == {"local_steps": STEPS, "passes": 10 * STEPS}
-    assert [*grid_runs(field(), "np", "soft")] == ["np_soft_1", "np_soft_2"]
+    (one,) = fields(field(), P)
+    assert {m: [*runs] for m, runs in one.runs.items()} == {
+        "soft": ["np_soft_1", "np_soft_2"],
+        "penalty": ["np_penalty_1"],
+        "fedavg": ["np_fedavg_1"],
+    }
 
 
 def test_a_contest_pairs_seeds_and_names_one_winner():
-    found = contest(field(), "np", "grads", OPTIMUM, P)
+    found = contest(*fields(field(), P), "grads")
     assert [found[f"np_{m}_grads.wins"].value for m in ("soft", "penalty", "fedavg")] == [1, 0, 0]
     assert [found[f"np_{m}_grads.out"].value for m in ("soft", "penalty", "fedavg")] == [0, 0, 1]
     assert found["np_penalty_grads.behind"].value == pytest.approx(0.1)
     assert found["np_soft_grads.test_gap"].value == pytest.approx(0.1)
     assert found["np_fedavg_grads.test_excess"].value == pytest.approx(200)
-    after = contest(field(soft=0.8), "np", "grads", OPTIMUM, P)
+    after = contest(*fields(field(soft=0.8), P), "grads")
     assert after["np_penalty_grads.wins"].value == 1
 
 
@@ -341,7 +346,7 @@ def test_tuning_counts_usable_and_nearly_best_configurations():
         "np_soft_3": ending(0.7, LEVEL),
         "np_soft_4": ending(0.6, 2 * LEVEL),
     }
-    found = tuning("np", "soft", runs, OPTIMUM, P)
+    found = tuning(*fields(runs | {"np_reference": OPTIMUM}, P), "soft")
     assert found["np_soft_tuning.feasible"].value == 75
     assert found["np_soft_tuning.near"].value == 50
     assert found["np_soft_tuning.best"].value == pytest.approx(20)

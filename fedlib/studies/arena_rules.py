@@ -3,49 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.federation import FLOAT_BITS
 from fedlib.numbers import Number, mean
 from fedlib.studies.arena_methods import METHODS
-from fedlib.studies.arena_problems import LEVELS
+from fedlib.studies.arena_problems import LEVELS, NAMES
 from fedlib.studies.base import Params, Traces
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
 __all__ = [
-    "BUDGETS",
-    "SHARE",
-    "TOLERANCE",
-    "best_of",
-    "column",
-    "excess",
-    "grid_runs",
-    "off",
-    "passes_of",
-    "reference_of",
-    "setting",
-    "shown",
-    "taken",
-    "uploads",
+    *("BUDGETS", "SHARE", "TOLERANCE", "Field", "best_of", "column", "excess", "fields", "off"),
+    *("passes_of", "setting", "shown", "taken", "uploads"),
 ]
 
-Array = NDArray[np.float64]
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
 TOLERANCE = 5.0  # % of the level
 SHARE = 0.4  # of FedAvg's rounds, whose uploads are the budget of bits
 
 
+class Field(NamedTuple):
+    """All runs on one problem."""
+
+    problem: str
+    reference: Trace  # rests at the optimum of the training rows
+    runs: dict[str, dict[str, Trace]]  # method -> configuration -> run
+    p: Params
+
+    def tuned(self, method: str, budget: str) -> tuple[str, Trace]:
+        """The run of the configuration that is taken, with its name."""
+        name = taken(self.runs[method], self.problem, method, budget, self.p)
+        return name, self.runs[method][name]
+
+    def off(self, trace: Trace, side: str = "") -> Array:
+        """How far a run is from the optimum, in %, `[S, T_eval]`; see `off`."""
+        return off(trace, self.reference, self.problem, side)
+
+    def gap(self, trace: Trace, metric: str, at: int = -1) -> Array:
+        """How far a metric is above the optimum's, by seed."""
+        best = self.reference.metrics[metric][seeds_of(trace, self.reference), -1]
+        return np.asarray(trace.metrics[metric][:, at] - best)
+
+    def violation(self, trace: Trace, metric: str, at: int = -1) -> Number:
+        """How far g is above its level, in % of it."""
+        return mean(excess(trace.metrics[metric][:, at], self.problem), "%")
+
+
+def fields(traces: Traces, p: Params) -> list[Field]:
+    """The problems that there are, with the methods that have runs on them."""
+    return [
+        Field(
+            problem,
+            traces[f"{problem}_reference"],
+            {m: runs for m in METHODS if (runs := grid_runs(traces, problem, m))},
+            p,
+        )
+        for problem in NAMES
+        if f"{problem}_reference" in traces
+    ]
+
+
 def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
     """All configurations of a method that there are, by name."""
-    found = {n: t for n, t in traces.items() if n.rpartition("_")[0] == f"{problem}_{method}"}
-    return dict(sorted(found.items(), key=lambda item: int(item[0].rpartition("_")[2])))
-
-
-def reference_of(traces: Traces, problem: str) -> Trace | None:
-    """The run that rests at the optimum of the training rows."""
-    return traces.get(f"{problem}_reference")
+    found = [name for name in traces if name.rpartition("_")[0] == f"{problem}_{method}"]
+    return {name: traces[name] for name in sorted(found, key=lambda n: int(n.rpartition("_")[2]))}
 
 
 def setting(traces: Traces) -> Params:
@@ -127,12 +150,17 @@ def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
     (or above the optimum's g, if that exceeds the level on these rows), in % of the level. At least
     0, and 0 at the optimum alone where f is strictly convex and g convex.
     """
-    seeds = [reference.seeds.index(s) for s in trace.seeds]
+    seeds = seeds_of(trace, reference)
     f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
     best, bound = (reference.metrics[f"{side}{loss}"][seeds, -1:] for loss in "fg")
     level = LEVELS[problem]
     above = 100 * np.maximum((f - best) / best, (g - np.maximum(bound, level)) / level)
     return np.asarray(np.maximum(above, 0))
+
+
+def seeds_of(trace: Trace, reference: Trace) -> list[int]:
+    """The places of a run's seeds among those of the optima."""
+    return [reference.seeds.index(s) for s in trace.seeds]
 
 
 def best_of(gaps: Mapping[str, Number], violations: Mapping[str, Number]) -> str:
