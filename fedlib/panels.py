@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from fedlib.plot import Drawing
 
-__all__ = ["Layer", "grid", "on", "panel", "row"]
+__all__ = ["Layer", "columns", "grid", "legend_below", "on", "panel", "row"]
 
 Layer = Callable[["Axes"], None]
 
@@ -58,5 +58,42 @@ def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
         for line, panels in zip(axes, rows, strict=True):
             for ax, one in zip(line, panels, strict=True):
                 one(ax)
+
+    return draw
+
+
+def columns(
+    fill: Callable[[Axes, str], None],
+    titles: Mapping[str, str],
+    *,
+    ylabel: str = "",
+    legend: bool | dict[str, Any] = False,
+    at: int = 0,
+    **frame: Any,
+) -> list[Layer]:
+    """Panels for a row, one a key of `titles`, filled by `fill(axes, key)`.
+
+    The vertical axis is named at the left only; the legend is in panel `at`.
+    """
+    names = [*titles]
+    return [
+        panel(
+            on(fill, name),
+            title=titles[name],
+            legend=legend if name == names[at] else False,
+            **({"ylabel": ylabel} if ylabel and not i else {}),
+            **frame,
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def legend_below(figure: Drawing, columns: int) -> Drawing:
+    """The figure with the legend of its first panel below all of them."""
+
+    def draw(fig: Figure) -> None:
+        figure(fig)
+        labels = fig.axes[0].get_legend_handles_labels()
+        fig.legend(*labels, loc="outside lower center", ncols=columns)
 
     return draw

@@ -23,7 +23,7 @@ from fedlib.wording import ABOVE, AT_LEAST, AT_MOST, BELOW, compared, together
 __all__ = [
     *("VERDICTS", "Condition", "Numbers", "Outcome", "Rule", "Term", "Verdict"),
     *("all_of", "any_of", "average", "falls", "high", "inside", "least", "low", "meets"),
-    *("most", "rises", "told", "told_value", "value", "within"),
+    *("most", "rises", "same_order", "told", "told_value", "value", "within"),
 ]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not judged"]
@@ -87,7 +87,7 @@ class Term:
         return _compared(self, AT_LEAST, other, lambda a, b: a >= b)
 
     def __rmul__(self, factor: float) -> Term:
-        form = f"{factor:.3g} times {self.form}"
+        form = f"{factor:.3g} times {self.form if self.kind else f'({self.form})'}"
         return Term("", form, self.keys, lambda n: factor * self.read(n))
 
     def __sub__(self, other: Term) -> Term:
@@ -155,6 +155,20 @@ def falls(*keys: str) -> Condition:
 def rises(*keys: str) -> Condition:
     """Whether the values rise strictly, from each to the next."""
     return _ordered("rise", keys, lambda a, b: b > a)
+
+
+def same_order(one: Sequence[str], other: Sequence[str]) -> Condition:
+    """Whether two lists of numbers have their values in the same order."""
+    form = " and ".join(", ".join(["{}"] * len(keys)) for keys in (one, other))
+
+    def order(n: Numbers, keys: Sequence[str]) -> list[int]:
+        return sorted(range(len(keys)), key=[n[k].value for k in keys].__getitem__)
+
+    return Condition(
+        f"values in the same order: {form}",
+        (*one, *other),
+        lambda n: order(n, one) == order(n, other),
+    )
 
 
 def all_of(*conditions: Condition) -> Condition:

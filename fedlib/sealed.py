@@ -86,6 +86,8 @@ def doubled(draw: Draw, clients: int) -> Draw:
     """The same draw for every client and, right behind it, for its copy, `clients` further on."""
 
     def both(name: str, part: Any) -> Any:
+        if name == "others":
+            return tuple(doubled(other, clients) for other in part)
         if not isinstance(part, Tensor) or name == "downlink":
             return part
         more = clients if name in ("participants", "voters") else 0

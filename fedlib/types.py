@@ -54,6 +54,7 @@ class Draw(NamedTuple):
     downlink: Shaped[Tensor, "..."] | tuple[()] = ()
     voters: Int[Tensor, "n"] | tuple[()] = ()  # who is asked for values, if not the participants
     chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # what the clients' simulators or coins draw
+    others: tuple[Draw, ...] = ()  # of clients that are asked for something else
 
 
 class Pooled(NamedTuple):

@@ -8,6 +8,7 @@ from pathlib import Path
 import plain
 import pytest
 import torch
+from expect import close
 from problems import np_problem, three_objectives, vertical_np_problem
 
 import fedlib as fl
@@ -64,11 +65,7 @@ EXAMPLES = {
         tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), batch_size=100
     ),
     fl.ConstrainedVerticalSSCA: fl.ConstrainedVerticalSSCA(
-        tau=1.0,
-        rho=fl.PowerLaw(0.6, 0.3),
-        gamma=fl.PowerLaw(0.9, 0.35),
-        penalty=100.0,
-        levels=0.3,
+        tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), penalty=100.0, levels=0.3
     ),
     fl.VerticalSGD: fl.VerticalSGD(lr=fl.PowerLaw(0.3), batch_size=100),
 }
@@ -111,7 +108,7 @@ def test_is_held_to_account(algorithm, check):
 def test_the_objective_falls(algorithm):
     if isinstance(getattr(algorithm, "lr", None), float):
         algorithm = replace(algorithm, lr=0.3)
-    trace = fl.run(algorithm, task(algorithm), rounds=60, progress=False)
+    trace = fl.run(algorithm, task(algorithm), rounds=60)
     assert trace.metrics["f"][0, -1] < 0.35 < trace.metrics["f"][0, 0]
 
 
@@ -135,7 +132,7 @@ def test_penalty_fedavg_equals_its_plain_twin():
                 u = u - 0.1 * d
             ends.append(u)
         w = sum(ends) / 5
-        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+        close(state.w, w)
 
 
 def test_fedavg_by_hand_and_its_bits():

@@ -248,6 +248,12 @@ class PenaltySGM:
         2      on = 1{g(w) > level + tolerance}
         3      w <- project(w - lr (grad f(w) + on rho grad g(w)))
 
+    >>> from fedlib import PenaltySGM, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> method = PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([-0.01])
+
     Parameters
     ----------
     lr, tolerance, rho, level : as in `PenaltyFedAvg`.
@@ -265,7 +271,6 @@ class PenaltySGM:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("PenaltySGM", "lr", self.lr)
         checks.number("PenaltySGM", "tolerance", self.tolerance)
         checks.nonnegative("PenaltySGM", "rho", self.rho)
@@ -273,7 +278,6 @@ class PenaltySGM:
         checks.number("PenaltySGM", "level", self.level)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_centralized("PenaltySGM", problem)
         check_work("PenaltySGM", problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -43,6 +44,11 @@ class FedFWReset:
         6      sends x_i
         7  w <- mean_i x_i, over those who took part
 
+    >>> from fedlib import FedFWReset, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWReset(0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lam0, participation, batch_size : as in `FedFW`.
@@ -67,23 +73,26 @@ class FedFWReset:
     local_steps: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWReset", self.lam0, self.participation)
         checks.count("FedFWReset", "local_steps", self.local_steps)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; clients keep nothing."""
         check_feasible("FedFWReset", problem, None, self.batch_size)
         return start(problem, keeps=False)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batches."""
         return draw_coins(  # 1
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: E steps from w; it sends where they end."""
         x = w  # 2
@@ -100,7 +109,6 @@ class FedFWReset:
         return Reply(x, gaps[0])  # 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, active = state.w, active_clients(draw, self.participation)  # 1
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         x, gap = ask_oracles(fed, update, draw, state.x, w, active, None, dense=True)  # 2-6

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from fedlib.claims import Claim, PaperValue
+from fedlib.needs import Needs
 from fedlib.studies import np_unified_rules as rules
 from fedlib.studies.np_unified_rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
 
@@ -76,6 +77,7 @@ CLAIMS = (
         rule=rules.C9,
         runs=TUNING,
         figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
     ),
     full(
         id="fedsgm/C10",
@@ -86,6 +88,7 @@ CLAIMS = (
         rule=rules.C10,
         runs=TUNING,
         figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
     ),
     full(
         id="fedsgm/C11",
@@ -165,6 +168,7 @@ CLAIMS = (
         "more away from lambda (predicted_clear).",
         rule=rules.P3,
         runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
+        needs=Needs(parameters=("rhos",)),
     ),
 )
 
