@@ -9,7 +9,6 @@ import numpy as np
 
 from fedlib import plot
 from fedlib.numbers import Number, mean
-from fedlib.plot import Draw
 from fedlib.studies.arena_methods import FAMILIES, METHODS, family_of, label_of
 from fedlib.studies.arena_problems import NAMES
 from fedlib.studies.arena_rules import (
@@ -117,7 +116,7 @@ def spread(heights: Sequence[float]) -> list[float]:
     return placed
 
 
-def tradeoff(traces: Traces) -> Draw:
+def tradeoff(traces: Traces) -> plot.Drawing:
     """Gap of the objective against violation on the test rows, at equal gradients, tuned."""
     found = fields(traces, setting(traces))
 
@@ -169,7 +168,7 @@ def arms(x: Number) -> Any:
     return np.maximum([[x.value - x.low], [x.high - x.value]], 0)
 
 
-def curves(traces: Traces) -> Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Distance to the optimum of the training rows against gradients and against bits, tuned."""
     found = fields(traces, setting(traces))
     pairs = [(field, budget) for field in found for budget in AXES]
@@ -213,7 +212,7 @@ def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
     return passes_of(method, p) if budget == "grads" else uploads(method, trace, p) / 8e3
 
 
-def grids(traces: Traces) -> Draw:
+def grids(traces: Traces) -> plot.Drawing:
     """Where every configuration of every method ends on the validation rows."""
     found = fields(traces, setting(traces))
 
