@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedlib import plot
-from fedlib.panels import Layer, on, panel, row
+from fedlib.panels import Layer, columns, on, panel, row
 from fedlib.studies.base import Traces
 from fedlib.studies.ssca_long_claims import TENTH
 from fedlib.studies.ssca_long_numbers import best_sgd
@@ -78,7 +78,7 @@ def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
     forms = CONSTRAINED | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
-    def curves(level: str, ax: Axes) -> None:
+    def fill(ax: Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
             trace = traces[f"limit_{name}_U{level}"]
             x = trace.metrics["cost_all"] - float(level)
@@ -90,13 +90,10 @@ def violation(traces: Traces) -> plot.Drawing:
         ax.set_yscale("symlog", linthresh=0.01)
         ax.yaxis.set_major_formatter("{x:g}")
 
-    panels = [
-        panel(partial(curves, level), title=f"U = {level}", xlabel="round")
-        for level in levels(traces)
-    ]
-    panels[0] = panel(panels[0], ylabel="F - U")
-    panels[-1] = panel(panels[-1], legend=True)
-    return row(*panels, sharey=True)
+    titles = {level: f"U = {level}" for level in levels(traces)}
+    return row(
+        *columns(fill, titles, ylabel="F - U", legend=True, at=-1, xlabel="round"), sharey=True
+    )
 
 
 def penalty(traces: Traces) -> plot.Drawing:
