@@ -298,7 +298,7 @@ def test_off_is_the_larger_of_both_percentages():
 
 
 def test_the_winner_is_the_smallest_loss_of_those_that_are_not_shown_to_violate():
-    gaps = {"soft": mean([0.1] * 3), "hard": mean([0.2] * 3), "fedavg": mean([-0.5] * 3)}
+    gaps = {"soft": 0.1, "hard": 0.2, "fedavg": -0.5}
     fine = {"soft": mean([1.0] * 3), "hard": mean([-9.0] * 3), "fedavg": mean([40.0] * 3)}
     assert best_of(gaps, fine) == "soft"
     assert best_of(gaps, fine | {"fedavg": mean([-4.0, 40.0, 10.0])}) == "fedavg"
@@ -367,6 +367,13 @@ def test_the_text_follows_the_numbers():
     other = arena.derive(field(soft=0.8), P)
     assert "goes to Penalty-FedAvg on Neyman-Pearson." in arena_report.in_short(other)
     assert "by 0.1 to 0.1: FedSGM soft." in arena_report.verdicts(other, "np")
+
+
+def test_a_problem_without_methods_is_left_out():
+    alone = arena.derive({"np_reference": OPTIMUM}, P)
+    assert "np_reference.f" in alone
+    assert arena_report.in_short(alone) == "In short: nothing was run."
+    assert arena_report.optima(alone).empty
 
 
 def test_the_tables_hold_every_method_that_takes_part():

@@ -88,7 +88,8 @@ def contest(field: Field, budget: str) -> dict[str, Number]:
         found[method]["rounds"] = mean([float(trace.rounds[at])], "rounds")
     if not found:
         return {}
-    winner = best_of(*({m: x[k] for m, x in found.items()} for k in ("test_gap", "test_excess")))
+    gaps, violations = ({m: x[k] for m, x in found.items()} for k in ("test_gap", "test_excess"))
+    winner = best_of({m: gap.value for m, gap in gaps.items()}, violations)
     first = np.array(found[winner]["test_gap"].per_seed)
     standing = {
         method: {

@@ -83,8 +83,8 @@ class Place:
 
 
 def problems(numbers: Numbers) -> list[str]:
-    """The problems with numbers."""
-    return [p for p in NAMES if f"{p}_reference.f" in numbers]
+    """The problems that some method takes part in."""
+    return [p for p in NAMES if Place(numbers, p, "grads").methods()]
 
 
 def entries() -> pd.DataFrame:

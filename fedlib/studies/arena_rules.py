@@ -129,18 +129,24 @@ def shown(violation: Number) -> bool:
 
 
 def taken(runs: Mapping[str, Trace], problem: str, method: str, budget: str, p: Params) -> str:
-    """The tuned configuration, from validation rows alone.
+    """The tuned configuration, from validation rows alone: the best of them by mean f."""
+    f, violations = {}, {}
+    for name, trace in runs.items():
+        at = column(method, trace, budget, p)
+        f[name] = float(trace.metrics["val_f"][:, at].mean())
+        violations[name] = mean(excess(trace.metrics["val_g"][:, at], problem))
+    return best_of(f, violations)
 
-    The smallest mean f among the configurations whose violation is not shown; if it is of all, the
-    smallest mean g.
+
+def best_of(losses: Mapping[str, float], violations: Mapping[str, Number]) -> str:
+    """The smallest loss among those whose violation is not shown.
+
+    If it is shown of all, the smallest mean violation.
     """
-    at = {name: column(method, trace, budget, p) for name, trace in runs.items()}
-    f = {n: float(t.metrics["val_f"][:, at[n]].mean()) for n, t in runs.items()}
-    g = {n: excess(t.metrics["val_g"][:, at[n]], problem) for n, t in runs.items()}
-    fine = {n: f[n] for n in runs if not shown(mean(g[n]))}
+    fine = {name: x for name, x in losses.items() if not shown(violations[name])}
     if fine:
         return min(fine, key=fine.__getitem__)
-    return min(g, key=lambda n: float(g[n].mean()))
+    return min(violations, key=lambda name: violations[name].value)
 
 
 def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
@@ -161,15 +167,3 @@ def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
 def seeds_of(trace: Trace, reference: Trace) -> list[int]:
     """The places of a run's seeds among those of the optima."""
     return [reference.seeds.index(s) for s in trace.seeds]
-
-
-def best_of(gaps: Mapping[str, Number], violations: Mapping[str, Number]) -> str:
-    """The winner among some methods, from test rows alone.
-
-    The smallest mean test f among those whose violation is not shown; if it is of all, the smallest
-    mean violation.
-    """
-    fine = {m: x.value for m, x in gaps.items() if not shown(violations[m])}
-    if fine:
-        return min(fine, key=fine.__getitem__)
-    return min(violations, key=lambda m: violations[m].value)
