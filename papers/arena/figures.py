@@ -1,0 +1,242 @@
+"""Figures of the arena: objective against violation, curves under both budgets, grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.arena.methods import FAMILIES, METHODS, family_of, label_of
+from papers.arena.problems import NAMES
+from papers.arena.rules import TOLERANCE, Field, column, fields, passes_of, setting, shown, uploads
+from papers.kit import plot
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES"]
+
+COLOR = dict(zip(FAMILIES, (*plot.COLORS[:2], plot.COLORS[3], "#888888"), strict=True))
+MARKER = dict(zip(FAMILIES, "osD^", strict=True))
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
+LOWEST = 0.1  # %: what is closer to the optimum is drawn there
+LINEAR = {"x": 5.0, "y": 0.01}  # where the axes of the first figure are linear, around 0
+ROOM = 0.062  # of a panel's height for a label
+
+
+class Mark(NamedTuple):
+    """A point that gets a label beside the panel."""
+
+    x: float
+    y: float
+    method: str
+    problem: str
+
+
+def dashes(method: str) -> Any:
+    """A line style that no other method of the family has."""
+    own = METHODS[method].family
+    same = [m for m, entry in METHODS.items() if entry.family == own]
+    return DASHES[same.index(method)]
+
+
+def panels(fig: Figure, count: int, across: int) -> list[Axes]:
+    """Axes for some panels, in rows."""
+    down = -(-count // across)
+    axes = list(fig.subplots(down, across, squeeze=False).flat)
+    for ax in axes[count:]:
+        ax.remove()
+    return axes[:count]
+
+
+def families(fig: Figure, found: Sequence[Field]) -> None:
+    """The legend of the colours of all methods, below."""
+    used = {family_of(method, field.problem) for field in found for method in field.runs}
+    own = [f for f in FAMILIES if f in used]
+    ax = fig.axes[0]
+    handles = [ax.plot([], [], f"-{MARKER[f]}", color=COLOR[f], markersize=5)[0] for f in own]
+    labels = [FAMILIES[f] for f in own]
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(own))
+
+
+def labelled(ax: Axes, marks: Sequence[Mark]) -> None:
+    """Names in a column beside the panel, in the order of the points' heights, with thin lines."""
+    if not marks:
+        return
+    place = ax.transAxes.inverted()
+    ends = {m: place.transform(ax.transData.transform((m.x, m.y))) for m in marks}
+    order = sorted(ends, key=lambda mark: float(ends[mark][1]))
+    for mark, y in zip(order, spread([float(ends[m][1]) for m in order]), strict=True):
+        color = COLOR[family_of(mark.method, mark.problem)]
+        x, height = (float(v) for v in np.clip(ends[mark], 0, 1))
+        ax.plot(
+            [x, 1.01, 1.03],
+            [height, y, y],
+            color=color,
+            linewidth=0.5,
+            alpha=0.6,
+            transform=ax.transAxes,
+            clip_on=False,
+        )
+        ax.annotate(
+            label_of(mark.method, mark.problem),
+            (1.035, y),
+            xycoords="axes fraction",
+            color=color,
+            fontsize=7.5,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def spread(heights: Sequence[float]) -> list[float]:
+    """Increasing heights, moved as little as it takes to be `ROOM` apart and inside the panel."""
+    placed: list[float] = []
+    for y in heights:
+        placed.append(max(y, placed[-1] + ROOM if placed else 0.0))
+    top = 1.0
+    for i in reversed(range(len(placed))):
+        placed[i] = min(placed[i], top)
+        top = placed[i] - ROOM
+    return placed
+
+
+def tradeoff(traces: Traces) -> plot.Drawing:
+    """Gap of the objective against violation on the test rows, at equal gradients, tuned."""
+    found = fields(traces, setting(traces))
+
+    def draw(fig: Figure) -> None:
+        for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
+            marks = [ending(ax, field, method) for method in field.runs]
+            ax.set_xscale("symlog", linthresh=LINEAR["x"], linscale=0.6)
+            ax.set_yscale("symlog", linthresh=LINEAR["y"], linscale=0.6)
+            few(ax.xaxis, ax.get_xlim(), (10.0, 100.0, 1000.0))
+            few(ax.yaxis, ax.get_ylim(), (0.01, 0.1, 1.0, 10.0))
+            ax.axvline(TOLERANCE, color="#d62728", linestyle=":", linewidth=1.1)
+            ax.axhline(0, color="#888888", linewidth=0.8)
+            ax.set(title=NAMES[field.problem], xlabel="test violation, % of the level")
+            ax.set_ylabel("test objective above the optimum's")
+            labelled(ax, marks)
+        families(fig, found)
+
+    return draw
+
+
+def ending(ax: Axes, field: Field, method: str) -> Mark:
+    """Where a tuned run ends on the test rows: violation in % and gap, with intervals."""
+    trace = field.tuned(method, "grads")[1]
+    x, y = field.violation(trace, "test_g"), mean(field.gap(trace, "test_f"))
+    family = family_of(method, field.problem)
+    ax.errorbar(
+        x.value,
+        y.value,
+        xerr=arms(x),
+        yerr=arms(y),
+        fmt=MARKER[family],
+        color=COLOR[family],
+        markersize=4.5,
+        linewidth=0.9,
+    )
+    return Mark(x.value, y.value, method, field.problem)
+
+
+def few(axis: Axis, limits: tuple[float, float], sizes: Sequence[float]) -> None:
+    """Ticks at 0 and at some sizes with both signs, as plain numbers."""
+    low, high = limits
+    both = [-x for x in reversed(sizes)] + [0.0, *sizes]
+    inside = [x for x in both if low <= x <= high]
+    axis.set_ticks(inside, [f"{x:g}" for x in inside])
+
+
+def arms(x: Number) -> Any:
+    """Lengths of an interval's two sides `[2, 1]`."""
+    return np.maximum([[x.value - x.low], [x.high - x.value]], 0)
+
+
+def curves(traces: Traces) -> plot.Drawing:
+    """Distance to the optimum of the training rows against gradients and against bits, tuned."""
+    found = fields(traces, setting(traces))
+    pairs = [(field, budget) for field in found for budget in AXES]
+
+    def draw(fig: Figure) -> None:
+        for ax, (field, budget) in zip(panels(fig, len(pairs), 2), pairs, strict=True):
+            marks = [curve(ax, field, method, budget) for method in field.runs]
+            ax.set(xscale="log", yscale="log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            text, unit = AXES[budget]
+            ax.set(title=f"{NAMES[field.problem]}: {text}", xlabel=unit)
+            ax.set_ylabel("off the optimum, %")
+            labelled(ax, marks)
+        families(fig, found)
+
+    return draw
+
+
+AXES = {
+    "grads": ("equal gradients", "gradients of every client"),
+    "bits": ("equal bits", "kB sent by all clients"),
+}
+
+
+def curve(ax: Axes, field: Field, method: str, budget: str) -> Mark:
+    """A tuned run's distance, with its end marked."""
+    trace = field.tuned(method, budget)[1]
+    end = column(method, trace, budget, field.p) + 1
+    x = trace.rounds * cost(method, trace, budget, field.p)
+    y = np.maximum(field.off(trace).mean(0), LOWEST)
+    family = family_of(method, field.problem)
+    color, style = COLOR[family], dashes(method)
+    ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
+    last = float(x[end - 1]), float(y[end - 1])
+    ax.plot(*last, MARKER[family], color=color, markersize=3)
+    return Mark(*last, method, field.problem)
+
+
+def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
+    """What a round costs, in the unit of the axis."""
+    return passes_of(method, p) if budget == "grads" else uploads(method, trace, p) / 8e3
+
+
+def grids(traces: Traces) -> plot.Drawing:
+    """Where every configuration of every method ends on the validation rows."""
+    found = fields(traces, setting(traces))
+
+    def draw(fig: Figure) -> None:
+        for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
+            methods = [*reversed(field.runs)]
+            for height, method in enumerate(methods):
+                configurations(ax, field, method, height)
+            ax.set_yticks(range(len(methods)), [label_of(m, field.problem) for m in methods])
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_title(NAMES[field.problem])
+            ax.set_xlabel("off the optimum on the validation rows, %")
+        families(fig, found)
+
+    return draw
+
+
+def configurations(ax: Axes, field: Field, method: str, height: int) -> None:
+    """A row of points, hollow where a violation is shown, large for the one that is taken."""
+    best = field.tuned(method, "grads")[0]
+    family = family_of(method, field.problem)
+    for name, trace in field.runs[method].items():
+        far = float(field.off(trace, "val_")[:, -1].mean())
+        ax.plot(
+            max(far, LOWEST),
+            height,
+            MARKER[family],
+            color=COLOR[family],
+            markerfacecolor="none" if shown(field.violation(trace, "val_g")) else COLOR[family],
+            markersize=8 if name == best else 4,
+            alpha=1.0 if name == best else 0.6,
+        )
+
+
+FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids}
