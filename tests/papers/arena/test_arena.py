@@ -19,6 +19,7 @@ from papers.arena.numbers import contest, tuning
 from papers.arena.problems import BATCHES, LEVELS, NAMES, arena_problem, shaped, shortest
 from papers.arena.reference import doubled, residual, slope, solved
 from papers.arena.rules import best_of, column, fields, off, setting, shown, taken, uploads
+from papers.kit import plot
 from papers.kit.numbers import mean
 
 STAND_IN = 2000
@@ -384,7 +385,7 @@ def test_the_tables_hold_every_method_that_takes_part():
 def test_figures_draw_in_both_themes(name):
     draw = arena.STUDY.figures[name](field())
     for theme in ("light", "dark"):
-        assert len(fl.papers.kit.plot.render(draw, theme)) > 5000
+        assert len(plot.render(draw, theme)) > 5000
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
