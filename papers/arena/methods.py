@@ -233,6 +233,5 @@ def family_of(method: str, problem: str) -> str:
 
 
 def label_of(method: str, problem: str) -> str:
-    """A method's name on a problem."""
     label = METHODS[method].label
     return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label

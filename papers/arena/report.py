@@ -176,7 +176,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def labels(methods: Sequence[str], problem: str = "") -> str:
-    """Methods' names, listed, as they are called on a problem."""
     return listed([label_of(m, problem) for m in methods])
 
 

@@ -100,7 +100,6 @@ def uploads(method: str, trace: Trace, p: Params) -> float:
 
 
 def dimension(trace: Trace) -> int:
-    """The number of parameters d."""
     return int(trace.state.shape[-1])
 
 
@@ -166,5 +165,4 @@ def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
 
 
 def seeds_of(trace: Trace, reference: Trace) -> list[int]:
-    """The places of a run's seeds among those of the optima."""
     return [reference.seeds.index(s) for s in trace.seeds]

@@ -73,7 +73,6 @@ def coarse(trace: Trace) -> tuple[Array, Array]:
 
 
 def measures(trace: Trace) -> dict[str, Array]:
-    """What one run is measured by, per seed."""
     last = float(trace.rounds[-1])
     found = {f"cost_{r}": at(trace, r) for r in LOOKS if r <= last}
     found |= {f"rounds_{x:g}": first_below(trace, x) for x in CROSSED}
@@ -135,7 +134,6 @@ def baselines(curves: Traces) -> dict[str, Trace]:
 
 
 def unit(measure: str) -> str:
-    """The unit of a measure."""
     return UNITS.get(measure.partition("_")[0], "")
 
 

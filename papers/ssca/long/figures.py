@@ -31,7 +31,6 @@ FLOOR = 1e-5  # slacks below are drawn here
 
 
 def batches(traces: Traces) -> list[int]:
-    """The batch sizes, descending."""
     sizes = {int(n.rpartition("_B")[2]) for n in traces if n.startswith("ssca_")}
     return sorted(sizes, reverse=True)
 
@@ -67,7 +66,6 @@ def cost(traces: Traces) -> plot.Drawing:
 
 
 def rate(trace: Trace) -> str:
-    """The step size of a run of SGD."""
     rule = trace.config["algorithm"]["lr"]
     return (
         f"{rule['scale']:g} / t^{rule['exponent']:g}" if rule["exponent"] else f"{rule['scale']:g}"
