@@ -233,5 +233,6 @@ def family_of(method: str, problem: str) -> str:
 
 
 def label_of(method: str, problem: str) -> str:
+    """A method's name on a problem."""
     label = METHODS[method].label
     return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label

@@ -73,6 +73,7 @@ def coarse(trace: Trace) -> tuple[Array, Array]:
 
 
 def measures(trace: Trace) -> dict[str, Array]:
+    """What one run is measured by, per seed."""
     last = float(trace.rounds[-1])
     found = {f"cost_{r}": at(trace, r) for r in LOOKS if r <= last}
     found |= {f"rounds_{x:g}": first_below(trace, x) for x in CROSSED}
