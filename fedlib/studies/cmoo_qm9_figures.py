@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from fedlib import plot
 from fedlib.molecules import TARGETS
 from fedlib.numbers import Number
+from fedlib.panels import Layer, on, panel, row
 from fedlib.studies.base import Traces
 from fedlib.studies.cmoo_qm9_numbers import (
     METHODS,
@@ -25,7 +26,6 @@ from fedlib.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "targets_of", "uploads_of"]
 
@@ -74,17 +74,15 @@ def figure_3(traces: Traces) -> plot.Draw:
     """Mean test loss against rounds, and against what has been uploaded."""
     runs = main_runs(traces)
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2, sharey=True)
-        for m, trace in runs.items():
-            curve(left, trace.rounds, trace.metrics["loss"], m)
-            curve(right, uploaded(trace), trace.metrics["loss"], m)
-        left.set_xlabel("round")
-        left.set_ylabel("mean test loss of 11 targets")
-        right.set_xlabel("uploaded (model size x clients of a round)")
-        left.legend()
+    def against(x: Callable[[Trace], Any], **frame: Any) -> Layer:
+        return panel(*(on(curve, x(t), t.metrics["loss"], m) for m, t in runs.items()), **frame)
 
-    return draw
+    label = "mean test loss of 11 targets"
+    return row(
+        against(lambda t: t.rounds, xlabel="round", ylabel=label, legend=True),
+        against(uploaded, xlabel="uploaded (model size x clients of a round)"),
+        sharey=True,
+    )
 
 
 def figure_12(traces: Traces) -> plot.Draw:
@@ -94,24 +92,25 @@ def figure_12(traces: Traces) -> plot.Draw:
     room = common_upload(runs)
     names = [SYMBOLS.get(name, name) for name in target_names(traces)]
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, subplot_kw={"projection": "polar"})
-        for ax, kind in zip(axes, ("rounds", "upload"), strict=True):
-            for m, trace in runs.items():
-                if kind == "rounds":
-                    column = int(np.flatnonzero(trace.rounds == rounds)[0])
-                else:
-                    column = within(trace, room)
-                spokes(ax, trace, column, m)
-            ax.set_xticks(ANGLES, names)
-            circles = ax.get_yticks()
-            ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
-        each = "one round" if rounds == 1 else f"{rounds} rounds"
-        axes[0].set_title(f"after {each} each", pad=14)
-        axes[1].set_title(f"after uploads of {room:.0f} d a client", pad=14)
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1.12, 1.1))
+    def radial(column: Callable[[Trace], int], text: str, **more: Any) -> Layer:
+        lines = [on(spokes, trace, column(trace), m) for m, trace in runs.items()]
+        return panel(*lines, on(around, names, text), **more)
 
-    return draw
+    each = "one round" if rounds == 1 else f"{rounds} rounds"
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.12, 1.1)}
+    return row(
+        radial(lambda t: int(np.flatnonzero(t.rounds == rounds)[0]), f"after {each} each"),
+        radial(lambda t: within(t, room), f"after uploads of {room:.0f} d a client", legend=beside),
+        subplot_kw={"projection": "polar"},
+    )
+
+
+def around(ax: Axes, names: list[str], title: str) -> None:
+    """The names of the spokes, at most six circles, and the title."""
+    ax.set_xticks(ANGLES, names)
+    circles = ax.get_yticks()
+    ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
+    ax.set_title(title, pad=14)
 
 
 def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
@@ -129,26 +128,21 @@ def uploads(traces: Traces) -> plot.Draw:
     names = [n for n in traces if n.startswith("count_fsmgda_")]
     tasks = sorted(int(n.rpartition("_")[2]) for n in names)
 
-    def draw(fig: Figure) -> None:
-        ax = fig.subplots()
+    def draw(ax: Axes) -> None:
         for m in METHODS:
             y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
             line = "--" if m == "pref" else "-"  # it lies on FedCMOO's
             ax.plot(tasks, y, line, color=COLOR[m], marker=MARKS[m], label=NAMES[m])
             ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[m], "s": 110}
-            ax.scatter(
-                [len(TASKS)], [upload(traces[f"qm9_{m}"])], label=f"{NAMES[m]} on QM9", **ring
-            )
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+            sent = [upload(traces[f"qm9_{m}"])]
+            ax.scatter([len(TASKS)], sent, label=f"{NAMES[m]} on QM9", **ring)
+        ax.set(xscale="log", yscale="log")
         ax.set_xticks(tasks, [str(k) for k in tasks])
         ax.set_yticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
         ax.minorticks_off()
-        ax.set_xlabel("objectives M")
-        ax.set_ylabel("upload of a client and round (d)")
-        ax.legend()
 
-    return draw
+    label = "upload of a client and round (d)"
+    return row(panel(draw, xlabel="objectives M", ylabel=label, legend=True))
 
 
 KINDS = {"rounds": "equal rounds", "upload": "equal upload"}
@@ -160,14 +154,14 @@ def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
 
     rows = {}
     for m, name in NAMES.items():
-        row = {"upload of a client and round (d)": f"{numbers[f'{m}.upload'].value:.4g}"}
+        line = {"upload of a client and round (d)": f"{numbers[f'{m}.upload'].value:.4g}"}
         for kind, text in KINDS.items():
             number = numbers[f"upload.{m}.at" if kind == "upload" else "rounds.at"].value
-            row[f"rounds, {text}"] = f"{number:g}"
-            row[f"loss, {text}"] = f"{numbers[f'{kind}.{m}.loss'].value:.3f}"
+            line[f"rounds, {text}"] = f"{number:g}"
+            line[f"loss, {text}"] = f"{numbers[f'{kind}.{m}.loss'].value:.3f}"
             lower = numbers.get(f"{kind}.{m}_vs_fsmgda.lower")
-            row[f"targets lower, {text}"] = "" if lower is None else f"{lower.value:g} of 11"
-        rows[name] = row
+            line[f"targets lower, {text}"] = "" if lower is None else f"{lower.value:g} of 11"
+        rows[name] = line
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
