@@ -23,6 +23,7 @@ from fedlib.studies import cmoo_many_figures as figures
 from fedlib.studies.base import Params, Study, Traces, parameters
 from fedlib.studies.cmoo_common import CLIPPED
 from fedlib.studies.cmoo_many_numbers import METHODS, SETS, derive, per_task
+from fedlib.studies.cmoo_standin import noted
 from fedlib.types import Problem
 
 if TYPE_CHECKING:
@@ -200,6 +201,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=noted(figures.FIGURES),
     **PARAMETERS,
 )
