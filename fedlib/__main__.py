@@ -1,4 +1,4 @@
-"""`python -m fedlib reproduce STUDY`, `claims` and `compare A B`, without Jupyter."""
+"""`python -m fedlib reproduce STUDY`, `claims`, `compare A B` and `restamp`, without Jupyter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from fedlib.cache import DataError
 from fedlib.claims import VERDICTS
 from fedlib.compare import compare
+from fedlib.restamp import restamp
+from fedlib.store import results_dir
 from fedlib.studies import STUDIES, all_claims
 
 __all__ = ["main"]
@@ -29,6 +31,10 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("second", help="as first")
     two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
     two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
+    three = commands.add_parser("restamp", help="a new digest for runs whose code only moved")
+    three.add_argument("study", choices=[*STUDIES, "all"])
+    three.add_argument("--from-commit", required=True, help="at which the runs were fresh")
+    three.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
     return whole
 
 
@@ -40,6 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
             show_comparison(given.first, given.second, given.metric, given.figure)
         elif given.command == "claims":
             list_claims()
+        elif given.command == "restamp":
+            return give_stamps(given.study, given.from_commit, given.name)
         else:
             reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
     except (ValueError, OSError, FloatingPointError, DataError) as error:
@@ -78,6 +86,19 @@ def list_claims() -> None:
         fresh = "fresh" if done.fresh else "stale"
         print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
+
+
+def give_stamps(study: str, commit: str, names: list[str]) -> int:
+    """Restamp the runs of one study, or of all; 2 if some were refused, each with a sentence."""
+    wrong = [pair for pair in names if len(pair.split("=")) != 2]
+    if wrong:
+        raise ValueError(f"restamp: name must be OLD=NEW, got {wrong[0]}.")
+    paths = sorted(results_dir().glob(f"{'*' if study == 'all' else study}/*/*.json"))
+    done, refused = restamp(paths, commit, dict(pair.split("=") for pair in names))
+    for sentence in refused.values():
+        print(sentence, file=sys.stderr)
+    print(f"{len(done)} runs restamped from commit {commit}, {len(refused)} refused")
+    return 2 if refused else 0
 
 
 if __name__ == "__main__":

@@ -2,37 +2,53 @@
 
 A digest covers the definitions that decide the numbers of a run: the classes of its algorithm and
 of the algorithm's ingredients, the functions of its problem, and every function, class and constant
-of the library that these refer to, directly or not. Adding a compressor makes no run stale that
+of our packages that these refer to, directly or not. Adding a compressor makes no run stale that
 does not use it; changing a helper makes all runs stale that do.
+
+Of every definition its own name and its canonical text count (see `fedlib.canonical`), and the
+texts of those that it names, which tells namesakes apart. The modules do not count: a definition
+that is moved to another file, or imported under another name, is the same.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fedlib.canonical import Meaning, Text, canonical
 from fedlib.protocols import Algorithm
 from fedlib.types import Problem
 
-__all__ = ["code_digest", "definitions", "roots_of"]
+__all__ = ["Source", "code_digest", "definitions", "roots_of", "source"]
 
-PACKAGE = Path(__file__).resolve().parent
+#: The folder in which our packages lie side by side, and the packages; one may not be there.
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("fedlib", "papers")
 
-#: Not followed: how the loop is batched, what travels between server and client, how arguments are
-#: checked. Tests hold these against the plain loop, and stored prefixes are recomputed by the tests
-#: whatever has changed.
-PLUMBING = frozenset({"types", "checks", "client", "federation", "protocols"})
+#: Modules of the library that are not followed: how the loop is batched, what travels between
+#: server and client, how arguments are checked. Tests hold these against the plain loop, and stored
+#: prefixes are recomputed by the tests whatever has changed.
+PLUMBING = frozenset(
+    {"fedlib.checks"}
+    | {
+        f"fedlib.{folder}{name}"
+        for folder in ("", "core.")
+        for name in ("types", "client", "federation", "protocols")
+    }
+)
+CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 
 
 def roots_of(
     algorithm: Algorithm, problem: Problem, maker: Callable[[int], Problem] | None = None
 ) -> list[str]:
-    """The definitions that a run starts from, as `module:name`, sorted.
+    """The definitions that a run starts from, as `package.module:name`, sorted.
 
     `maker` is what made the problem (data, split, start), a function or a `partial` of one.
     """
@@ -44,33 +60,154 @@ def roots_of(
 
 
 def code_digest(roots: Sequence[str]) -> str:
-    """SHA-256 over the syntax trees of all definitions reached from some roots.
-
-    Comments and docstrings do not count; a root that is gone does.
-    """
-    whole = hashlib.sha256()
-    for name in sorted(definitions(roots)):
-        module, _, own = name.partition(":")
-        whole.update(f"{name} {_module(module)[0].get(own, 'gone')}".encode())
-    return whole.hexdigest()[:16]
+    """SHA-256 over the names and texts of all definitions reached; a root that is gone counts."""
+    return source().digest(tuple(roots))
 
 
 def definitions(roots: Sequence[str]) -> set[str]:
-    """All `module:name` reached from some roots, themselves included."""
-    found: set[str] = set()
-    waiting = list(roots)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            module, _, own = name.partition(":")
-            waiting += filter(_defined, _module(module)[1].get(own, ()))
-    return found
+    """All `package.module:name` reached from some roots, themselves included."""
+    return set(source().reached(roots))
 
 
-def _defined(name: str) -> bool:
-    module, _, own = name.partition(":")
-    return own in _module(module)[0]
+def source(root: Path | None = None) -> Source:
+    """Our packages in a folder as they are now, by default those of which this module is a part."""
+    folder = root or ROOT
+    return _source(folder, tuple(_state(folder / name) for name in PACKAGES))
+
+
+def _state(folder: Path) -> tuple[Any, ...]:
+    """When the files of a folder were written."""
+    if not folder.is_dir():
+        return ()
+    with os.scandir(folder) as entries:
+        listed = [e for e in entries if e.name != "__pycache__"]
+    files = ((e.name, e.stat().st_mtime_ns) for e in listed if e.name.endswith(".py"))
+    return (*sorted(files), *(_state(Path(e.path)) for e in listed if e.is_dir()))
+
+
+@lru_cache(maxsize=4)
+def _source(
+    root: Path,
+    state: tuple[Any, ...],  # noqa: ARG001 - part of the cache's key
+) -> Source:
+    return Source(root)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed file: its definitions, its imports as `module:name` or `module`, and its stars."""
+
+    name: str
+    own: dict[str, list[ast.stmt]]
+    imports: dict[str, str]
+    stars: tuple[str, ...]
+
+
+class Source:
+    """The definitions of our packages in one folder, read as they are needed, each file once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.unknown: set[str] = set()  # names of ours that cannot be followed
+        self._modules: dict[str, Module | None] = {}
+        self._texts: dict[str, Text | None] = {}
+        self._digests: dict[tuple[str, ...], str] = {}
+
+    def digest(self, roots: tuple[str, ...]) -> str:
+        """The digest of all definitions reached from some roots."""
+        if roots not in self._digests:
+            whole = repr(sorted(set(self.reached(roots).values())))
+            self._digests[roots] = hashlib.sha256(whole.encode()).hexdigest()[:16]
+        return self._digests[roots]
+
+    def reached(self, roots: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Per full name reached: own name, canonical text, and digests of what the text names."""
+        found: dict[str, tuple[str, ...]] = {}
+        waiting = list(roots)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                text = self.text(name) or Text("gone", ())
+                waiting += text.uses
+                used = (self.text(other) or Text("gone", ()) for other in text.uses)
+                marks = (hashlib.sha256(other.text.encode()).hexdigest()[:16] for other in used)
+                found[name] = (name.partition(":")[2], text.text, *marks)
+        return found
+
+    def text(self, full: str) -> Text | None:
+        """The canonical text of a definition; None if it is gone."""
+        if full not in self._texts:
+            module, _, own = full.partition(":")
+            held = self.module(module)
+            body = held.own.get(own) if held else None
+            self._texts[full] = self._canonical(held, body) if held and body else None
+        return self._texts[full]
+
+    def names(self) -> Iterator[str]:
+        """The full names of all definitions of all files."""
+        for path in sorted(p for package in PACKAGES for p in (self.root / package).rglob("*.py")):
+            parts = path.relative_to(self.root).with_suffix("").parts
+            module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            held = self.module(module)
+            yield from (f"{module}:{own}" for own in (held.own if held else ()))
+
+    def module(self, name: str) -> Module | None:
+        """A file of ours, parsed; None if there is none."""
+        if name not in self._modules:
+            base = self.root.joinpath(*name.split("."))
+            file = next(
+                (f for f in (base / "__init__.py", base.with_suffix(".py")) if f.exists()), None
+            )
+            parsed = _parse(name, file) if file and name.split(".")[0] in PACKAGES else None
+            self._modules[name] = parsed
+        return self._modules[name]
+
+    def _canonical(self, module: Module, body: list[ast.stmt]) -> Text:
+        inside = [part for part in body if isinstance(part, (ast.FunctionDef, ast.ClassDef))]
+        known = {**module.imports, **{own: f"{module.name}:{own}" for own in module.own}}
+        known |= _imports(n for part in inside for n in ast.walk(part))
+
+        def find(names: Sequence[str]) -> Meaning | None:
+            target = known.get(names[0]) or self._starred(module, names[0])
+            return self._meaning(target, names) if target else None
+
+        return canonical(body, find)
+
+    def _meaning(self, target: str, names: Sequence[str]) -> Meaning:
+        """What `names` stand for where the first one stands for `target`."""
+        found = self._find(*target.split(":"))
+        used = 1
+        while _is_ours(found) and ":" not in found and used < len(names):
+            found = self._find(found, names[used])
+            used += 1
+        if not _is_ours(found):
+            return Meaning(".".join((found.replace(":", "."), *names[used:])), len(names))
+        module, _, own = found.partition(":")
+        if not own:  # a module as a value: what is used of it cannot be told
+            self.unknown.add(module)
+            return Meaning(module.rpartition(".")[2], used)
+        followed = module not in PLUMBING
+        return Meaning(own, used, found if followed else None, module == CHECKS)
+
+    def _find(self, module: str, name: str = "") -> str:
+        """The definition or module that `name` of a module stands for, through all re-exports."""
+        held = self.module(module) if name and _is_ours(module) else None
+        if not name or not _is_ours(module):
+            return f"{module}.{name}".rstrip(".")
+        if held and name in held.own:
+            return f"{module}:{name}"
+        if held and name in held.imports:
+            return self._find(*held.imports[name].split(":"))
+        return (self._starred(held, name) if held else None) or f"{module}.{name}"
+
+    def _starred(self, module: Module, name: str) -> str | None:
+        """The definition that an `import *` of a module brings."""
+        found = (self._find(star, name) for star in module.stars)
+        return next((full for full in found if ":" in full), None)
+
+
+def _is_ours(name: str) -> bool:
+    return name.partition(":")[0].partition(".")[0] in PACKAGES
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -85,94 +222,57 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _root(thing: Any) -> str | None:
-    """The top-level definition of the library that a function or an object comes from."""
+    """The top-level definition of ours that a function or an object comes from."""
     made_by = thing if hasattr(thing, "__qualname__") else type(thing)
     module = str(made_by.__module__)
-    if not module.startswith("fedlib."):
-        return None
-    return f"{module.removeprefix('fedlib.')}:{made_by.__qualname__.partition('.')[0]}"
+    return f"{module}:{made_by.__qualname__.partition('.')[0]}" if _is_ours(module) else None
 
 
-def _module(name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Per top-level name of a module: its syntax tree as text, and the definitions it refers to."""
-    path = PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
-    if not path.exists():
-        path = PACKAGE.joinpath(*name.split("."), "__init__.py")
-    return _read(name, path, path.stat().st_mtime_ns) if path.exists() else ({}, {})
+def _parse(name: str, path: Path) -> Module:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    outside = [n for part in tree.body if not _defines(part) for n in ast.walk(part)]
+    stars = (n for n in outside if isinstance(n, ast.ImportFrom) and n.names[0].name == "*")
+    return Module(name, _own(tree), _imports(outside), tuple(str(n.module) for n in stars))
 
 
-@lru_cache(maxsize=256)
-def _read(
-    name: str,
-    path: Path,
-    modified: int,  # noqa: ARG001 - part of the cache's key
-) -> tuple[dict[str, str], dict[str, list[str]]]:
-    tree = ast.parse(path.read_text())
-    _drop_docstrings(tree)
-    known = {**_imported(tree), **{own: f"{name}:{own}" for own in _own(tree)}}
-    text: dict[str, str] = {}
-    uses: dict[str, list[str]] = {}
-    for own, node in _own(tree).items():
-        text[own] = ast.dump(node)
-        uses[own] = sorted(
-            {d for d in _references(node, known) if _followed(d)} - {f"{name}:{own}"}
-        )
-    for alias, target in _imported(tree).items():  # a package that re-exports
-        if ":" in target and _followed(target):
-            text.setdefault(alias, target)
-            uses.setdefault(alias, [target])
-    return text, uses
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
 
 
-def _own(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Functions, classes and constants at the top level."""
-    found: dict[str, ast.stmt] = {}
+def _own(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """Functions, classes and constants at the top level, with all that is said about each there."""
+    found: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
+        names: list[str] = []
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = node
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            names = [node.name]
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                for part in ast.walk(target):
-                    if isinstance(part, ast.Name) and not part.id.startswith("__"):
-                        found[part.id] = node
+            parts = (part for target in targets for part in ast.walk(target))
+            held = (part for part in parts if isinstance(part, ast.Name))
+            names = [n.id for n in held if isinstance(n.ctx, ast.Store) or n.id in found]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            to = node.value.func  # such as `f.register_vmap(...)`
+            on = to.value if isinstance(to, ast.Attribute) else None
+            names = [on.id] if isinstance(on, ast.Name) and on.id in found else []
+        for name in names:
+            if not name.startswith("__"):
+                found.setdefault(name, []).append(node)
     return found
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """Per imported name: `module:name` of the library, or `module` for a module of it."""
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """What imported names stand for: `module:name`, or a module's name alone."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "fedlib":
-            inside = str(node.module).removeprefix("fedlib").lstrip(".")
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            found |= {a.asname or a.name: f"{node.module}:{a.name}" for a in node.names}
+        elif isinstance(node, ast.Import):
             for alias in node.names:
-                dotted = f"{inside}.{alias.name}".lstrip(".")
-                path = PACKAGE.joinpath(*dotted.split("."))
-                module = path.with_suffix(".py").exists() or path.is_dir()
-                found[alias.asname or alias.name] = dotted if module else f"{inside}:{alias.name}"
+                whole, _, last = alias.name.rpartition(".")
+                if alias.asname:
+                    found[alias.asname] = f"{whole}:{last}" if whole else last
+                else:
+                    first = alias.name.partition(".")[0]
+                    found[first] = first
     return found
-
-
-def _references(node: ast.AST, known: dict[str, str]) -> Iterator[str]:
-    """The definitions that a piece of code names: `name`, or `module.name`."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and part.id in known:
-            target = known[part.id]
-            # a package may re-export a function under the name of the module that defines it
-            yield target if ":" in target else f"{target}:{part.id}"
-        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            module = known.get(part.value.id, "")
-            if module and ":" not in module:
-                yield f"{module}:{part.attr}"
-
-
-def _followed(definition: str) -> bool:
-    return definition.partition(":")[0] not in PLUMBING
-
-
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:] or [ast.Pass()]

@@ -52,9 +52,13 @@ def read(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:
     """Write a file whole: one line a seed, so that a change shows as one line."""
-    text = json.dumps(payload, indent=1)
-    lines = compact(text)
-    write_whole(path, lambda file: file.write(lines.encode()))
+    text = as_text(payload)
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def as_text(payload: Mapping[str, Any]) -> str:
+    """What is in the file of a payload."""
+    return compact(json.dumps(payload, indent=1))
 
 
 def compact(text: str) -> str:

@@ -71,11 +71,13 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
 
 
 def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, monkeypatch):
-    library = tmp_path / "fedlib"
-    shutil.copytree(fingerprint.PACKAGE, library, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(fingerprint, "PACKAGE", library)
+    for package in fingerprint.PACKAGES:
+        if (fingerprint.ROOT / package).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
     test_results.test_every_run_is_fresh(STUDY)
-    path = library / "switching.py"
+    path = tmp_path / "fedlib" / "switching.py"
     before = path.read_text()
     path.write_text(before.replace("return (z > 0)", "return (z >= 0)"))
     assert path.read_text() != before

@@ -61,7 +61,9 @@ study = Study(
 )
 fedlib.studies.STUDIES = {{"toy": study}}
 """
-PROVENANCE = {"commit": "0123456789ab", "device": "cpu", "dirty": True, "roots": ["switching:Hard"]}
+PROVENANCE = {
+    "commit": "0123456789ab", "device": "cpu", "dirty": True, "roots": ["fedlib.switching:Hard"],
+}  # fmt: skip
 NUMBERS = {
     "kind": "numbers",
     "numbers": {

@@ -145,9 +145,9 @@ class Status(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """The summary and the table; the page is built again when any code of the library is."""
-        from fedlib.fingerprint import PACKAGE
+        from fedlib.fingerprint import PACKAGES, ROOT
 
-        for path in PACKAGE.rglob("*.py"):
+        for path in chain.from_iterable((ROOT / name).rglob("*.py") for name in PACKAGES):
             self.env.note_dependency(str(path))
         fresh.cache_clear()
         lines = lines_of(self.env)

@@ -51,7 +51,7 @@ def source_text(traces: Traces) -> str:
     return f"{many} {WORDS[config['data']]}: {count} training and {held} test pictures"
 
 
-def figure_10(traces: Traces) -> plot.Draw:
+def figure_10(traces: Traces) -> plot.Drawing:
     """Final test loss of every task as a distance from the centre, five tasks and forty."""
 
     def draw(fig: Figure) -> None:
@@ -80,7 +80,7 @@ def figure_10(traces: Traces) -> plot.Draw:
     return legend_below(draw, 3)
 
 
-def progress(traces: Traces) -> plot.Draw:
+def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds, uploads and gradients, a row each; a column for every M."""
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
@@ -123,7 +123,7 @@ def band(ax: Any, x: Any, trace: Trace, color: str, label: str) -> None:
         ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
 
 
-def gap_by_tasks(traces: Traces) -> plot.Draw:
+def gap_by_tasks(traces: Traces) -> plot.Drawing:
     """Lead of FedCMOO over FSMGDA, and spread of the losses over tasks, against M."""
     found = [gaps(traces[f"{t}_fedcmoo"], traces[f"{t}_fsmgda"]) for t in SETS]
     budgets = {"gap": "rounds", "gap_gradients": "gradients", "gap_upload": "uploads"}

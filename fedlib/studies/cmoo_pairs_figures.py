@@ -57,13 +57,13 @@ def title(traces: Traces, data: str) -> str:
     return DATA[data] + short
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Figures 1, 8, 9: mean test accuracy above, mean test loss below, a column a data set."""
     rows = {"accuracy": "mean test accuracy (%)", "loss": "mean test loss"}
     return by_data(traces, rows, lambda ax, data, k: plot.bands(ax, methods(traces, data), k))
 
 
-def tasks(traces: Traces) -> plot.Draw:
+def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
 
     def fill(ax: Axes, data: str, metric: str) -> None:
@@ -89,7 +89,7 @@ def task_names(traces: Traces, data: str) -> tuple[str, str]:
 
 def by_data(
     traces: Traces, rows: Mapping[str, str], fill: Callable[[Axes, str, str], None]
-) -> plot.Draw:
+) -> plot.Drawing:
     """A row of panels a metric, a column a data set; `fill(axes, data, metric)` fills one."""
 
     def one(ax: Axes, data: str, metric: str) -> None:
@@ -112,7 +112,7 @@ def whole_rounds(ax: Axes) -> None:
     ax.locator_params(axis="x", integer=True)
 
 
-def weights(traces: Traces) -> plot.Draw:
+def weights(traces: Traces) -> plot.Drawing:
     """The weight of the first task in every round, a dot a seed, a column a data set."""
 
     def fill(ax: Axes, data: str) -> None:
@@ -127,7 +127,7 @@ def weights(traces: Traces) -> plot.Draw:
     return legend_below(row(*shown, sharey=True), 3)
 
 
-def mixed(traces: Traces) -> plot.Draw:
+def mixed(traces: Traces) -> plot.Drawing:
     """Table 2's first half as curves: accuracy of both digits, and the first one's weight."""
     runs = {text: percent(traces[f"mixed_{m}"]) for m, text in MIXED.items()}
     weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
@@ -144,7 +144,7 @@ def mixed(traces: Traces) -> plot.Draw:
     return legend_below(row(*columns(fill, titles, ylabel="test accuracy (%)")), 3)
 
 
-def variants(traces: Traces) -> plot.Draw:
+def variants(traces: Traces) -> plot.Drawing:
     """Ways to estimate the Gram matrix, and the least weight: one seed, mean accuracy."""
     runs = {text: f"mnist_fashion_{name}" for name, text in VARIANTS.items()}
     few = traces["mnist_fashion_fedcmoo_oneway"].seeds
@@ -166,7 +166,7 @@ def in_styles(ax: Any) -> None:
         line.set_linestyle(style)
 
 
-def dropout(traces: Traces) -> plot.Draw:
+def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
     def fill(ax: Axes, data: str) -> None:
@@ -197,7 +197,7 @@ def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     )
 
 
-def gallery(traces: Traces) -> plot.Draw:
+def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     there = [data for data in DATA if f"{data}_fedcmoo" in traces]
     own = what(traces) is None

@@ -26,7 +26,7 @@ from fedlib.types import Problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fedlib.plot import Draw
+    from fedlib.plot import Drawing
 
 __all__ = [
     "DIGITS",
@@ -177,13 +177,13 @@ def source_text(traces: Traces, paper: str) -> str:
 
 
 def noted(
-    figures: Mapping[str, Callable[[Traces], Draw]],
-) -> dict[str, Callable[[Traces], Draw]]:
+    figures: Mapping[str, Callable[[Traces], Drawing]],
+) -> dict[str, Callable[[Traces], Drawing]]:
     """The figures, with a line on the picture itself where it shows stand-ins."""
     return {name: partial(with_note, figure) for name, figure in figures.items()}
 
 
-def with_note(figure: Callable[[Traces], Draw], traces: Traces) -> Draw:
+def with_note(figure: Callable[[Traces], Drawing], traces: Traces) -> Drawing:
     """One of `noted`."""
     drawn, made = figure(traces), what(traces)
 

@@ -50,7 +50,7 @@ def tolerance(trace: Trace) -> float:
     return float(trace.config["algorithm"]["preference"]["epsilon"])
 
 
-def figure_2(traces: Traces) -> plot.Draw:
+def figure_2(traces: Traces) -> plot.Drawing:
     """Final mean test accuracy against the number of local steps."""
 
     def fill(ax: Axes, data: str) -> None:
@@ -65,7 +65,7 @@ def figure_2(traces: Traces) -> plot.Draw:
     return row(*columns(fill, GREY, ylabel="final mean test accuracy", legend=True), sharey=True)
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds by local steps; FedCMOO solid, FSMGDA dashed."""
 
     def fill(ax: Axes, data: str) -> None:
@@ -80,7 +80,7 @@ def curves(traces: Traces) -> plot.Draw:
     return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
 
     def fill(ax: Axes, data: str) -> None:
@@ -104,7 +104,7 @@ def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> Non
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
 
 
-def tolerances(traces: Traces) -> plot.Draw:
+def tolerances(traces: Traces) -> plot.Drawing:
     """Quotient of the test losses over rounds for equal preference, by tolerance."""
 
     def fill(ax: Axes, data: str) -> None:
