@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("COLORS", "SIZE", "Drawing", "bands", "dots", "export", "figure_data", "level", "plain_log"),
-    *("packed", "render", "show", "to_csv", "unpacked"),
+    *("COLORS", "SIZE", "Drawing", "bands", "dots", "export", "figure_data", "level", "log_ticks"),
+    *("packed", "plain_log", "render", "show", "to_csv", "unpacked"),
 ]
 
 Drawing = Callable[["Figure"], None]
@@ -220,6 +220,13 @@ def plain_log(ax: Axes) -> None:
     ax.set_yscale("log", subs=[2, 5])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter("{x:g}")
+
+
+def log_ticks(ax: Axes, ticks: Sequence[float]) -> None:
+    """A logarithmic horizontal axis with these ticks alone, written as plain numbers."""
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    ax.minorticks_off()
 
 
 def level(ax: Axes, value: float, label: str) -> None:

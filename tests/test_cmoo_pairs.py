@@ -12,9 +12,18 @@ from fedlib.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs
 from fedlib.plot import render
 from fedlib.studies import cmoo_pairs_figures as figures
 from fedlib.studies import cmoo_pairs_rules as rules
-from fedlib.studies.cmoo_pairs import GREY, METHODS, STUDY
+from fedlib.studies.cmoo_pairs import STUDY
 from fedlib.studies.cmoo_pairs_claims import PAPER_VALUES, TABLE_4
-from fedlib.studies.cmoo_pairs_numbers import DATA, HOW, decline, derive, final, rounds_to
+from fedlib.studies.cmoo_pairs_numbers import (
+    DATA,
+    GREY,
+    HOW,
+    METHODS,
+    decline,
+    derive,
+    final,
+    rounds_to,
+)
 from fedlib.trace import Trace
 
 FULL, QUICK = STUDY.profiles["full"], STUDY.profiles["quick"]

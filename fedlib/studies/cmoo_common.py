@@ -15,8 +15,9 @@ from fedlib.studies.base import Params
 from fedlib.types import Problem
 from fedlib.weights import Least
 
-__all__ = ["RATES", "method", "pair_problem", "shared", "test_pictures"]
+__all__ = ["GREY", "RATES", "method", "pair_problem", "shared", "test_pictures"]
 
+GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation
 
 #: Server and client step sizes of the paper (section D), by data set and method.

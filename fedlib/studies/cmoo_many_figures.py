@@ -161,9 +161,7 @@ def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> 
     plot.dots(ax, count, rows)
     for line, color in zip(ax.containers, colors, strict=False):
         recolor(line, color)
-    ax.set_xscale("log")
-    ax.set_xticks(count, [str(m) for m in count])
-    ax.minorticks_off()
+    plot.log_ticks(ax, count)
 
 
 def zero(ax: Axes) -> None:

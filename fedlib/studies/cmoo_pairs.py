@@ -15,7 +15,7 @@ from fedlib.studies import cmoo_pairs_claims as claims
 from fedlib.studies import cmoo_pairs_figures as figures
 from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.cmoo_common import RATES, method, pair_problem, shared
-from fedlib.studies.cmoo_pairs_numbers import derive
+from fedlib.studies.cmoo_pairs_numbers import GREY, METHODS, derive
 from fedlib.studies.cmoo_standin import (
     dropped_standin,
     noted,
@@ -24,8 +24,6 @@ from fedlib.studies.cmoo_standin import (
 )
 from fedlib.types import Problem
 
-GREY = ("multi_mnist", "mnist_fashion")
-METHODS = ("fsmgda", "fedcmoo", "pref")
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
 

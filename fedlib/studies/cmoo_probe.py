@@ -15,9 +15,9 @@ from fedlib.store import Spec
 from fedlib.studies import cmoo_probe_claims as claims
 from fedlib.studies import cmoo_probe_figures as figures
 from fedlib.studies.base import Params, Study, parameters
-from fedlib.studies.cmoo_common import encoder_sizes, method, shared
+from fedlib.studies.cmoo_common import GREY, encoder_sizes, method, shared
 from fedlib.studies.cmoo_many import many_problem
-from fedlib.studies.cmoo_pairs import GREY, base
+from fedlib.studies.cmoo_pairs import base
 from fedlib.studies.cmoo_probe_numbers import derive
 from fedlib.studies.cmoo_standin import noted, stands_in
 from fedlib.types import Problem

@@ -6,9 +6,10 @@ from functools import partial
 
 from fedlib.claims import Claim, PaperValue
 from fedlib.rules import Condition, Rule, rises, told_value, value
-from fedlib.studies.cmoo_probe_numbers import GREY, WAYS
+from fedlib.studies.cmoo_common import GREY
+from fedlib.studies.cmoo_probe_numbers import WAYS
 
-__all__ = ["C7", "C13", "CLAIMS", "PAPER_VALUES"]
+__all__ = ["C7", "C13", "CLAIMS", "PAIRS", "PAPER_VALUES", "TABLE_3"]
 
 MOSTLY = 0.9  # of the rounds, or of the running means
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}

@@ -10,8 +10,9 @@ import numpy as np
 from fedlib import plot
 from fedlib.panels import columns, grid, legend_below, row
 from fedlib.studies.base import Traces
+from fedlib.studies.cmoo_common import GREY
 from fedlib.studies.cmoo_probe_claims import PAPER_VALUES
-from fedlib.studies.cmoo_probe_numbers import GREY, WAYS, running
+from fedlib.studies.cmoo_probe_numbers import WAYS, running
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:

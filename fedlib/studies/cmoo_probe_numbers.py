@@ -9,10 +9,9 @@ from fedlib.numbers import Number, mean
 from fedlib.studies.base import Params, Traces
 from fedlib.trace import Trace
 
-__all__ = ["GREY", "WAYS", "WINDOW", "derive", "running"]
+__all__ = ["WAYS", "WINDOW", "derive", "running"]
 
 WINDOW = 10  # rounds of a running mean
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 WAYS = {"two_way": "two-way", "one_way": "one-way"}
 
 Array = NDArray[np.float64]

@@ -136,10 +136,9 @@ def uploads(traces: Traces) -> plot.Drawing:
             ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[m], "s": 110}
             sent = [upload(traces[f"qm9_{m}"])]
             ax.scatter([len(TASKS)], sent, label=f"{NAMES[m]} on QM9", **ring)
-        ax.set(xscale="log", yscale="log")
-        ax.set_xticks(tasks, [str(k) for k in tasks])
+        ax.set_yscale("log")
         ax.set_yticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
-        ax.minorticks_off()
+        plot.log_ticks(ax, tasks)
 
     label = "upload of a client and round (d)"
     return row(panel(draw, xlabel="objectives M", ylabel=label, legend=True))

@@ -9,8 +9,8 @@ from fedlib.store import Spec
 from fedlib.studies import cmoo_sweeps_claims as claims
 from fedlib.studies import cmoo_sweeps_figures as figures
 from fedlib.studies.base import Params, Study, parameters
-from fedlib.studies.cmoo_common import method, shared
-from fedlib.studies.cmoo_pairs import GREY, base
+from fedlib.studies.cmoo_common import GREY, method, shared
+from fedlib.studies.cmoo_pairs import base
 from fedlib.studies.cmoo_standin import noted
 from fedlib.studies.cmoo_sweeps_numbers import derive
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from fedlib.claims import Claim, PaperValue
 from fedlib.rules import Rule, all_of, rises, told_value, value
-from fedlib.studies.cmoo_sweeps_numbers import GREY
+from fedlib.studies.cmoo_common import GREY
 
 __all__ = ["C6", "C10", "CLAIMS", "PAPER_VALUES"]
 

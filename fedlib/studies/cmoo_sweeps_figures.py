@@ -8,7 +8,8 @@ from fedlib import plot
 from fedlib.numbers import mean
 from fedlib.panels import columns, row
 from fedlib.studies.base import Traces
-from fedlib.studies.cmoo_sweeps_numbers import GREY, final, ratios_of
+from fedlib.studies.cmoo_common import GREY
+from fedlib.studies.cmoo_sweeps_numbers import final, ratios_of
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
@@ -58,11 +59,10 @@ def figure_2(traces: Traces) -> plot.Drawing:
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
         plot.dots(ax, steps, rows)
-        ax.set(xscale="log", xlabel="local steps")
-        ax.set_xticks(steps, [str(s) for s in steps])
-        ax.minorticks_off()
+        plot.log_ticks(ax, steps)
 
-    return row(*columns(fill, GREY, ylabel="final mean test accuracy", legend=True), sharey=True)
+    frame: Any = {"ylabel": "final mean test accuracy", "xlabel": "local steps"}
+    return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
 
 
 def curves(traces: Traces) -> plot.Drawing:
