@@ -1,0 +1,155 @@
+"""Figures of the study of Gram estimates and of local progress."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedcmoo.common import GREY
+from papers.fedcmoo.probe.claims import PAPER_VALUES
+from papers.fedcmoo.probe.numbers import WAYS, running
+from papers.kit import plot
+from papers.kit.panels import columns, grid, legend_below, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "GREY", "ROWS", "RUNS"]
+
+RUNS = {
+    "gram_multi_mnist": "MultiMNIST",
+    "gram_mnist_fashion": "MNIST+FMNIST",
+    "gram_cifar10_mnist": "CIFAR-10+MNIST",
+    "gram_attributes": "forty attributes",
+}
+ROWS = {
+    "block": "low rank, blocks",
+    "row": "low rank, rows",
+    "column": "low rank, columns",
+    "largest16": "largest, 16 bits",
+    "largest": "largest, 32 bits",
+    "masked": "random, scaled",
+    "unscaled": "random, unscaled",
+}
+BELOW = 0.32  # of a row: how far the paper's values lie below ours
+CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "masked": "random, scaled"}
+TRAINED = {
+    "method": "FedCMOO",
+    "alone": "FSMGDA, each objective alone",
+    "share": "FSMGDA, share of its step",
+}
+PAPER = {v.key: v.paper for v in PAPER_VALUES if v.paper is not None}
+
+
+def errors(traces: Traces) -> plot.Drawing:
+    """Mean error of every estimate, a panel a data set; two-way filled, one-way hollow."""
+    there = {run: title for run, title in RUNS.items() if run in traces}
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(1, len(there), sharey=True, squeeze=False)[0]
+        for ax, (run, title) in zip(axes, there.items(), strict=True):
+            points(ax, traces[run], run)
+            ax.set_xscale("log")
+            if run == "gram_attributes":
+                ax.set_xlim(10, 1000)
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_title(title)
+            ax.set_xlabel("error of G in %")
+        axes[0].set_yticks(range(len(ROWS) + 1), [*ROWS.values(), "clients' own, scaled"])
+        axes[0].invert_yaxis()
+
+    return legend_below(draw, 4)
+
+
+def points(ax: Axes, trace: Trace, run: str) -> None:
+    """The errors of one run, and a little below them those of the paper's table."""
+    own = len(ROWS)
+    for i, (way, label) in enumerate(WAYS.items()):
+        color = plot.COLORS[i]
+        x = [100 * trace.info[f"nrmse_{way}_{name}"].mean() for name in ROWS]
+        face = color if i == 0 else "none"
+        ax.scatter(x, range(own), s=34, edgecolors=color, facecolors=face, label=label, zorder=3)
+    mean = 100 * trace.info["nrmse_own_grams_scaled"].mean()
+    ax.scatter(
+        [mean], [own], s=34, marker="D", color=plot.COLORS[2], label="clients' own Gram matrices"
+    )
+    ax.scatter([], [], marker="x", s=22, color="#888888", label="crosses: the paper")
+    if run == "gram_attributes":  # the paper's forty tasks are other data
+        return
+    for i, way in enumerate(WAYS):
+        printed = {y: PAPER.get(f"{run}.{way}_{name}") for y, name in enumerate(ROWS)}
+        there = {y: x for y, x in printed.items() if x is not None}
+        places = [y + BELOW for y in there]
+        ax.scatter([*there.values()], places, marker="x", s=22, color=plot.COLORS[i])
+    printed_own = PAPER[f"{run}.own_grams_scaled"]
+    ax.scatter([printed_own], [own + BELOW], marker="x", s=22, color=plot.COLORS[2])
+
+
+def errors_by_round(traces: Traces) -> plot.Drawing:
+    """The error of the main estimates against the rounds, on both grey data sets."""
+
+    def fill(ax: Axes, data: str) -> None:
+        info = traces[f"gram_{data}"].info
+
+        def curve(key: str, style: str, label: str, color: str, **more: Any) -> None:
+            x = 100 * info[f"nrmse_{key}"].mean(0)
+            ax.plot(x, f".{style}", markersize=3, color=color, label=label, **more)
+
+        for (name, label), color in zip(CURVES.items(), plot.COLORS, strict=False):
+            for (way, text), style in zip(WAYS.items(), ("-", "--"), strict=True):
+                curve(f"{way}_{name}", style, f"{label}, {text}", color, linewidth=1.5)
+        curve("own_grams_scaled", ":", "clients' own, scaled", plot.COLORS[3])
+        ax.set_yscale("log")
+        ax.set_ylim(0.001, 100)  # the largest entries may be all that are not zero
+        ax.yaxis.set_major_formatter("{x:g}")
+
+    outside = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    frame: Any = {"ylabel": "error of G in %", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
+
+
+def figure_11(traces: Traces) -> plot.Drawing:
+    """Gains of local training in loss and accuracy, running means, both data sets."""
+    return gained(traces, "")
+
+
+def equal_steps(traces: Traces) -> plot.Drawing:
+    """The same with FedCMOO's step size in both local trainings, round by round."""
+    return gained(traces, "_equal")
+
+
+def gained(traces: Traces, suffix: str) -> plot.Drawing:
+    """Two rows, loss and accuracy; a column a data set."""
+
+    def fill(ax: Axes, data: str, what: str, unit: float) -> None:
+        info = traces[f"progress_{data}{suffix}"].info
+        for (who, label), color in zip(TRAINED.items(), plot.COLORS, strict=False):
+            each = info[f"{who}_{what}"]
+            mean = unit * (each if suffix else running(each)).mean(0)
+            last = np.arange(each.shape[1] - len(mean), each.shape[1])
+            ax.plot(last, mean, ".-", label=label, color=color, linewidth=1.2)
+        ax.axhline(0, color="#888888", linewidth=0.8)
+
+    loss, accuracy = (
+        partial(fill, what=what, unit=unit) for what, unit in (("loss", 1), ("accuracy", 100))
+    )
+    rise: Any = {"ylabel": "own accuracy: rise, points", "xlabel": "round"}
+    return grid(
+        columns(loss, GREY, ylabel="own loss: fall", legend=True, at=-1),
+        columns(accuracy, dict.fromkeys(GREY, ""), **rise),
+        sharex=True,
+        sharey="row",
+    )
+
+
+FIGURES = {
+    "errors": errors,
+    "errors_by_round": errors_by_round,
+    "figure_11": figure_11,
+    "equal_steps": equal_steps,
+}
