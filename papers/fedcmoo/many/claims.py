@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.many.numbers import METHODS, SETS
-from papers.kit.claims import Claim, PaperValue
+from papers.kit.claims import PaperValue
 from papers.kit.rules import Rule, high, low, told, told_value, value
 
 __all__ = ["C2", "C17", "CLAIMS", "PAPER_VALUES"]
@@ -19,8 +18,6 @@ RATIOS = {
     for tasks in ("groups", "attributes")
     for name, text in (("fedcmoo", "FedCMOO"), ("fsmgda", "FSMGDA"))
 }
-
-cmoo = partial(Claim, paper="C")
 
 C2 = Rule(
     {

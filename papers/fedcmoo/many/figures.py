@@ -12,7 +12,7 @@ from fedlib.core import Trace
 from papers.fedcmoo.many.numbers import SETS, STAND_IN, gaps, megabytes, per_task, steps
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
-from papers.kit.panels import Layer, columns, grid, legend_below, on, panel, row
+from papers.kit.panels import Layer, across, columns, grid, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def progress(traces: Traces) -> plot.Drawing:
         for name, label in LABELS.items():
             trace = traces[f"{tasks}_{name}"]
             x = share(trace) * trace.rounds
-            band(ax, x, trace, COLORS[name], label)
+            y = 100 * trace.metrics["accuracy"]
+            plot.band(ax, x, y, color=COLORS[name], label=label)
             ends.append(x[-1])
         if max(ends) > 4 * min(ends):  # FSMGDA spends so much more that lines would vanish
             ax.set_xscale("symlog", linthresh=min(ends) / 4)
@@ -107,15 +108,6 @@ def progress(traces: Traces) -> plot.Drawing:
     return grid(*lines, sharey=True)
 
 
-def band(ax: Any, x: Any, trace: Trace, color: str, label: str) -> None:
-    """Accuracy in percent against any cost: mean over seeds, and a standard deviation around it."""
-    y = 100 * trace.metrics["accuracy"]
-    ax.plot(x, y.mean(0), color=color, label=label, lw=1.5)
-    if len(y) > 1:
-        low, high = y.mean(0) - y.std(0), y.mean(0) + y.std(0)
-        ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
-
-
 def gap_by_tasks(traces: Traces) -> plot.Drawing:
     """Lead of FedCMOO over FSMGDA, and spread of the losses over tasks, against M."""
     found = [gaps(traces[f"{t}_fedcmoo"], traces[f"{t}_fsmgda"]) for t in SETS]
@@ -134,7 +126,7 @@ def gap_by_tasks(traces: Traces) -> plot.Drawing:
         against(
             leads,
             plot.COLORS[3:],  # the first colours mean methods
-            zero,
+            across(0, color="#888888", lw=0.8),
             title="lead in mean test accuracy",
             ylabel="FedCMOO - FSMGDA (points)",
         ),
@@ -155,11 +147,6 @@ def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> 
     for line, color in zip(ax.containers, colors, strict=False):
         recolor(line, color)
     plot.log_ticks(ax, count)
-
-
-def zero(ax: Axes) -> None:
-    """A line at zero."""
-    ax.axhline(0, color="#888888", lw=0.8)
 
 
 def recolor(line: Any, color: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from papers.fedcmoo.common import GREY
+from papers.fedcmoo.common import GREY, cmoo
 from papers.fedcmoo.probe.numbers import WAYS
-from papers.kit.claims import Claim, PaperValue
+from papers.kit.claims import PaperValue
 from papers.kit.rules import Condition, Rule, rises, told_value, value
 
 __all__ = ["C7", "C13", "CLAIMS", "PAIRS", "PAPER_VALUES", "TABLE_3"]
@@ -16,8 +14,6 @@ PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}
 ALL = {**PAIRS, "attributes": "forty attributes"}
 KINDS = ("largest16", "block", "masked")
 ONE_SEED = "One seed, so no interval over seeds."
-
-cmoo = partial(Claim, paper="C")
 
 
 def smallest_or_ordered(data: str, way: str) -> Condition:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from papers.kit.claims import Claim, PaperValue
+from papers.fedcmoo.common import cmoo
+from papers.kit.claims import PaperValue
 from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, within
 
 __all__ = ["C8", "C9", "CLAIMS", "PAPER_VALUES"]
@@ -17,8 +16,6 @@ NAMES = {"fedcmoo": "FedCMOO", "pref": "Pref", "fsmgda": "FSMGDA"}
 MAIN = ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref")
 COUNTED = tuple(f"count_{m}_{k}" for k in OBJECTIVES for m in ("fsmgda", "fedcmoo", "pref"))
 LOWER = "rounds.fedcmoo_vs_fsmgda.lower"
-
-cmoo = partial(Claim, paper="C")
 
 
 def losses(kind: str) -> str:

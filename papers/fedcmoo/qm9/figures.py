@@ -56,18 +56,15 @@ def target_names(traces: Traces) -> list[str]:
     return list(traces["qm9_fedcmoo"].config["problem"].get("tasks", TARGETS))
 
 
+def style(method: str) -> dict[str, Any]:
+    """How the curves of a method look."""
+    look = {"color": COLOR[method], "marker": MARKS[method], "label": NAMES[method]}
+    return {**look, "markersize": 3}
+
+
 def main_runs(traces: Traces) -> dict[str, Trace]:
     """The three runs on QM9 by method."""
     return {m: traces[f"qm9_{m}"] for m in METHODS}
-
-
-def curve(ax: Axes, x: Any, y: Any, method: str) -> None:
-    """Mean over seeds, and a band of one standard deviation where there are several."""
-    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
-    ax.plot(x, y.mean(0), label=NAMES[method], linewidth=1.5, **style)
-    if len(y) > 1:
-        low, high = y.mean(0) - y.std(0), y.mean(0) + y.std(0)
-        ax.fill_between(x, low, high, color=COLOR[method], alpha=0.18, linewidth=0)
 
 
 def figure_3(traces: Traces) -> plot.Drawing:
@@ -75,7 +72,8 @@ def figure_3(traces: Traces) -> plot.Drawing:
     runs = main_runs(traces)
 
     def against(x: Callable[[Trace], Any], **frame: Any) -> Layer:
-        return panel(*(on(curve, x(t), t.metrics["loss"], m) for m, t in runs.items()), **frame)
+        curves = (on(plot.band, x(t), t.metrics["loss"], **style(m)) for m, t in runs.items())
+        return panel(*curves, **frame)
 
     label = "mean test loss of 11 targets"
     return row(
@@ -116,9 +114,8 @@ def around(ax: Axes, names: list[str], title: str) -> None:
 def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
     """One closed line through the losses of all targets, a spoke each."""
     loss = np.array([trace.metrics[f"loss_{k}"][:, column].mean() for k in TASKS])
-    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
     closed = np.append(ANGLES, ANGLES[0]), np.append(loss, loss[0])
-    ax.plot(*closed, label=NAMES[method], **style)
+    ax.plot(*closed, **style(method))
     ax.set_rlim(bottom=0)
     ax.set_rlabel_position(180 / len(TASKS))  # between two spokes
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from papers.kit.claims import Claim, PaperValue
+from papers.fedcmoo.common import cmoo
+from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Numbers, Rule, high, low, most, told, value
 
@@ -18,8 +17,6 @@ SLOPES = {
     "uncompressed": "rate_exact.slope",
     "Rand-K with half of the entries": "rate_randk.slope",
 }
-
-cmoo = partial(Claim, paper="C")
 
 
 def points(n: Numbers) -> str:

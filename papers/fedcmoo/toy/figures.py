@@ -11,7 +11,7 @@ from papers.fedcmoo.toy.numbers import edge_ratios, end, imbalance, rate_squares
 from papers.fedcmoo.toy.problems import plane
 from papers.kit import plot
 from papers.kit.numbers import mean, ratio
-from papers.kit.panels import Layer, legend_below, on, panel, row
+from papers.kit.panels import Layer, across, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -109,13 +109,14 @@ def drift_figure(traces: Traces) -> plot.Drawing:
             against(steps, rows, title=f"client optima spread by {s[6:]}", ylabel=label)
             for s, rows in each.items()
         ),
-        against(more, gains, even, title="FSMGDA over FedCMOO", ylabel="ratio"),
+        against(
+            more,
+            gains,
+            across(1, color="gray", linewidth=0.8),
+            title="FSMGDA over FedCMOO",
+            ylabel="ratio",
+        ),
     )
-
-
-def even(ax: Axes) -> None:
-    """A line where both are equal."""
-    ax.axhline(1, color="gray", linewidth=0.8)
 
 
 def rate_figure(traces: Traces) -> plot.Drawing:
