@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fedlib.plot import Draw
+    from fedlib.plot import Drawing
 
 __all__ = ["Layer", "columns", "grid", "legend_below", "on", "panel", "row"]
 
@@ -45,12 +45,12 @@ def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any
     return draw
 
 
-def row(*panels: Layer, **options: Any) -> Draw:
+def row(*panels: Layer, **options: Any) -> Drawing:
     """A figure with its panels side by side; options of `Figure.subplots`, such as sharey."""
     return grid(panels, **options)
 
 
-def grid(*rows: Sequence[Layer], **options: Any) -> Draw:
+def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
     """A figure with rows of panels, all of one length."""
 
     def draw(fig: Figure) -> None:
@@ -80,15 +80,15 @@ def columns(
         panel(
             on(fill, name),
             title=titles[name],
-            ylabel="" if i else ylabel,
             legend=legend if name == names[at] else False,
+            **({"ylabel": ylabel} if ylabel and not i else {}),
             **frame,
         )
         for i, name in enumerate(names)
     ]
 
 
-def legend_below(figure: Draw, columns: int) -> Draw:
+def legend_below(figure: Drawing, columns: int) -> Drawing:
     """The figure with the legend of its first panel below all of them."""
 
     def draw(fig: Figure) -> None:

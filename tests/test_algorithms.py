@@ -8,6 +8,7 @@ from pathlib import Path
 import plain
 import pytest
 import torch
+from expect import close
 from problems import np_problem, three_objectives, vertical_np_problem
 
 import fedlib as fl
@@ -26,6 +27,7 @@ EXAMPLES = {
         lr=0.1, local_steps=2, participants=5, tolerance=0.05, rho=2.0
     ),
     fl.SGM: fl.SGM(lr=0.1, tolerance=0.05, steps=2),
+    fl.PenaltySGM: fl.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=2),
     PolicyFedSGM: PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=3),
     fl.ConEx: fl.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=2, batch_size=20),
     fl.FedCMOO: fl.FedCMOO(lr=0.1, local_steps=2, participants=5, batch_size=2),
@@ -45,6 +47,7 @@ EXAMPLES = {
     fl.FedFW: fl.FedFW(lam0=0.1, participation=0.8),
     fl.FedFWPlus: fl.FedFWPlus(lam0=0.1, participation=0.8),
     fl.FedFWSto: fl.FedFWSto(lam0=0.1, batch_size=2, participation=0.8),
+    fl.FedFWReset: fl.FedFWReset(lam0=0.1, participation=0.8, local_steps=2, batch_size=2),
     fl.NaiveFW: fl.NaiveFW(),
     fl.FedDR: fl.FedDR(lr=0.1, local_steps=2, participation=0.8, batch_size=2),
     fl.FedProx: fl.FedProx(lr=0.1, local_steps=2, participants=5, batch_size=2),
@@ -62,15 +65,11 @@ EXAMPLES = {
         tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), batch_size=100
     ),
     fl.ConstrainedVerticalSSCA: fl.ConstrainedVerticalSSCA(
-        tau=1.0,
-        rho=fl.PowerLaw(0.6, 0.3),
-        gamma=fl.PowerLaw(0.9, 0.35),
-        penalty=100.0,
-        levels=0.3,
+        tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), penalty=100.0, levels=0.3
     ),
     fl.VerticalSGD: fl.VerticalSGD(lr=fl.PowerLaw(0.3), batch_size=100),
 }
-FEASIBLE = (fl.FedFW, fl.FedFWPlus, fl.FedFWSto, fl.NaiveFW, fl.FedDR, fl.FedProx)
+FEASIBLE = (fl.FedFW, fl.FedFWPlus, fl.FedFWSto, fl.FedFWReset, fl.NaiveFW, fl.FedDR, fl.FedProx)
 VERTICAL = (fl.VerticalSSCA, fl.ConstrainedVerticalSSCA, fl.VerticalSGD)
 SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
@@ -92,7 +91,7 @@ def task(algorithm):
         return three_objectives()
     if isinstance(algorithm, VERTICAL):
         return vertical_np_problem()
-    return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
+    return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.PenaltySGM, fl.ConEx)) else 20)
 
 
 def test_every_algorithm_has_an_example():
@@ -109,7 +108,7 @@ def test_is_held_to_account(algorithm, check):
 def test_the_objective_falls(algorithm):
     if isinstance(getattr(algorithm, "lr", None), float):
         algorithm = replace(algorithm, lr=0.3)
-    trace = fl.run(algorithm, task(algorithm), rounds=60, progress=False)
+    trace = fl.run(algorithm, task(algorithm), rounds=60)
     assert trace.metrics["f"][0, -1] < 0.35 < trace.metrics["f"][0, 0]
 
 
@@ -133,7 +132,7 @@ def test_penalty_fedavg_equals_its_plain_twin():
                 u = u - 0.1 * d
             ends.append(u)
         w = sum(ends) / 5
-        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+        close(state.w, w)
 
 
 def test_fedavg_by_hand_and_its_bits():

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from PIL import Image
 
 from fedlib import celeba
@@ -136,10 +137,8 @@ def test_faults_are_one_sentence_that_says_what_to_do(copy):
 
 def test_arguments(copy):
     assert copy
-    with pytest.raises(ValueError, match="celeba: split must be one of 'train'"):
-        celeba.celeba("all")
-    with pytest.raises(ValueError, match="celeba: limit must be at least 1"):
-        celeba.celeba("train", limit=0)
+    refuses("celeba: split must be one of 'train'", celeba.celeba, "all")
+    refuses("celeba: limit must be at least 1", celeba.celeba, "train", limit=0)
 
 
 def test_a_user_s_own_copy():

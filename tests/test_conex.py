@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from expect import refuses
 
 import fedlib as fl
 from fedlib.problems import quadratics
@@ -101,10 +102,7 @@ def test_several_steps_a_round_are_the_same_steps():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"theta must lie in \(0, 1\]"):
-        replace(METHOD, theta=0.0)
-    with pytest.raises(ValueError, match="dual_lr must be positive"):
-        replace(METHOD, dual_lr=0.0)
+    refuses("theta must lie in (0, 1]", replace, METHOD, theta=0.0)
+    refuses("dual_lr must be positive", replace, METHOD, dual_lr=0.0)
     two = quadratics(A.repeat(2, 1), B.repeat(2, 1), level=LEVEL)
-    with pytest.raises(ValueError, match="ConEx: the problem must have one client"):
-        METHOD.init(two)
+    refuses("ConEx: the problem must have one client", METHOD.init, two)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 
 import fedlib as fl
 from fedlib import data
@@ -105,8 +106,7 @@ def test_measured_rows_are_the_first_of_every_client(tables):
     assert found["loss"] == pytest.approx(float(mean_loss(part, w)))
     assert found["loss"] != pytest.approx(float(mean_loss(problem, w)))
     assert found["gap"] == pytest.approx(float(fw_gap(part, w)))
-    with pytest.raises(ValueError, match="measured must lie in 1"):
-        pictures(tables, labels=3, measured=500)
+    refuses("measured must lie in 1", pictures, tables, labels=3, measured=500)
 
 
 def test_seeds_run_together_give_what_they_give_alone(tables):
@@ -162,8 +162,7 @@ def test_the_cnn_starts_from_its_generator_alone():
     assert a(torch.zeros(2, 1, 28, 28)).shape == (2, 10)
     color = picture_cnn(rng(), channels=3, side=32)
     assert color(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
-    with pytest.raises(ValueError, match="picture_cnn: side must be at least 16"):
-        picture_cnn(rng(), side=8)
+    refuses("picture_cnn: side must be at least 16", picture_cnn, rng(), side=8)
 
 
 def test_label_windows():
@@ -196,8 +195,7 @@ def test_random_equal_and_holdout():
     assert left == (6, 2)
     assert len(test) == 3
     assert sorted([*stay[0].tolist(), *stay[1, :2].tolist(), *test.tolist()]) == list(range(11))
-    with pytest.raises(ValueError, match="random_equal: clients must lie in 1"):
-        random_equal(3, 4, rng())
+    refuses("random_equal: clients must lie in 1", random_equal, 3, 4, rng())
     with pytest.raises(ValueError, match="holdout: sizes must be at least 2, got 1"):
         holdout(torch.zeros(1, 1).long(), (1,), 0.5, rng())
 
@@ -218,8 +216,7 @@ def test_the_generator():
     assert gaussian_labels(3, rng(), samples=500, most=100).sizes == (100,) * 3
     own = gaussian_labels(4, rng(), samples=2000, own_map=True)
     assert torch.stack([part.mean(0) for part in own.X.split(2000)]).std(1).min() > 0.5
-    with pytest.raises(ValueError, match="gaussian_labels: classes must be at least 1"):
-        gaussian_labels(2, rng(), classes=0)
+    refuses("gaussian_labels: classes must be at least 1", gaussian_labels, 2, rng(), classes=0)
 
 
 def test_both_readings_of_three_labels_a_client():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from expect import close, refuses
 from problems import np_problem, objectives, three_objectives
 
 import fedlib as fl
@@ -18,13 +19,11 @@ EXACT = {"gram": fl.OneWay(fl.Exact())}
 
 
 def final(algorithm, problem, rounds=12, **options):
-    return fl.run(algorithm, problem, rounds=rounds, progress=False, **options).state.w[0]
+    return fl.run(algorithm, problem, rounds=rounds, **options).state.w[0]
 
 
 def same(a, b, problem, atol=1e-12, **options):
-    torch.testing.assert_close(
-        final(a, problem, **options), final(b, problem, **options), atol=atol, rtol=0
-    )
+    close(final(a, problem, **options), final(b, problem, **options), atol)
 
 
 class TestPlainTwins:
@@ -103,11 +102,11 @@ class TestPlainTwins:
         for which in range(2):
             sent = np.zeros((2, 3, 5))
             for i in range(2):
-                place = 2 * which + i
-                rows = problem.rows[draw.voters[place]][draw.values[place]].numpy()
+                some = draw.others[which]
+                rows = problem.rows[some.participants[i]][some.batches[i]].numpy()
                 for k in range(3):
                     g = w - centres[rows[k], k].mean(0)
-                    kept = draw.uplink[place, k].numpy()
+                    kept = some.uplink[i, k].numpy()
                     assert len(kept) == 2
                     sent[i, k, kept] = g[kept] * 5 / 2
             Y.append(sent.mean(0))
@@ -174,16 +173,9 @@ class TestReductions:
                 return problem.losses(w, batch)[k - 1 : k]
 
             alone = replace(problem, losses=only, num_objectives=1, gradient=None)
-            torch.testing.assert_close(
-                final(fl.Scalarized(**WORK, task=k), problem),
-                final(fl.FedAvg(**WORK), alone),
-                atol=1e-12,
-                rtol=0,
-            )
-        with pytest.raises(ValueError, match=r"Scalarized: task must lie in 1\.\.3"):
-            fl.Scalarized(**WORK, task=4).init(problem)
-        with pytest.raises(ValueError, match="Scalarized: task must be at least 1"):
-            fl.Scalarized(**WORK, task=0)
+            close(final(fl.Scalarized(**WORK, task=k), problem), final(fl.FedAvg(**WORK), alone))
+        refuses("Scalarized: task must lie in 1..3", fl.Scalarized(**WORK, task=4).init, problem)
+        refuses("Scalarized: task must be at least 1", fl.Scalarized, **WORK, task=0)
 
     def test_with_one_step_fedcmoo_and_fsmgda_are_the_same_on_full_batches(self):
         problem = three_objectives()
@@ -206,15 +198,15 @@ class TestRuns:
         def problem(seed):
             return objectives(tasks=3, spread=0.3, noise=0.2, seed=seed)
 
-        both = fl.run(algorithm, problem, rounds=4, seeds=[3, 4], progress=False)
-        alone = fl.run(algorithm, problem, rounds=4, seeds=[4], progress=False)
-        loop = fl.run(algorithm, problem, rounds=4, seeds=[3, 4], progress=False, engine=fl.Loop)
-        torch.testing.assert_close(both.state.w[1], alone.state.w[0], atol=1e-12, rtol=0)
-        torch.testing.assert_close(both.state.w, loop.state.w, atol=1e-11, rtol=0)
+        both = fl.run(algorithm, problem, rounds=4, seeds=[3, 4])
+        alone = fl.run(algorithm, problem, rounds=4, seeds=[4])
+        loop = fl.run(algorithm, problem, rounds=4, seeds=[3, 4], engine=fl.Loop)
+        close(both.state.w[1], alone.state.w[0])
+        close(both.state.w, loop.state.w, 1e-11)
         np.testing.assert_allclose(both.info["bits_up"], loop.info["bits_up"])
         ordered = replace(problem(4), one_by_one=True)
-        plain = fl.run(algorithm, ordered, rounds=4, seeds=[4], progress=False)
-        torch.testing.assert_close(plain.state.w[0], loop.state.w[1], atol=1e-11, rtol=0)
+        plain = fl.run(algorithm, ordered, rounds=4, seeds=[4])
+        close(plain.state.w[0], loop.state.w[1], 1e-11)
 
     def test_a_grid_of_step_sizes_is_its_members(self):
         problem = three_objectives()
@@ -222,12 +214,8 @@ class TestRuns:
             replace(fl.FedCMOO(**WORK), lr=lr, weights=fl.FindWeights(step))
             for lr, step in ((0.1, 1e-3), (0.05, 0.0))
         ]
-        for trace, member in zip(
-            fl.run(grid, problem, rounds=3, progress=False), grid, strict=True
-        ):
-            torch.testing.assert_close(
-                trace.state.w[0], final(member, problem, 3), atol=1e-12, rtol=0
-            )
+        for trace, member in zip(fl.run(grid, problem, rounds=3), grid, strict=True):
+            close(trace.state.w[0], final(member, problem, 3))
 
     @pytest.mark.parametrize("gram", [fl.TwoWay(), fl.OneWay(fl.Exact())], ids=["low", "exact"])
     def test_a_run_that_diverges_says_at_which_round(self, gram):
@@ -235,7 +223,7 @@ class TestRuns:
         for kind in (fl.FedCMOO, fl.FedCMOOPref):
             wild = kind(lr=1e40, local_steps=8, participants=4, gram=gram)
             with pytest.raises(fl.Diverged, match=r"not finite after round \d+ \(seed 0"):
-                fl.run(wild, problem, rounds=5, progress=False)
+                fl.run(wild, problem, rounds=5)
 
 
 class TestKnownFronts:
@@ -268,12 +256,7 @@ class TestKnownFronts:
     def test_closed_form_gradients_are_those_of_autograd(self):
         problem = three_objectives()
         algorithm = fl.FedCMOOPref(**WORK, batch_size=2)
-        torch.testing.assert_close(
-            final(algorithm, problem, 3),
-            final(algorithm, replace(problem, gradient=None), 3),
-            atol=1e-12,
-            rtol=0,
-        )
+        close(final(algorithm, problem, 3), final(algorithm, replace(problem, gradient=None), 3))
 
     @pytest.mark.parametrize(
         "algorithm",
@@ -287,7 +270,7 @@ class TestKnownFronts:
     )
     def test_one_step_rounds_reach_the_front(self, algorithm):
         problem = objectives(tasks=2, dim=5, spread=0.2, w0=2 * torch.ones(5).double())
-        trace = fl.run(algorithm, problem, rounds=80, progress=False)
+        trace = fl.run(algorithm, problem, rounds=80)
         assert trace.metrics["stationarity"][0, 0] > 1
         assert trace.metrics["stationarity"][0, -1] < 1e-4
         assert trace.metrics["distance"][0, -1] < 1e-3
@@ -299,7 +282,7 @@ class TestKnownFronts:
         problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
         many = {"lr": 0.2, "local_steps": 15, "participants": 4}
         gaps = [
-            fl.run(a, problem, rounds=60, progress=False).metrics["stationarity"][0, -1]
+            fl.run(a, problem, rounds=60).metrics["stationarity"][0, -1]
             for a in (fl.FedCMOO(**many, **EXACT, weights=fl.MinNorm()), fl.FSMGDA(**many))
         ]
         assert gaps[0] < gaps[1]
@@ -316,14 +299,14 @@ class TestKnownFronts:
                 least=None,
                 **EXACT,
             )
-            trace = fl.run(algorithm, problem, rounds=300, progress=False)
+            trace = fl.run(algorithm, problem, rounds=300)
             assert trace.info["mu"][0, -1] < 1.2 * epsilon
             assert trace.metrics["distance"][0, -1] < 0.05
             assert trace.info["fallback"].sum() == 0
         goal = crossing(problem, ratios)
         assert (trace.state.w[0] - goal).norm() < 0.1
         r = torch.tensor(ratios).double()
-        torch.testing.assert_close(*(r * problem.mean_losses(goal)), atol=1e-9, rtol=0)
+        close(*(r * problem.mean_losses(goal)), 1e-9)
 
     def test_a_preference_beyond_the_front_ends_at_its_nearest_end(self):
         problem = objectives(tasks=2, dim=5, spread=0.5, seed=2, w0=2 * torch.ones(5).double())
@@ -350,10 +333,7 @@ class TestKnownFronts:
                 return -G, clients
 
         trace = fl.run(
-            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()),
-            three_objectives(),
-            rounds=2,
-            progress=False,
+            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()), three_objectives(), rounds=2
         )
         assert (trace.info["fallback"] == 0).all()
         problem, algorithm = three_objectives(), replace(fl.FedCMOOPref(**WORK), gram=Negative())
@@ -379,7 +359,7 @@ class TestBits:
         ],
     )
     def test_numbers_a_client(self, algorithm, up, down):
-        trace = fl.run(algorithm, three_objectives(), rounds=1, progress=False)
+        trace = fl.run(algorithm, three_objectives(), rounds=1)
         assert trace.info["bits_up"][0, 0] == 4 * 32 * up
         assert trace.info["bits_down"][0, 0] == 4 * 32 * down
 
@@ -387,10 +367,10 @@ class TestBits:
         algorithm = fl.FedCMOOTheory(
             **WORK, step=0.1, gram_participants=3, compressor=fl.RandK(0.4)
         )
-        trace = fl.run(algorithm, three_objectives(), rounds=1, progress=False)
+        trace = fl.run(algorithm, three_objectives(), rounds=1)
         assert trace.info["bits_up"][0, 0] == 32 * (2 * 3 * 3 * 2 + 4 * 5)
         assert trace.info["bits_down"][0, 0] == 32 * ((4 + 6) * 5 + 4 * 3)
-        trace = fl.run(fl.MGDA(lr=0.1), three_objectives(), rounds=1, progress=False)
+        trace = fl.run(fl.MGDA(lr=0.1), three_objectives(), rounds=1)
         assert trace.info["bits_up"][0, 0] == 8 * 32 * 15
 
 
@@ -419,8 +399,7 @@ def test_what_does_not_fit_the_problem_is_named():
         fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=2, compressor=fl.TopK(0.5)).init(
             three_objectives()
         )
-    with pytest.raises(ValueError, match="pareto: centres must be"):
-        pareto(torch.zeros(2, 3))
+    refuses("pareto: centres must be", pareto, torch.zeros(2, 3))
     with pytest.raises(ValueError, match="pareto: curvature must be positive"):
         pareto(torch.zeros(1, 1, 2, 3), torch.zeros(2, 3))
 

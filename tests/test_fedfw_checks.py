@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from expect import refuses
 
 from fedlib import theory_fedfw as theory
 from fedlib import theory_fw
@@ -42,8 +43,7 @@ def test_convex_bounds_by_hand():
     assert slow == pytest.approx(11 * 42 / 132 + 36 * (8 / 13 + 4 / (3 * sqrt(3))) + 0.6)
     mean = theory.convex_at_mean(CASE, 6.0, 7)
     assert mean - theory.convex(CASE, 7) == pytest.approx(36 / (8 * 0.5 * sqrt(8)))
-    with pytest.raises(ValueError, match=r"convex: quality must lie in \(0, 1\], got 0"):
-        theory.convex(CASE, 5, quality=0)
+    refuses("convex: quality must lie in (0, 1], got 0", theory.convex, CASE, 5, quality=0)
 
 
 def test_convex_is_below_the_papers_bounds():
@@ -170,8 +170,7 @@ def test_schedules_by_hand():
     plan = schedule("stochastic", 2, 0.5)
     assert plan.eta == pytest.approx([1, 9 / 10])
     assert plan.rho == pytest.approx([1, 4 / 9 ** (2 / 3)])
-    with pytest.raises(ValueError, match="schedule: kind must be one of"):
-        schedule("linear", 2, 0.5)
+    refuses("schedule: kind must be one of", schedule, "linear", 2, 0.5)
 
 
 def test_two_rounds_by_hand():

@@ -83,7 +83,7 @@ def test_both_protocols_are_what_they_say():
     made = written.problem.keywords
     assert (made["norm"], made.get("radius", 10.0), made.get("code", False)) == ("l1", 10.0, False)
     printed = specs["mclr_pictures_labels_l1_code_fw_0.0001_r100"]
-    assert printed.algorithm.reset_local
+    assert isinstance(printed.algorithm, fl.FedFWReset)
     assert printed.algorithm.local_steps == 3
     made = printed.problem.keywords
     assert (made["radius"], made["code"], made["tensors"], printed.rounds) == (

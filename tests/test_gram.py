@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from expect import refuses
 from problems import objectives
 from torch.func import vmap
 
@@ -222,12 +223,9 @@ class TestEstimates:
 
 
 def test_errors_are_one_sentence():
-    with pytest.raises(ValueError, match=r"LowRank: order must be one of 'block'.*got 'rows'\."):
-        LowRank(order="rows")
-    with pytest.raises(ValueError, match="LowRank: needs the matrix that its draw"):
-        LowRank()(normal(2, 9))
+    refuses("LowRank: order must be one of 'block'*got 'rows'.", LowRank, order="rows")
+    refuses("LowRank: needs the matrix that its draw", LowRank(), normal(2, 9))
     for kind in (LowRank, Largest, Masked):
-        with pytest.raises(ValueError, match=f"{kind.__name__}: budget must be positive"):
-            kind(0.0)
+        refuses(f"{kind.__name__}: budget must be positive", kind, 0.0)
     assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)
     assert torch.equal(Columns(Identity())(normal(2, 3)), normal(2, 3))

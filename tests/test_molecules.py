@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from expect import refuses
 
 from fedlib import FedCMOO, OneWay, data, models, molecules, networks, run
 from fedlib.problems import qm9
@@ -122,10 +123,8 @@ def test_fedcmoo_runs_on_molecules(few):
 
 
 def test_errors(few):
-    with pytest.raises(ValueError, match=r"qm9: clients must lie in 1\.\.12"):
-        qm9(small(few), small(few), clients=13)
-    with pytest.raises(ValueError, match=r"qm9: evaluate must lie in 1\.\.12"):
-        qm9(small(few), small(few), clients=2, evaluate=0)
+    refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
+    refuses("qm9: evaluate must lie in 1..12", qm9, small(few), small(few), clients=2, evaluate=0)
 
 
 # ---- real files -----------------------------------------------------------------------------
@@ -150,5 +149,4 @@ def test_real_molecules(monkeypatch):
     assert 0.5 < float(train.targets.std(0).min()) <= float(train.targets.std(0).max()) < 1.6
     codes = {tuple(x.flatten().tolist()) for x in train.positions}
     assert not codes & {tuple(x.flatten().tolist()) for x in test.positions}
-    with pytest.raises(ValueError, match="sets: test must lie in"):
-        molecules.sets(10, 10_001)
+    refuses("sets: test must lie in", molecules.sets, 10, 10_001)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from expect import refuses
 from torch import nn
 from torch.func import grad, vmap
 
@@ -87,10 +88,8 @@ def test_start_is_drawn_from_the_generator():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="pair_lenet: decoders must be at least 1"):
-        networks.pair_lenet(decoders=0)
-    with pytest.raises(ValueError, match="resnet: out must be at least 1"):
-        networks.resnet(out=0)
+    refuses("pair_lenet: decoders must be at least 1", networks.pair_lenet, decoders=0)
+    refuses("resnet: out must be at least 1", networks.resnet, out=0)
 
 
 # ---- molecules ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from expect import refuses
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, softplus
 
@@ -212,15 +213,13 @@ def test_a_mistake_is_one_sentence(frame, changes, sentence):
 def test_gaps_and_clients_without_rows(frame):
     gap = frame.copy()
     gap.loc[[2, 5], "dose"] = np.nan
-    with pytest.raises(ValueError, match=r"column 'dose' must be finite, got 2 of 16 entries"):
-        make(gap)
+    refuses("column 'dose' must be finite, got 2 of 16 entries", make, gap)
     with pytest.raises(ValueError, match=r"client must be named in every row, 1 rows have none"):
         make(frame.assign(hospital=frame.hospital.where(frame.index != 3)))
     category = frame.astype({"hospital": "category"})
     with pytest.raises(ValueError, match="every client must have rows, client 'b' has none"):
         make(category[category.hospital != "b"])
-    with pytest.raises(TypeError, match="frame must be a pandas DataFrame"):
-        make(frame.to_numpy())
+    refuses("frame must be a pandas DataFrame", make, frame.to_numpy(), error=TypeError)
 
 
 def test_clients_that_do_not_fit():

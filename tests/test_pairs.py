@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from expect import refuses
 
 from fedlib import data, pairs
 
@@ -111,10 +112,8 @@ def test_scale_and_cells():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="load: name must be one of 'multi_mnist'"):
-        pairs.load("mnist", "train")
-    with pytest.raises(ValueError, match="augmented: copies must be at least 1"):
-        pairs.augmented(sample(), 0, generator())
+    refuses("load: name must be one of 'multi_mnist'", pairs.load, "mnist", "train")
+    refuses("augmented: copies must be at least 1", pairs.augmented, sample(), 0, generator())
 
 
 # ---- real files -----------------------------------------------------------------------------
@@ -146,8 +145,7 @@ def test_multi_mnist(real):
     few = pairs.load("multi_mnist", "test", 50)
     assert torch.equal(few.X, made.X[:50])
     assert torch.equal(few.y, made.y[:50])
-    with pytest.raises(ValueError, match=r"multi_mnist: limit must lie in 1\.\.10000"):
-        pairs.multi_mnist("test", 10001)
+    refuses("multi_mnist: limit must lie in 1..10000", pairs.multi_mnist, "test", 10001)
 
 
 def test_mnist_fashion_uses_every_item_once(real):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
@@ -191,13 +192,9 @@ def test_bad_parameters_are_named(change, words):
 
 
 def test_what_does_not_fit_the_problem_is_named():
-    with pytest.raises(TypeError, match="simulated"):
-        ALGORITHM.init(np_problem())
-    with pytest.raises(ValueError, match="participants must lie in"):
-        replace(ALGORITHM, participants=4).init(small())
+    refuses("simulated", ALGORITHM.init, np_problem(), error=TypeError)
+    refuses("participants must lie in", replace(ALGORITHM, participants=4).init, small())
     with pytest.raises(ValueError, match="curvature_states must be at most the 400"):
         replace(ALGORITHM, curvature_states=401).init(small())
-    with pytest.raises(ValueError, match="contractive"):
-        replace(ALGORITHM, uplink=fl.RandK(0.1)).init(small())
-    with pytest.raises(ValueError, match="chance"):
-        small().mean_losses(small().w0)
+    refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())
+    refuses("chance", small().mean_losses, small().w0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
@@ -111,11 +112,9 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path):
 def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "run.pt"
     quiet(SGM, rounds=5, checkpoint=path)
-    with pytest.raises(ValueError, match="must belong to this run"):
-        quiet(replace(SGM, lr=0.1), rounds=5, checkpoint=path)
+    refuses("must belong to this run", quiet, replace(SGM, lr=0.1), rounds=5, checkpoint=path)
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(ValueError, match="cannot be read; delete it"):
-        quiet(SGM, rounds=5, checkpoint=path)
+    refuses("cannot be read; delete it", quiet, SGM, rounds=5, checkpoint=path)
 
 
 def test_a_finished_run_is_not_run_again(tmp_path):
@@ -129,8 +128,7 @@ def test_nothing_half_written_remains(tmp_path):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="nothing was written"):
-        write_whole(tmp_path / "deep" / "x.json", fails)
+    refuses("nothing was written", write_whole, tmp_path / "deep" / "x.json", fails, error=OSError)
     assert list((tmp_path / "deep").iterdir()) == []
 
 

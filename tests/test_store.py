@@ -8,6 +8,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
@@ -124,35 +125,30 @@ def test_one_changed_digit_is_noticed():
     have(store=True)
     path = run_path("toy", "full", "a")
     path.write_text(path.read_text().replace("0.69314", "0.69315", 1))
-    with pytest.raises(ValueError, match=r"toy/full/a\.json must agree with its digest"):
-        have()
+    refuses("toy/full/a.json must agree with its digest", have)
 
 
 def test_a_truncated_file_is_noticed():
     have(store=True)
     path = run_path("toy", "full", "a")
     path.write_text(path.read_text()[:500])
-    with pytest.raises(ValueError, match="must be whole JSON, it is damaged"):
-        have()
+    refuses("must be whole JSON, it is damaged", have)
 
 
 def test_another_schema_is_noticed():
     have(store=True)
     path = run_path("toy", "full", "a")
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 7', 1))
-    with pytest.raises(ValueError, match="must have schema 1, got 7"):
-        have()
+    refuses("must have schema 1, got 7", have)
 
 
 def test_a_missing_file_says_how_to_make_it():
-    with pytest.raises(ValueError, match="it is not there; make it with `make reproduce`"):
-        store.read_numbers("toy")
+    refuses("it is not there; make it with `make reproduce`", store.read_numbers, "toy")
 
 
 def test_a_results_folder_that_cannot_be_written_to(results):
     results.write_text("a file where the folder should be")
-    with pytest.raises(OSError, match=r"must be writable.*nothing was written"):
-        have(store=True)
+    refuses("must be writable*nothing was written", have, store=True, error=OSError)
 
 
 def test_numbers_round_trip_with_missing_values():

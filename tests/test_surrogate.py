@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from expect import close
 from scipy.optimize import minimize
 from torch.func import vmap
 
@@ -144,14 +145,14 @@ def test_a_large_penalty_meets_the_constraint_or_gives_the_surrogates_minimizer(
     assert can.nu.item() == pytest.approx((np.sqrt(5.25 / 3.25) - 1) / 0.5, abs=1e-12)
     cannot = best_response(ZERO, B, 9 * ONE, ONE, **large)
     assert cannot.nu.item() == 1e12
-    torch.testing.assert_close(cannot.w, -B[0] / (2 * 0.5), atol=1e-10, rtol=0)
+    close(cannot.w, -B[0] / (2 * 0.5), 1e-10)
     assert cannot.slack.item() == pytest.approx(8 - 5.25 / 2, abs=1e-9)
 
 
 def test_without_constraints_it_is_the_minimizer_of_the_objective():
     none = torch.zeros(0, dtype=torch.float64)
     found = best_response(B[0], torch.zeros(0, 3).double(), none, none, **EDGE)
-    torch.testing.assert_close(found.w, -B[0] / 2, atol=0, rtol=0)
+    close(found.w, -B[0] / 2, 0)
     assert found.nu.shape == found.slack.shape == (0,)
 
 
@@ -244,8 +245,6 @@ def test_the_average_is_the_sum_of_its_quadratics():
         for c, (w, g, v) in zip(weights, seen, strict=True)
     )
     kept = now.constant + now.linear @ at + now.kappa * tau * at @ at
-    torch.testing.assert_close(kept, whole, atol=1e-12, rtol=0)
+    close(kept, whole)
     exact = now.debiased()
-    torch.testing.assert_close(
-        exact.constant + exact.linear @ at + tau * at @ at, whole / now.kappa, atol=1e-12, rtol=0
-    )
+    close(exact.constant + exact.linear @ at + tau * at @ at, whole / now.kappa)

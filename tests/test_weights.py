@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
+from expect import close
 from torch.func import vmap
 
 from fedlib.preference import Preference, balancing, program, solve
@@ -74,7 +75,7 @@ class TestProjection:
     def test_one_step_of_findweights_is_the_projection(self):
         G, w = gram(7), project_simplex(torch.arange(7.0).double())
         once = FindWeights(step=0.3, steps=1, normalize=False)(G, w)
-        torch.testing.assert_close(once, project_simplex(w - 0.3 * G @ w), atol=1e-15, rtol=0)
+        close(once, project_simplex(w - 0.3 * G @ w), 1e-15)
 
 
 class TestMinNorm:
@@ -138,7 +139,7 @@ class TestFindWeights:
     def test_it_does_not_depend_on_the_scale_of_the_gradients(self):
         G, w = gram(4), project_simplex(torch.arange(4.0).double())
         a, b = FindWeights()(G, w), FindWeights()(1e4 * G, w)
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=0)  # but for the 1e-4 below the root
+        close(a, b, 1e-5)  # but for the 1e-4 below the root
 
     @pytest.mark.parametrize("name", HARD)
     def test_hard_matrices_give_points_of_the_simplex(self, name):
@@ -240,8 +241,8 @@ class TestProgramme:
         printed, all_fall = (Preference(dominance=d)(G, losses).weights for d in (False, True))
         a, _ = balancing(losses, torch.ones(2).double())
         assert (G @ a)[1] < -0.001
-        torch.testing.assert_close((G @ printed)[1], (G @ a)[1], atol=1e-6, rtol=0)
-        torch.testing.assert_close((G @ all_fall)[1], 0 * a[1], atol=1e-6, rtol=0)
+        close((G @ printed)[1], (G @ a)[1], 1e-6)
+        close((G @ all_fall)[1], 0 * a[1], 1e-6)
         G3 = torch.tensor([[4.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 9.0]]).double()
         losses = torch.tensor([1.0, 0.95, 0.2]).double()
         loose = Preference(star_ratio=0.9)(G3, losses).weights
@@ -300,7 +301,7 @@ def test_vmap_nested_vmap_and_the_recorder_give_what_the_loop_gives():
         for got in (once, replayed, [x.flatten(0, 1) for x in (nested[0], nested[1])]):
             flat = [got[0], got[1], *(got[2] if len(got) > 2 else ())]
             for part, whole in zip(parts, flat, strict=False):
-                torch.testing.assert_close(whole[i], part, atol=1e-14, rtol=0)
+                close(whole[i], part, 1e-14)
     for i in range(6):
         torch.testing.assert_close(shared[0][i], answers(G[0], w[i], losses[0])[0])
 
@@ -308,11 +309,7 @@ def test_vmap_nested_vmap_and_the_recorder_give_what_the_loop_gives():
 def test_what_is_not_finite_stays_in_its_own_problem():
     G = torch.stack([gram(3), torch.full((3, 3), torch.nan).double()])
     w = G.new_full((2, 3), 1 / 3)
-    found = (
-        descend(G, w, w[:, 0], 10),
-        min_norm(G),
-        program(G, w, torch.zeros_like(w)),
-    )
+    found = (descend(G, w, w[:, 0], 10), min_norm(G), program(G, w, torch.zeros_like(w)))
     for x in found:
         assert torch.isfinite(x[0]).all()
         assert torch.isnan(x[1]).all()

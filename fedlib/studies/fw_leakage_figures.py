@@ -37,7 +37,7 @@ def title(place: str) -> str:
     return f"{NAMES[name]}, {NETWORKS[kind]}"
 
 
-def psnr(traces: Traces) -> plot.Draw:
+def psnr(traces: Traces) -> plot.Drawing:
     """PSNR against the steps, a panel for each data set and network."""
     where = places(traces)
     width = min(2, len(where))
@@ -65,7 +65,7 @@ def curves(ax: Axes, traces: Traces, place: str) -> None:
     ax.locator_params(axis="x", integer=True)
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Drawing:
     """The pictures that the attacks end with, beside the client's."""
     where = places(traces)
     heads = ["client's picture", *LABELS.values()]

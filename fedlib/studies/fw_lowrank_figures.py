@@ -51,7 +51,7 @@ def race(ax: Axes, traces: Traces, task: str, unit: str, value: Callable[[Trace]
         ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.1, linewidth=0)
 
 
-def loss(traces: Traces) -> plot.Draw:
+def loss(traces: Traces) -> plot.Drawing:
     """Excess loss against rounds, bits and oracle seconds, a row for each task."""
 
     def panels(task: str) -> list[Layer]:
@@ -72,7 +72,7 @@ def loss(traces: Traces) -> plot.Draw:
     return together(traces, panels, sharey=True)
 
 
-def truth(traces: Traces) -> plot.Draw:
+def truth(traces: Traces) -> plot.Drawing:
     """Error to the true matrix against rounds and bits, and the rank, a row for each task."""
 
     def panels(task: str) -> list[Layer]:
@@ -94,7 +94,7 @@ def truth(traces: Traces) -> plot.Draw:
     return together(traces, panels)
 
 
-def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: Any) -> plot.Draw:
+def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: Any) -> plot.Drawing:
     """A row of panels for each task, and one legend below them."""
     tasks = there(traces)
     return legend_below(grid(*map(panels, tasks), **options), len(shown(traces, tasks[0])))
@@ -111,7 +111,7 @@ def shown(traces: Traces, task: str) -> dict[str, Trace]:
     return {m: traces[best[f"{task}_{m}"]] for m in LABELS if f"{task}_{m}" in best}
 
 
-def clock(traces: Traces) -> plot.Draw:
+def clock(traces: Traces) -> plot.Drawing:
     """Seconds of the two oracles, and bits of the two messages, against the side of the matrix."""
     sides, runs = squares(traces)
 

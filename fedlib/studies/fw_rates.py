@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fedlib.algorithms import FedFW, FedFWPlus, FedFWSto, NaiveFW
+from fedlib.algorithms import FedFW, FedFWPlus, FedFWReset, FedFWSto, NaiveFW
 from fedlib.protocols import Algorithm
 from fedlib.schedules import Convex, Fixed, Nonconvex
 from fedlib.store import Spec
@@ -82,7 +82,7 @@ def pairs(p: Params) -> dict[str, Spec]:
     for lam in map(float, p["pair_penalties"]):
         methods[f"pair_fedfw_L{lam:g}"] = FedFW(lam)
         methods[f"pair_plus_L{lam:g}"] = FedFWPlus(lam)
-        methods[f"pair_code_L{lam:g}"] = FedFW(lam, reset_local=True, local_steps=LOCAL)
+        methods[f"pair_code_L{lam:g}"] = FedFWReset(lam, local_steps=LOCAL)
     T, seeds = p["pair_rounds"], tuple(p["seeds"])
     return {n: Spec(a, pair, T, seeds, between(T), ("x", "excess")) for n, a in methods.items()}
 

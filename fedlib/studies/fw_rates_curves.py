@@ -20,7 +20,7 @@ __all__ = ["figure_2", "figure_3", "figure_4"]
 LABELS = {"loss": "training loss", "gap": "Frank-Wolfe gap", "accuracy": "test accuracy"}
 
 
-def figure_2(traces: Traces) -> plot.Draw:
+def figure_2(traces: Traces) -> plot.Drawing:
     """Participation: logistic regression on the l1 ball, a column for each lambda_0."""
     start = "share_mclr_L"
     found = {float(n.removeprefix(start).split("_")[0]) for n in traces if n.startswith(start)}
@@ -28,12 +28,12 @@ def figure_2(traces: Traces) -> plot.Draw:
     return by_share(traces, columns)
 
 
-def figure_3(traces: Traces) -> plot.Draw:
+def figure_3(traces: Traces) -> plot.Drawing:
     """Participation: the network on the l2 ball with a fixed penalty, FedFW and FedFW+."""
     return by_share(traces, {"share_fedfw_p": "network, FedFW", "share_plus_p": "network, FedFW+"})
 
 
-def by_share(traces: Traces, columns: Mapping[str, str]) -> plot.Draw:
+def by_share(traces: Traces, columns: Mapping[str, str]) -> plot.Drawing:
     """Loss above accuracy, a column a setting, a curve for each p."""
 
     def one(start: str, metric: str) -> Layer:
@@ -59,7 +59,7 @@ def labelled(traces: Traces, start: str, symbol: str) -> dict[str, Trace]:
     }
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """Loss, gap and accuracy by lambda_0, a row for each model and set."""
     rows = {
         f"penalty_{model}_{norm}_L": f"{text}, {norm}"

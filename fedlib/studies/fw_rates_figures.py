@@ -31,11 +31,11 @@ __all__ = ["FIGURES"]
 GREY = "#888888"
 STYLES = ("-", "--", "-.")
 TITLES = {"l1": "l1 ball", "l2": "l2 ball"}
-Figure = Callable[[Traces], plot.Draw]
+Figure = Callable[[Traces], plot.Drawing]
 excess = last("excess")
 
 
-def counterexample(traces: Traces) -> plot.Draw:
+def counterexample(traces: Traces) -> plot.Drawing:
     """Rounds and x: the naive scheme and FedFW, FedFW+, the published code's variant."""
 
     def curves(ax: Axes, kind: str) -> None:
@@ -72,7 +72,7 @@ def shown(traces: Traces) -> list[str]:
     return [norm for norm in TITLES if f"convex_{norm}_reference" in traces]
 
 
-def by_set(traces: Traces, drawing: Callable[..., None], xlabel: str, ylabel: str) -> plot.Draw:
+def by_set(traces: Traces, drawing: Callable[..., None], xlabel: str, ylabel: str) -> plot.Drawing:
     """A panel for every set, `drawing(ax, traces, norm)`, with a legend in the last."""
     panels = columns(
         lambda ax, norm: drawing(ax, traces, norm),
@@ -114,7 +114,7 @@ def steep(ax: Axes, power: float, text: str, rounds: Any) -> None:
     ax.plot(t, 3 * low * (t / t[-1]) ** power, color=GREY, linewidth=2, label=text)
 
 
-def theorem_2(traces: Traces) -> plot.Draw:
+def theorem_2(traces: Traces) -> plot.Drawing:
     """The smallest gap of T rounds by T, and (62)."""
 
     def drawing(ax: Axes, traces: Traces, norm: str) -> None:
@@ -141,7 +141,7 @@ def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -
     )
 
 
-def oracles(traces: Traces) -> plot.Draw:
+def oracles(traces: Traces) -> plot.Drawing:
     """What wrong oracles cost: by the share of the gap, by the error, by the Lanczos steps."""
     return row(
         panel(

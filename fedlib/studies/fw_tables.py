@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.store import Spec
 from fedlib.studies import fw_tables_claims as claims
 from fedlib.studies import fw_tables_figures as figures
@@ -161,7 +162,7 @@ def as_printed(name: str, norm: str, g: Grid, p: Params) -> dict[str, Spec]:
     for lam, radius in dict.fromkeys(traced(name, norm)):
         problem = partial(make_problem, **task, radius=radius, tensors=True)
         steps, batch = p["code_steps"], p["batch"]
-        algorithm = FedFW(lam, batch_size=batch, reset_local=True, local_steps=steps)
+        algorithm = FedFWReset(lam, batch_size=batch, local_steps=steps)
         made[f"code_fw_{lam:g}_r{radius:g}"] = Spec(algorithm, problem, rounds, seeds, every, CODE)
     baseline: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
     problem = partial(make_problem, **task, radius=RADIUS)

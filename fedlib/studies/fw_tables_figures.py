@@ -55,10 +55,10 @@ def nothing(fig: Figure) -> None:
     fig.text(0.5, 0.5, "not among these runs", ha="center")
 
 
-def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
+def curves(*nets: str) -> Callable[[Traces], plot.Drawing]:
     """Test accuracy by round, l2 above and l1 below, a panel a column of the table."""
 
-    def made(traces: Traces) -> plot.Draw:
+    def made(traces: Traces) -> plot.Drawing:
         names = there(traces, *nets)
         if not names:
             return nothing
@@ -80,7 +80,7 @@ def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
     return made
 
 
-def protocols(traces: Traces) -> plot.Draw:
+def protocols(traces: Traces) -> plot.Drawing:
     """Every cell: the printed value, the best by the printed protocol, the final one as written."""
 
     def draw(fig: Figure) -> None:
@@ -130,7 +130,7 @@ def legend(ax: Axes) -> list[Any]:
     return [*dots, *forms, mark("printed", PRINTED, "x", PRINTED)]
 
 
-def penalties(traces: Traces) -> plot.Draw:
+def penalties(traces: Traces) -> plot.Drawing:
     """Late training loss against lambda_0, a panel a cell; FedDR's at its best as lines."""
 
     def draw(fig: Figure) -> None:

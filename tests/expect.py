@@ -1,0 +1,22 @@
+"""What many tests expect of a call: numbers that are equal, or a refusal in one sentence."""
+
+import re
+
+import pytest
+import torch
+
+
+def close(found, expected, tol=1e-12):
+    """Equal up to `tol` in every entry."""
+    found, expected = torch.as_tensor(found), torch.as_tensor(expected)
+    torch.testing.assert_close(found, expected, atol=tol, rtol=0)
+
+
+def refuses(words, make, /, *args, error=ValueError, **options):
+    """`make(*args, **options)` stops with one sentence that says `words`; a * is any text."""
+    with pytest.raises(error) as caught:
+        make(*args, **options)
+    text = str(caught.value)
+    assert re.search(".*".join(map(re.escape, words.split("*"))), text), text
+    assert text.endswith("."), text
+    assert "\n" not in text
