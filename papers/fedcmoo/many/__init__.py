@@ -24,6 +24,7 @@ from papers.fedcmoo.data.attributes import GROUPS, Labelled, labelled
 from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import METHODS, SETS, derive, per_task
 from papers.fedcmoo.problems.attributes import attributes
+from papers.fedcmoo.standin import noted
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 
@@ -203,6 +204,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=noted(figures.FIGURES),
     **PARAMETERS,
 )
