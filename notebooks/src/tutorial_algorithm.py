@@ -206,7 +206,7 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% tags=["nbval-check-output"]
 from textwrap import fill
 
-from fedlib.testing.account import CHECKS, findings
+from fedlib.testing.contract import CHECKS, findings
 
 fl.hold_to_account(method, problem)
 for name, function in CHECKS.items():

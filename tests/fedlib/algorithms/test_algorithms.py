@@ -16,7 +16,7 @@ from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
-from fedlib.testing.account import CHECKS
+from fedlib.testing.contract import CHECKS
 from fedlib.testing.examples import examples
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])

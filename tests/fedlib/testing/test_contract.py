@@ -8,7 +8,7 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.testing.account import CHECKS, findings
+from fedlib.testing.contract import CHECKS, findings
 
 SOURCE = '''
 from dataclasses import dataclass
