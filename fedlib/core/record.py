@@ -97,9 +97,8 @@ def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., An
 def simplify(module: GraphModule) -> None:
     """Drop what `vmap` leaves behind; no result changes by a bit.
 
-    Chains of views become one, rows are gathered by `index_select` (which copies whole rows),
-    operations on constants are done once and for all, equal operations once a call. Values in
-    memory that some operation writes to are left alone.
+    Chains of views become one, rows are gathered by `index_select` (which copies whole rows), equal
+    operations are done once a call. Values in memory that some operation writes to are left alone.
     """
     graph = module.graph
     for node in graph.nodes:
@@ -113,8 +112,7 @@ def simplify(module: GraphModule) -> None:
         else:
             _shorten_view(node)
     graph.eliminate_dead_code()
-    _merge_equals(graph, written)  # before what is equal becomes constants of different names
-    _compute_constants(module, written)
+    _merge_equals(graph, written)
     graph.eliminate_dead_code()
     module.recompile()
 
@@ -194,27 +192,6 @@ def _select_rows(graph: Graph, node: Node) -> None:
         picked = graph.call_function(aten.index_select.default, (table, 0, flat))
         picked.meta["val"] = _value(node).flatten(0, _value(rows).dim() - 1)
     node.target, node.args = aten.reshape.default, (picked, shape)
-
-
-def _compute_constants(module: GraphModule, written: set[Node]) -> None:
-    """Replace what depends on no argument by its value."""
-    known: dict[Node, Any] = {}
-    for node in module.graph.nodes:
-        if node in written:
-            continue
-        if node.op == "get_attr":
-            known[node] = getattr(module, node.target)
-        elif _pure(node) and all(a in known for a in node.all_input_nodes):
-            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), known.__getitem__)
-            known[node] = node.target(*args, **kwargs)
-    for node, value in known.items():
-        needed = any(user not in known for user in node.users)
-        if node.op != "get_attr" and isinstance(value, Tensor) and needed:
-            module.register_buffer(f"constant_{node.name}", value)
-            with module.graph.inserting_before(node):
-                constant = module.graph.get_attr(f"constant_{node.name}")
-            constant.meta = dict(node.meta)
-            node.replace_all_uses_with(constant)
 
 
 def _merge_equals(graph: Graph, written: set[Node]) -> None:
