@@ -21,8 +21,6 @@ from fedlib.problems import classifier
 from fedlib.problems.constrained import MODELS, Model, Samples, cnn_model, linear_model, mlp_model
 from papers.fedfw.gaussian_labels import gaussian_labels
 
-__all__ = ["SCALES", "constrained_pictures", "constrained_synthetic"]
-
 #: How bytes become inputs, (top, mean, deviation), in the authors' code; of the 8 x 8 digits our
 #: own.
 SCALES = {

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "LABELS", "source_text"]
-
 LABELS = {"fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref", "fsmgda": "FSMGDA"}
 COLORS = dict(zip(LABELS, (plot.COLORS[0], plot.COLORS[2], plot.COLORS[1]), strict=True))
 WORDS = {

@@ -11,18 +11,6 @@ from fedlib.core import Trace
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "METHODS",
-    "SETS",
-    "STAND_IN",
-    "at",
-    "derive",
-    "final",
-    "megabytes",
-    "per_task",
-    "steps",
-]
-
 Array = NDArray[np.float64]
 
 METHODS = ("fsmgda", "pref", "fedcmoo")

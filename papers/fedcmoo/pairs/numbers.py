@@ -11,20 +11,6 @@ from fedlib.core import Trace
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "DATA",
-    "GREY",
-    "HOW",
-    "LEVELS",
-    "METHODS",
-    "MIXED",
-    "VARIANTS",
-    "decline",
-    "derive",
-    "final",
-    "rounds_to",
-]
-
 Array = NDArray[np.float64]
 
 DATA = {

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, LEVELS, METHODS, MIXED
 from papers.kit.rules import Condition, Rule, all_of, high, low, rises, told, told_value, value
 
-__all__ = ["C1", "C3", "C4", "C5", "C11", "C12", "C14", "C18", "ON", "TABLE_1"]
-
 MARGIN = 1.0  # points: C4 on CIFAR-10, one seed; C12
 FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
 APART = 20.0  # points: tasks this far apart are unbalanced

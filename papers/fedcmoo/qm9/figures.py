@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "targets_of", "uploads_of"]
-
 NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
 COLOR = dict(zip(METHODS, plot.COLORS, strict=False))

@@ -9,18 +9,6 @@ from fedlib.core import Trace
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "LOSSES",
-    "METHODS",
-    "TASKS",
-    "common_round",
-    "common_upload",
-    "derive",
-    "upload",
-    "uploaded",
-    "within",
-]
-
 METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))

@@ -12,8 +12,6 @@ from papers.fedcmoo.common import GREY
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["CURVES", "LATE", "derive", "final", "ratios_of"]
-
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 Array = NDArray[np.float64]
 NAMES = {
     "fedcmoo": "FedCMOO",

@@ -14,19 +14,6 @@ from fedlib.core import Trace
 from papers.kit.numbers import Number, mean, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "NETWORKS",
-    "derive",
-    "edge_ratios",
-    "end",
-    "firings",
-    "imbalance",
-    "rate_squares",
-    "runs_of",
-    "tolerated",
-    "uploads",
-]
-
 Array = NDArray[np.float64]
 
 GUARD = 1.5  # the authors' code rolls back a model whose loss exceeds the last one so many times

@@ -26,8 +26,6 @@ from papers.fedfw.leakage.gradients import (
 )
 from papers.fedfw.leakage.problem import Network, dummies
 
-__all__ = ["Attacker", "Reader", "Shown", "message"]
-
 
 class State(NamedTuple):
     """What an attacker carries: the picture so far, and what it will find."""

@@ -15,8 +15,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "LABELS", "NAMES", "title"]
-
 LABELS = {
     "gradient": "gradient",
     "l2": "ℓ2 oracle",

@@ -20,8 +20,6 @@ from fedlib.core.types import Batch
 from fedlib.data import Table
 from papers.fedfw.leakage.gradients import psnr as decibels
 
-__all__ = ["CAP", "DATA", "Network", "dummies", "leak_problem"]
-
 CAP = 200.0  # dB: what a picture without any error counts as
 DATA = {"digits": (16.0, 8), "mnist": (255.0, 28), "cifar10": (255.0, 16)}  # top, side
 KINDS = ("mlp", "lenet")

@@ -17,8 +17,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "LABELS"]
-
 LABELS = {
     "fedfw": "FedFW",
     "plus": "FedFW+",

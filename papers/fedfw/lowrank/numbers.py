@@ -13,18 +13,6 @@ from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "FRANK_WOLFE",
-    "LEVELS",
-    "PROJECTIONS",
-    "RADIUS",
-    "TASKS",
-    "best_runs",
-    "derive",
-    "excess",
-    "oracle_seconds",
-]
-
 TASKS = ("regression", "completion")
 FRANK_WOLFE = ("fedfw", "plus")
 PROJECTIONS = ("avg1", "avg5", "dr")

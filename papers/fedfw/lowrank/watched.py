@@ -25,8 +25,6 @@ from fedlib.core.types import ConvexSet, Draw, Info
 from fedlib.sets import NuclearBall
 from fedlib.sets.vertices import wire_of
 
-__all__ = ["Accelerated", "Clock", "Watched"]
-
 
 class Pace(NamedTuple):
     """What the accelerated method carries."""

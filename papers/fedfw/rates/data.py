@@ -16,8 +16,6 @@ from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.rates.problems import SETS
 
-__all__ = ["generated", "photographed", "tasks"]
-
 HELD = 297  # digits of scikit-learn that are for testing
 
 

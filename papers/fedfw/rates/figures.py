@@ -19,8 +19,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES"]
-
 GREY = "#888888"
 STYLES = ("-", "--", "-.")
 TITLES = {"l1": "l1 ball", "l2": "l2 ball"}

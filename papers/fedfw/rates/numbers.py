@@ -16,8 +16,6 @@ from papers.fedfw.theory_fw import Constants
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = ["along", "bounds", "derive", "gap_bound", "horizons", "least_gaps", "norms", "power"]
-
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
 CLIENTS = 10

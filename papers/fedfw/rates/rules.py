@@ -8,8 +8,6 @@ from itertools import pairwise
 from papers.fedfw.rates.numbers import NORMS
 from papers.kit.rules import Condition, Rule, high, low, most, same_order, told, told_value, value
 
-__all__ = ["C1", "C2", "C3", "C4", "C5", "C6", "C13"]
-
 # What the claims are judged on: the full profile's rounds and sweeps.
 CONVEX_ROUNDS = 4000
 PAIR_PENALTIES = (0.01, 0.1, 1.0)

@@ -20,8 +20,6 @@ from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, all_of, high, low, told_value
 
-__all__ = ["CLAIMS", "PAPER_VALUES"]
-
 # Grids of the full profile.
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
 ETAS = (1.0, 10.0, 100.0)

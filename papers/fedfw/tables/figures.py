@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "in_percent", "title"]
-
 COLOR = dict(zip((*METHODS, "feddr5"), plot.COLORS, strict=False))
 MARKS = {"written": ("o", "final, as written"), "code": ("s", "best, as behind the tables")}
 PRINTED = "#888888"

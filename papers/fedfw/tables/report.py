@@ -10,8 +10,6 @@ from papers.fedfw.cells import COLUMNS, METHODS, TABLES, column_text, traced
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3, TRACED_3
 from papers.kit.numbers import Number
 
-__all__ = ["summary", "summary_3", "three_columns", "three_columns_3"]
-
 Numbers = Mapping[str, Number]
 WRITTEN = "(a) as written: final"
 BEST = "(a) best"
