@@ -47,7 +47,6 @@ def best_runs(traces: Traces) -> dict[str, str]:
 
 
 def of(name: str, kind: str) -> bool:
-    """Whether a run is a grid point of some task and method."""
     return name.startswith(f"{kind}_")
 
 
@@ -89,7 +88,6 @@ def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[floa
 
 
 def last(metric: str) -> Measure:
-    """Per seed a metric of the last model."""
     return lambda t: np.asarray(t.metrics[metric][:, -1])
 
 
