@@ -114,7 +114,6 @@ class Attacker:
 
 
 def message(network: Network, signal: Whole | Oracle | SmoothL1, problem: Problem) -> Tensor:
-    """What the client sends, `[d]`."""
     truth, label, weights, _ = problem.heldout
     hot = nn.functional.one_hot(label, 10).double()
     return signal(leaked_gradient(network, weights, truth, hot).detach())

@@ -30,7 +30,6 @@ LOWEST = -20.0  # dB
 
 
 def title(place: str) -> str:
-    """Data set and network in words."""
     name, kind = place.rsplit("_", 1)
     return f"{NAMES[name]}, {NETWORKS[kind]}"
 

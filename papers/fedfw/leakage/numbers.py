@@ -59,7 +59,6 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
 
 
 def last(x: Array) -> Array:
-    """What a curve ends with, per seed."""
     return np.asarray(x[:, -1])
 
 

@@ -142,7 +142,6 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
 
 
 def shape(network: Network) -> tuple[int, int, int, int]:
-    """The shape of one picture, with the axis of rows."""
     return 1, network.channels, network.side, network.side
 
 
@@ -152,7 +151,6 @@ def dummies(number: Tensor) -> torch.Generator:
 
 
 def compared(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-    """How near a picture is to the client's."""
     truth = problem.heldout[0].flatten()
     length = (w.norm() * truth.norm()).clamp(min=1e-300)
     return {"psnr": decibels(w, truth).clamp(max=CAP), "cosine": w @ truth / length}

@@ -35,7 +35,6 @@ def best_runs(traces: Traces) -> dict[str, str]:
 
 
 def of(name: str, kind: str) -> bool:
-    """Whether a run is a grid point of some task and method."""
     return name.startswith(f"{kind}_")
 
 
@@ -77,7 +76,6 @@ def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[floa
 
 
 def last(metric: str) -> Measure:
-    """Per seed a metric of the last model."""
     return lambda t: np.asarray(t.metrics[metric][:, -1])
 
 

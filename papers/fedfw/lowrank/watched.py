@@ -126,7 +126,6 @@ class Watched:
 
 
 def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tensor]:
-    """What some messages look like."""
     wire, zero = wire_of(convex_set, s.shape[-1]), torch.zeros_like(s[0, 0])
     back = vmap(lambda x: wire.decode(wire.encode(x), x))(s)
     count = (s != 0).sum(1).to(s.dtype)

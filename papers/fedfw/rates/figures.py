@@ -59,7 +59,6 @@ def band(
 
 
 def shown(traces: Traces) -> list[str]:
-    """The sets that there are runs on."""
     return [norm for norm in TITLES if f"convex_{norm}_reference" in traces]
 
 

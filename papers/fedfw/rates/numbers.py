@@ -32,7 +32,6 @@ def norms(p: Params) -> list[str]:
 
 
 def last(metric: str, factor: float = 1.0) -> Measure:
-    """Per seed a metric of the final model."""
     return lambda t: np.asarray(factor * t.metrics[metric][:, -1])
 
 
@@ -181,7 +180,6 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def gap_bound(c: Constants, rounds: int) -> float:
-    """(62)."""
     return theory_fw.nonconvex_gap(c, rounds)
 
 

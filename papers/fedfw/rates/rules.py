@@ -37,12 +37,10 @@ STEEP = f"A slope may be flatter than the theorem's power by {MARGIN:g}."
 
 
 def values(keys: Iterable[str]) -> str:
-    """What tells some values in one text."""
     return " / ".join(map(told_value, keys))
 
 
 def listed(x: Sequence[float]) -> str:
-    """Values with slashes, as `values` has them."""
     return " / ".join(f"{v:g}" for v in x)
 
 
@@ -52,7 +50,6 @@ def as_steep(run: str, theorem: float) -> Condition:
 
 
 def under(run: str) -> Condition:
-    """Whether no seed exceeds a bound."""
     return most(f"{run}.ratio") <= 1
 
 

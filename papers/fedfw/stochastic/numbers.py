@@ -44,7 +44,6 @@ def merged(traces: Traces) -> dict[str, Trace]:
 
 
 def together(parts: list[Trace]) -> Trace:
-    """Runs that differ in the seed alone as one."""
     first = parts[0]
     metrics = {k: np.concatenate([t.metrics[k] for t in parts]) for k in first.metrics}
     info = {k: np.concatenate([t.info[k] for t in parts]) for k in first.info}

@@ -48,14 +48,12 @@ CELLS = tuple(
 
 
 def frank_wolfe(cell: str, *methods: str) -> tuple[str, ...]:
-    """The runs of some Frank-Wolfe methods in a cell."""
     net, source = cell.split("_")[:2]
     lambdas = SHORT[:2] if net == "cnn" else SHORT if source == "cifar10" else LAMBDAS
     return tuple(f"{cell}_{m}_{x:g}" for m in methods for x in lambdas)
 
 
 def feddr(cell: str) -> tuple[str, ...]:
-    """The runs of FedDR with one step a round in a cell."""
     net, source = cell.split("_")[:2]
     rates = CNN_RATES if net == "cnn" else RATES[source]
     etas = (ETA,) if net == "cnn" or source == "cifar10" else ETAS
@@ -107,12 +105,10 @@ def ahead(norm: str, columns: tuple[str, ...]) -> dict[str, Condition]:
 
 
 def words(column: str) -> str:
-    """A column in words."""
     return column_text(column, "mnist")
 
 
 def listed(keys: Mapping[str, str]) -> str:
-    """What tells differences in one text, without intervals."""
     return "; ".join(f"{text} {told_value(key, '+.1f')}" for text, key in keys.items())
 
 

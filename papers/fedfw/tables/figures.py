@@ -31,7 +31,6 @@ def there(traces: Traces, *nets: str) -> list[str]:
 
 
 def in_percent(trace: Trace) -> Trace:
-    """A run with its accuracy in %."""
     return replace(trace, metrics={**trace.metrics, "accuracy": percent(trace)})
 
 

@@ -19,7 +19,6 @@ Measure = Callable[[Trace], Array]
 
 
 def percent(trace: Trace) -> Array:
-    """Test accuracy of the evaluated models in %, `[S, T]`."""
     return np.asarray(100 * trace.metrics["accuracy"])
 
 
@@ -176,6 +175,5 @@ def counted(
 
 
 def distance(ours: Values, theirs: Values) -> Number:
-    """The mean distance of values from the printed ones."""
     far = np.abs(np.array(ours) - np.array(theirs)).ravel()
     return mean([float(np.mean(far))], "points")

@@ -68,7 +68,6 @@ def line(n: Numbers, key: str, code: str, printed: str, setting: str) -> dict[st
 
 
 def interval(n: Numbers, key: str) -> str:
-    """Value and interval, unbroken."""
     if key not in n:
         return ABSENT
     x = n[key]
@@ -76,22 +75,17 @@ def interval(n: Numbers, key: str) -> str:
 
 
 def penalty(setting: tuple[float, float]) -> str:
-    """lambda_0 and radius in words."""
     lam, radius = setting
     return f"λ₀ {lam:g}, radius {radius:g}"
 
 
 def frame(rows: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    """Lines as a table."""
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def summary(n: Numbers) -> pd.DataFrame:
     """What follows for Tables 1 and 2: orders and distances, counted over cells."""
-    rows = {
-        "FedFW ahead of FedDR": "fedfw_ahead",
-        "FedFW+ ahead of FedFW": "plus_ahead",
-    }
+    rows = {"FedFW ahead of FedDR": "fedfw_ahead", "FedFW+ ahead of FedFW": "plus_ahead"}
     return compared(n, rows, "FedFW and FedDR in the printed order")
 
 
