@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
@@ -23,7 +23,6 @@ __all__ = [
     "steps",
 ]
 
-Array = NDArray[np.float64]
 
 METHODS = ("fsmgda", "pref", "fedcmoo")
 
@@ -59,7 +58,6 @@ def steps(trace: Trace) -> int:
 
 
 def kind(trace: Trace) -> str:
-    """The class of the run's algorithm."""
     return str(trace.config["algorithm"]["type"])
 
 

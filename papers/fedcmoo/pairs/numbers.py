@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
@@ -25,7 +26,6 @@ __all__ = [
     "rounds_to",
 ]
 
-Array = NDArray[np.float64]
 
 DATA = {
     "multi_mnist": "MultiMNIST",
