@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem
 from fedlib.weights import Least
 from papers.fedcmoo import networks

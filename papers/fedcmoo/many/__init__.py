@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fedlib import data
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from papers.fedcmoo import networks
 from papers.fedcmoo.common import CLIPPED

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from fedlib.algorithms import FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
 from papers.fedcmoo.common import GREY, encoder_sizes, method, shared
 from papers.fedcmoo.data import pairs

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedlib import data
-from fedlib.algorithms import FedFW
+from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Loop, Trace
 from fedlib.core.sampling import seeded
 from fedlib.core.trace import Array

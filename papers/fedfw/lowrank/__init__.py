@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms import FedAvg, FedDR, FedFW, FedFWPlus
+from fedlib.algorithms.baselines import FedAvg
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus
 from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, Box, L1Ball, Simplex
 from papers.fedfw.lowrank import claims, figures

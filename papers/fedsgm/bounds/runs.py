@@ -7,7 +7,7 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from fedlib.algorithms import FedSGM
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.compress import RandK, TopK
 from fedlib.core import Problem, Trace
 from fedlib.steps import Hard, Soft

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fedlib import checks
-from fedlib.algorithms import ConstrainedSSCA
+from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.steps import PowerLaw
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
