@@ -86,7 +86,7 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a 
 
 def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
     (tmp_path / "fedlib_checker.py").write_text(CHECKER)
-    places = tmp_path, ROOT, ROOT / "tests", ROOT / "book" / "_ext"
+    places = tmp_path, ROOT, ROOT / "tests" / "helpers"
     done = subprocess.run(
         (sys.executable, "-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}"),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))},

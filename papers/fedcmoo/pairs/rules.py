@@ -53,7 +53,6 @@ def accuracy(data: str, task: int) -> str:
 
 
 def ahead(pair: str, text: str) -> dict[str, Condition]:
-    """Higher at the end, and earlier at both levels."""
     return {
         f"{text}: higher at the end": low(f"{pair}.accuracy") > 0,
         f"{text}: earlier": all_of(*(high(f"{pair}.rounds_{x}") < 0 for x in LEVELS)),
@@ -61,7 +60,6 @@ def ahead(pair: str, text: str) -> dict[str, Condition]:
 
 
 def in_order(data: str, how: str, task: int) -> Condition:
-    """Whether the methods' accuracies are in the order of Table 1."""
     order = sorted(METHODS, key=lambda m: TABLE_1[data][m][task - 1])
     return rises(*(f"{data}_{m}{how}.{accuracy(data, task)}" for m in order))
 

@@ -17,7 +17,6 @@ LOWER = "rounds.fedcmoo_vs_fsmgda.lower"
 
 
 def losses(kind: str) -> str:
-    """The losses of the methods at equal rounds, or at equal upload."""
     return ", ".join(f"{name} {told_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
 
 

@@ -22,7 +22,6 @@ def run(data: str, second: str) -> str:
 
 
 def quotient(data: str, second: str) -> str:
-    """F_1 / F_2 at the end of that run."""
     return f"{run(data, second)}.quotient"
 
 
