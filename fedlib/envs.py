@@ -39,8 +39,6 @@ except ImportError as missing:
         "pip install 'fedlib[rl]'."
     ) from missing
 
-__all__ = ["ID", "ConstrainedCartPole"]
-
 #: What `gymnasium.make` knows the environment by, once this module is imported.
 ID = "fedlib/ConstrainedCartPole-v0"
 

@@ -8,11 +8,9 @@ import sys
 from fedlib.data import DataError
 from papers import STUDIES, all_claims
 from papers.compare import compare
-from papers.kit.claims import VERDICTS
 from papers.kit.restamp import restamp
+from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
-
-__all__ = ["main"]
 
 
 def parser() -> argparse.ArgumentParser:

@@ -24,8 +24,6 @@ from papers.compare_tables import Named, differences, finals, notes, shared, tab
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "compare"]
-
 PANELS = 3  # metrics that are drawn if none are named
 FORMATS = (".svg", ".png")
 
@@ -171,12 +169,13 @@ def find(what: str | Path | Trace, argument: str) -> Named:
     """
     if isinstance(what, Trace):
         return Named(f"{argument} ({what.config['algorithm']['type']})", what, "not kept")
+    from fedlib.core import jsonfile
     from papers import STUDIES
     from papers.kit import store
 
     path = Path(what)
     if path.suffix == ".json":
-        held = store.read(path)
+        held = jsonfile.read(path)
         if held.get("kind") != "run":
             return Named(path.stem, Trace.load(path), "not kept")
         return Named(path.stem, store.to_trace(held), freshness(held))
@@ -196,7 +195,7 @@ def find(what: str | Path | Trace, argument: str) -> Named:
     if run not in there:
         rule = f"name a stored run of {study}"
         raise ValueError(checks.sentence("compare", argument, rule, run, nearest(run, there)))
-    held = store.read(folder / f"{run}.json")
+    held = jsonfile.read(folder / f"{run}.json")
     return Named(str(what), store.to_trace(held), freshness(held))
 
 

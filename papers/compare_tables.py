@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from papers.kit.numbers import Number
 
-__all__ = ["Named", "differences", "finals", "notes", "shared", "table"]
-
 ABSENT = "-"  # an entry that one of the two does not have
 STATE = "made by.state of the code"
 #: Of the provenance, what may explain a difference.

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers import STUDIES
 from papers.kit import store
-from papers.kit.claims import PAPERS, VERDICTS, Verdict
+from papers.kit.claims import PAPERS
 from papers.kit.plot import COLORS
+from papers.kit.rules import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["PROMISES", "Standing", "draw", "standings"]
 
 #: Letter of a paper -> what it promises, in two lines of our words.
 PROMISES = {

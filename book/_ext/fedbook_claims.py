@@ -34,7 +34,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
-    from papers.kit.claims import Claim, Outcome
+    from papers.kit.claims import Claim
+    from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
 
@@ -50,7 +51,7 @@ class Row(NamedTuple):
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
     """All claims of a paper (or of all) with their outcome, failing ones first."""
     from papers import STUDIES
-    from papers.kit.claims import VERDICTS
+    from papers.kit.rules import VERDICTS
 
     rows = [
         evaluate(env, study, claim)
@@ -128,7 +129,7 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
-            paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.words)),
+            paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.rule.words)),
             *([paragraph(*runs)] if e.claim.runs else []),
             raw("</details>"),
         ]
@@ -153,7 +154,8 @@ def paper_name(letter: str) -> str:
 
 def groups(done: list[Row]) -> list[str]:
     """Buttons for the paper and for the verdict."""
-    from papers.kit.claims import PAPERS, VERDICTS
+    from papers.kit.claims import PAPERS
+    from papers.kit.rules import VERDICTS
 
     papers = Counter(e.claim.paper for e in done)
     verdicts = Counter(e.outcome.verdict for e in done)
@@ -213,7 +215,8 @@ class Scoreboard(BookDirective):
 
 def counts(done: list[Row]) -> nodes.table:
     """How many claims of each paper have which verdict."""
-    from papers.kit.claims import PAPERS, VERDICTS
+    from papers.kit.claims import PAPERS
+    from papers.kit.rules import VERDICTS
 
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)

@@ -43,11 +43,11 @@ def folder_of(study: str, profile: str = "full") -> Path:
 
 def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
     """A stored file, checked against its digest; the page is built again when it changes."""
-    from papers.kit import store
+    from fedlib.core import jsonfile
 
     env.note_dependency(str(path))
     try:
-        return store.read(path)
+        return jsonfile.read(path)
     except ValueError as error:  # its one sentence says which file and what to do
         raise BookError(str(error)) from None
 

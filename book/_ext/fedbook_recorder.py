@@ -101,7 +101,7 @@ def merged(sent: list[Sent]) -> list[Sent]:
 
 def over_features(example: Example) -> Recorded:
     """A round in which every client has some of the features: equal messages are put together."""
-    from fedlib.algorithms.vertical_ssca import messages
+    from fedlib.algorithms._vertical import messages
     from fedlib.core import Vectorized
     from fedlib.core.sampling import seeded
 

@@ -8,8 +8,6 @@ from fedlib.core.client import Client
 from fedlib.core.sampling import check_one_constraint, draw_round
 from fedlib.core.types import Batch, Draw, Problem
 
-__all__ = ["check_centralized", "draw_steps", "step_values"]
-
 
 def check_centralized(who: str, problem: Problem) -> None:
     """Raise ValueError unless the problem has one client, one objective and one constraint."""

@@ -19,17 +19,6 @@ from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
 from fedlib.steps.schedules import Schedule
 
-__all__ = [
-    "State",
-    "active_clients",
-    "ask_oracles",
-    "check_feasible",
-    "check_parameters",
-    "on_active",
-    "server_round",
-    "start",
-]
-
 
 class State(NamedTuple):
     """What the methods carry from round to round."""

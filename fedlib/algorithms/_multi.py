@@ -14,19 +14,6 @@ from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.types import Batch, Draw, Info, Problem
 from fedlib.weights.gram import GramEstimate
 
-__all__ = [
-    "State",
-    "check_numbers",
-    "check_problem",
-    "draw_tasks",
-    "local_steps",
-    "shared_part",
-    "step_range",
-    "task_batch",
-    "task_gradients",
-    "weight_info",
-]
-
 
 class State(NamedTuple):
     """What a method carries from round to round."""

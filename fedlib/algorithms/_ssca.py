@@ -14,20 +14,6 @@ from fedlib.core.types import Draw, Problem
 from fedlib.steps.schedules import PowerLaw, averaging
 from fedlib.steps.surrogate import Surrogate
 
-__all__ = [
-    "State",
-    "check_constraints",
-    "check_levels",
-    "check_numbers",
-    "check_penalty",
-    "draw_batches",
-    "level_vector",
-    "raised",
-    "shares",
-    "start",
-    "surrogate",
-]
-
 OBJECTIVES = ("problem", "norm")
 
 

@@ -14,8 +14,6 @@ from fedlib.core.sampling import distinct
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.vertical.line import Line, Message, check_vertical
 
-__all__ = ["check_batch", "draw_of", "draw_samples", "exchange", "mean_objective", "messages"]
-
 NO_VALUES = slice(0, 0)
 
 

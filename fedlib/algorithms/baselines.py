@@ -24,8 +24,6 @@ from fedlib.core.sampling import check_one_constraint, check_work, draw_round
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.switching import Hard, Switch
 
-__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM", "State"]
-
 
 class State(NamedTuple):
     """All that these methods carry is the model."""

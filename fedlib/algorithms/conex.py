@@ -24,8 +24,6 @@ from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work
 from fedlib.core.types import Draw, Info, Problem
 
-__all__ = ["ConEx", "State"]
-
 
 class State(NamedTuple):
     """What ConEx carries from step to step."""

@@ -34,8 +34,6 @@ from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.preference import Preference
 from fedlib.weights.rules import FindWeights, Least, Weights
 
-__all__ = ["FedCMOO", "FedCMOOPref", "State"]
-
 
 @dataclass(frozen=True)
 class FedCMOO:

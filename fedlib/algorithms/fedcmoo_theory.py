@@ -29,8 +29,6 @@ from fedlib.core.sampling import draw_round
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.weights.rules import FindWeights
 
-__all__ = ["FedCMOOTheory", "State"]
-
 
 @dataclass(frozen=True)
 class FedCMOOTheory:

@@ -24,8 +24,6 @@ from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work, draw_coins, draw_round
 from fedlib.core.types import Draw, Info, Problem
 
-__all__ = ["FedDR", "FedProx", "ProxState", "State"]
-
 
 class State(NamedTuple):
     """What FedDR carries from round to round."""

@@ -30,8 +30,6 @@ from fedlib.core.types import ConvexSet, Draw, Info, Problem
 from fedlib.sets.blocks import PerClient
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
 
-__all__ = ["FedFW", "FedFWPlus", "FedFWSto", "State"]
-
 
 @dataclass(frozen=True)
 class FedFW:

@@ -29,8 +29,6 @@ from fedlib.core.sampling import draw_coins
 from fedlib.core.types import ConvexSet, Draw, Info, Problem
 from fedlib.steps.schedules import Convex, Schedule
 
-__all__ = ["FedFWReset"]
-
 
 @dataclass(frozen=True)
 class FedFWReset:

@@ -27,8 +27,6 @@ from fedlib.core.sampling import check_feedback, check_one_constraint, check_wor
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.switching import Hard, Switch
 
-__all__ = ["FedSGM", "State"]
-
 
 class State(NamedTuple):
     """What FedSGM carries from round to round."""

@@ -33,8 +33,6 @@ from fedlib.core.types import Batch, Draw, Info, Problem
 from fedlib.weights.gram import gram_of
 from fedlib.weights.rules import Least, MinNorm, Weights
 
-__all__ = ["FSMGDA", "MGDA", "Scalarized", "State"]
-
 
 @dataclass(frozen=True)
 class FSMGDA:

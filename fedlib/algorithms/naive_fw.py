@@ -25,8 +25,6 @@ from fedlib.core.sampling import draw_coins
 from fedlib.core.types import ConvexSet, Draw, Info, Problem
 from fedlib.steps.schedules import Convex, Schedule
 
-__all__ = ["NaiveFW"]
-
 
 @dataclass(frozen=True)
 class NaiveFW:

@@ -36,8 +36,6 @@ from fedlib.policy.trpo import (
 )
 from fedlib.steps.switching import Hard, Switch
 
-__all__ = ["PolicyFedSGM", "State"]
-
 COSINES, RIDGE, SCALE = 100, 1e-3, 100.0  # the critics: width, penalty, unit of the returns
 BACKTRACK, TRIALS = 0.7, 6  # line search
 

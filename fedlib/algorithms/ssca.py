@@ -38,8 +38,6 @@ from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.schedules import PowerLaw, power_law
 from fedlib.steps.surrogate import best_response
 
-__all__ = ["SSCA", "ConstrainedSSCA", "Iterate", "MiniBatchSGD", "State"]
-
 
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""

@@ -23,8 +23,6 @@ from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.schedules import PowerLaw, power_law
 from fedlib.vertical.line import Line
 
-__all__ = ["Iterate", "VerticalSGD"]
-
 
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""

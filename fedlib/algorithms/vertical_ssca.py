@@ -32,15 +32,12 @@ from fedlib.algorithms._vertical import (
     draw_samples,
     exchange,
     mean_objective,
-    messages,
 )
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.schedules import PowerLaw
 from fedlib.steps.surrogate import best_response
 from fedlib.vertical.line import Line
-
-__all__ = ["ConstrainedVerticalSSCA", "State", "VerticalSSCA", "messages"]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = ["Compressor", "Identity", "Message", "RandK", "Rounding", "TopK"]
-
 FLOAT_BITS = 32
 EXPONENT_BITS = 8  # of a float32
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}

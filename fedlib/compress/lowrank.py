@@ -18,8 +18,6 @@ from torch.nn.functional import pad
 from fedlib import checks
 from fedlib.compress.compressors import FLOAT_BITS, Message, Noise
 
-__all__ = ["LowRank", "fold", "folded_shape", "randomized_svd", "unfold"]
-
 ORDERS = ("block", "row", "column")
 
 

@@ -19,15 +19,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise, RandK
 
-__all__ = [
-    "Columns",
-    "Exact",
-    "Largest",
-    "Masked",
-    "Sketch",
-    "Wire",
-]
-
 
 @runtime_checkable
 class Sketch(Protocol):

@@ -16,8 +16,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-__all__ = ["Progress", "Saver", "load_checkpoint", "save_checkpoint", "write_whole"]
-
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` on a temporary file beside `path`, then move it there.

@@ -14,8 +14,6 @@ from torch.func import vmap
 from fedlib.core.mapping import looped
 from fedlib.core.types import Batch, Pooled, pullback
 
-__all__ = ["Client", "ClientState", "Reply"]
-
 Part = TypeVar("Part")
 
 

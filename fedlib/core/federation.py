@@ -24,8 +24,6 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.types import Batch, Draw, Info, Problem
 
-__all__ = ["FLOAT_BITS", "Federation", "Loop", "Sequential", "Vectorized"]
-
 FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
 
 

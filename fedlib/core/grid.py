@@ -12,8 +12,6 @@ from torch import Tensor
 
 from fedlib.core.protocols import Algorithm
 
-__all__ = ["fill", "floats", "stack"]
-
 Path = tuple[str, ...]
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from fedlib.core.checkpoint import write_whole
 
-__all__ = ["SCHEMA", "digest", "read", "write_json"]
-
 SCHEMA = 1
 
 

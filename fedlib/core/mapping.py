@@ -13,8 +13,6 @@ from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-__all__ = ["apart", "fault", "looped", "only", "stacked", "take"]
-
 
 def take(tree: Any, index: Any) -> Any:
     """The tree with every tensor replaced by its part at `index`."""

@@ -9,8 +9,6 @@ import torch
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem
 
-__all__ = ["Algorithm"]
-
 
 @runtime_checkable
 class Algorithm(Protocol):

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["ROOT", "versions"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

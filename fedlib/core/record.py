@@ -18,8 +18,6 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-__all__ = ["record", "simplify"]
-
 aten = torch.ops.aten
 
 #: Operations that change nothing if the shape stays what it was.

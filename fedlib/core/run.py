@@ -29,8 +29,6 @@ from fedlib.core.sampling import seeded
 from fedlib.core.trace import Trace
 from fedlib.core.types import Draw, Problem, describe
 
-__all__ = ["Diverged", "resolve_device", "run"]
-
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
 SMALL = 50_000  # below so many parameters a second thread makes a round slower

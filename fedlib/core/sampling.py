@@ -12,16 +12,6 @@ from fedlib import checks
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.types import Draw, Problem
 
-__all__ = [
-    "check_feedback",
-    "check_one_constraint",
-    "check_work",
-    "distinct",
-    "draw_coins",
-    "draw_round",
-    "seeded",
-]
-
 IDENTITY = Identity()
 
 

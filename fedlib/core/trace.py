@@ -17,8 +17,6 @@ from fedlib.core.provenance import versions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trace"]
-
 Array = NDArray[np.float64]
 
 KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"

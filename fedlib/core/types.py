@@ -16,17 +16,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.func import grad
 
-__all__ = [
-    "Batch",
-    "ConvexSet",
-    "Draw",
-    "Info",
-    "Pooled",
-    "Problem",
-    "describe",
-    "pullback",
-]
-
 Info = dict[str, Tensor]
 
 

@@ -15,8 +15,6 @@ from fedlib.data import loaders as data
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CATEGORIES", "LEVELS", "NUMBERS", "Adult", "Rows", "official", "prepared", "stand_in"]
-
 #: The columns that are used; `fnlwgt` and `education` (a name for `education_num`) are not.
 NUMBERS = ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 CATEGORIES = (

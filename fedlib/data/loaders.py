@@ -20,32 +20,11 @@ from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.data.cache import DataError, available, cache_folder, fetch, get, registry, use_instead
-from fedlib.data.sources import SOURCES, File, Source
+from fedlib.data.cache import get, use_instead
+from fedlib.data.sources import SOURCES
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "SOURCES",
-    "DataError",
-    "File",
-    "Molecules",
-    "Source",
-    "Table",
-    "adult",
-    "available",
-    "breast_cancer",
-    "cache_folder",
-    "cifar10",
-    "digits",
-    "emnist",
-    "fashion_mnist",
-    "fetch",
-    "mnist",
-    "qm9",
-    "registry",
-]
 
 _EMNIST_CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ADULT_COLUMNS = (

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = ["holdout", "label_windows", "padded", "random_equal"]
-
 
 def random_equal(count: int, clients: int, rng: torch.Generator) -> Int[Tensor, "N m"]:
     """Rows 0 .. count - 1 at random, m = floor(count / N) for each client, whatever their labels.

@@ -9,8 +9,6 @@ from torch import nn
 
 from fedlib import checks
 
-__all__ = ["picture_cnn"]
-
 
 def picture_cnn(
     rng: torch.Generator, *, channels: int = 1, side: int = 28, classes: int = 10

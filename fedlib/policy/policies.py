@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Episodes", "Gaussian", "Head", "Logits", "Simulator"]
-
 LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
 
 

@@ -14,18 +14,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vjp, vmap
 
-__all__ = [
-    "advantages",
-    "backtrack",
-    "conjugate_gradient",
-    "cosine_basis",
-    "cosine_features",
-    "discounted",
-    "fisher_product",
-    "normalized",
-    "ridge",
-]
-
 Vector = Float[Tensor, "d"]
 
 

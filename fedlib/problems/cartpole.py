@@ -20,15 +20,6 @@ from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem, describe
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
 
-__all__ = [
-    "CartPole",
-    "cartpole",
-    "ends",
-    "forbidden",
-    "parameters",
-    "step",
-]
-
 GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 MAX_X, MAX_ANGLE, HORIZON = 2.4, 12 * math.pi / 180, 200
 CENTRES, HALF_WIDTH = (-2.3, -1.2, 0.0, 1.2, 2.3), 0.1

@@ -13,8 +13,6 @@ from fedlib import checks, models
 from fedlib.core.types import Batch, Problem
 from fedlib.problems.neyman_pearson import class_shares
 
-__all__ = ["classification", "mlp_classification", "softmax_regression"]
-
 Gradient = Callable[[Tensor, Batch, Tensor], Tensor]
 
 

@@ -12,8 +12,6 @@ from torch import Tensor
 from fedlib.core.types import Batch
 from fedlib.models.modules import Apply
 
-__all__ = ["ClientRows", "Function", "seen"]
-
 
 class ClientRows(NamedTuple):
     """What an objective, a constraint or a measure sees: B rows of one client.

@@ -23,8 +23,6 @@ from fedlib.models.pictures import picture_cnn
 from fedlib.problems.classification import row_losses
 from fedlib.sets.vertices import gauge_of
 
-__all__ = ["MODELS", "Model", "Samples", "classifier", "cnn_model", "linear_model", "mlp_model"]
-
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # rows at a time, for convolutions
 LARGE = 2**26  # more numbers than this stay bytes and are converted anew in every round

@@ -17,8 +17,6 @@ from fedlib.core.types import Batch, Pooled, Problem
 from fedlib.data import split
 from fedlib.data.census import Rows
 
-__all__ = ["SIGNS", "combine_gaps", "fairness", "group_gap", "network"]
-
 #: Whose sign the gradient of an absolute gap takes: that of all participants, or each client's own.
 SIGNS = ("pooled", "client")
 

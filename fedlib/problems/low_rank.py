@@ -17,8 +17,6 @@ from fedlib.metrics import fw_gap
 from fedlib.sets.nuclear import NuclearBall
 from fedlib.sets.vertices import gauge_of
 
-__all__ = ["matrix_completion", "multi_task_regression"]
-
 VISIBLE = 1e-3  # singular values below this part of the largest do not count as rank
 
 

@@ -14,8 +14,6 @@ from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem
 from fedlib.data import split
 
-__all__ = ["class_shares", "neyman_pearson"]
-
 Partition = Int[Tensor, "N m"]
 
 

@@ -33,9 +33,6 @@ from fedlib.problems.own_checks import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_clients", "from_frame"]
-
-
 Functions = Function | Sequence[Function]
 
 

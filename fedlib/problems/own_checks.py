@@ -18,15 +18,6 @@ from fedlib.core.types import Batch, Problem
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
 
-__all__ = [
-    "check_clients",
-    "check_columns",
-    "check_frame",
-    "check_named",
-    "try_functions",
-    "try_module",
-]
-
 
 def check_frame(who: str, name: str, frame: object) -> None:
     """Raise TypeError unless it is a data frame."""

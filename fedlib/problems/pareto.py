@@ -10,8 +10,6 @@ from fedlib import checks
 from fedlib.core.types import Batch, Problem
 from fedlib.weights.rules import min_norm
 
-__all__ = ["crossing", "pareto", "pareto_point"]
-
 FRONT = 501  # points of the front of two objectives; distances are to the polygon through them
 HALVINGS = 60  # of the bisection for the crossing
 

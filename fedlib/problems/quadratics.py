@@ -9,8 +9,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.core.types import Batch, ConvexSet, Problem
 
-__all__ = ["quadratics"]
-
 
 def quadratics(
     a: Float[Tensor, "N d"],

@@ -19,8 +19,6 @@ from fedlib.core.types import Batch, Problem
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import row_losses
 
-__all__ = ["swish_network"]
-
 CHUNK = 2000  # rows at a time in the metrics
 
 

@@ -18,8 +18,6 @@ from fedlib.problems.classification import ACTIVATIONS, row_losses
 from fedlib.vertical.composite import Composite, Partition, contiguous
 from fedlib.vertical.line import VerticalProblem, vertical
 
-__all__ = ["vertical_network"]
-
 
 def vertical_network(
     network: Problem,

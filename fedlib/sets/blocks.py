@@ -14,8 +14,6 @@ from fedlib import checks
 from fedlib.core.types import ConvexSet
 from fedlib.sets.vertices import Several, gauge_of, wire_of
 
-__all__ = ["Blocks", "PerClient"]
-
 
 @dataclass(frozen=True)
 class Blocks:

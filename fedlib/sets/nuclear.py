@@ -16,8 +16,6 @@ from fedlib import checks
 from fedlib.sets.sparse import onto_simplex
 from fedlib.sets.vertices import RankOne
 
-__all__ = ["NuclearBall", "leading_pair"]
-
 GOLDEN = (5**0.5 - 1) / 2
 STALLED = 1000  # units of rounding: a direction with less that is new is noise
 

@@ -16,8 +16,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.sets.vertices import OneEntry
 
-__all__ = ["L1Ball", "Simplex", "onto_simplex"]
-
 
 @dataclass(frozen=True)
 class L1Ball:

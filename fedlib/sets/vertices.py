@@ -19,8 +19,6 @@ from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Messag
 from fedlib.core.types import ConvexSet
 from fedlib.sets.balls import Ball, Box
 
-__all__ = ["Corner", "OneEntry", "RankOne", "Several", "Vertex", "gauge_of", "wire_of"]
-
 
 @dataclass(frozen=True)
 class Vertex:

@@ -18,19 +18,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = [
-    "Condition",
-    "Convex",
-    "Fixed",
-    "Nonconvex",
-    "PowerLaw",
-    "Schedule",
-    "Stochastic",
-    "averaging",
-    "conditions",
-    "power_law",
-]
-
 Round = TypeVar("Round", float, Tensor)
 
 

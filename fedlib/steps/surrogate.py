@@ -17,8 +17,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Response", "Surrogate", "best_response", "multipliers"]
-
 Scalar = float | Tensor
 
 STEPS = 40  # of the interior point method, where there are two constraints or more

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = ["Hard", "Soft", "Switch"]
-
 
 @runtime_checkable
 class Switch(Protocol):

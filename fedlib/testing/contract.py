@@ -25,8 +25,6 @@ from fedlib.core.types import Draw, Problem, describe
 from fedlib.testing.sealed import Metered, Sealed, doubled
 from fedlib.vertical.line import VerticalProblem
 
-__all__ = ["CHECKS", "findings", "hold_to_account"]
-
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
 ROUNDS = 40  # within which a method must have improved something
 

@@ -27,8 +27,6 @@ from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous
 from fedlib.vertical import vertical as divided
 from fedlib.weights import OneWay
 
-__all__ = ["Example", "examples"]
-
 methods: Any = algorithms  # whose names are those of the files of its folder
 
 CLIENTS = 20

@@ -13,8 +13,6 @@ from fedlib.core.client import ClientState
 from fedlib.core.federation import Vectorized
 from fedlib.core.types import Batch, Draw, Problem
 
-__all__ = ["Metered", "Sealed", "doubled"]
-
 
 class Metered(Vectorized):
     """Notes whether clients hold a model, and whether anything was told to them."""

@@ -21,8 +21,6 @@ from torch.func import jacrev
 
 from fedlib import checks
 
-__all__ = ["Composite", "Partition", "Party", "contiguous", "neighbours"]
-
 Pieces = tuple[Tensor, ...]
 
 

@@ -15,18 +15,7 @@ from torch import Tensor
 
 from fedlib.core.federation import FLOAT_BITS, Federation
 from fedlib.core.types import Batch, Info, Problem
-from fedlib.vertical.composite import Composite, Partition, Party, contiguous, neighbours
-
-__all__ = [
-    "Composite",
-    "Line",
-    "Message",
-    "Partition",
-    "Party",
-    "VerticalProblem",
-    "contiguous",
-    "vertical",
-]
+from fedlib.vertical.composite import Composite, Party, neighbours
 
 INDEX_BITS = 32  # a sample's number on the wire
 SERVER = "server"

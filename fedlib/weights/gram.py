@@ -26,8 +26,6 @@ from fedlib.compress.sketches import Sketch, Wire
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
 
-__all__ = ["GramEstimate", "GramNoise", "MeanOfGrams", "OneWay", "TwoWay", "gram_of", "symmetric"]
-
 Rows = Callable[[Client], Tensor]
 
 

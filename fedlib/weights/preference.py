@@ -22,8 +22,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.weights.rules import batch_rule, minimum_norm, on_cpu
 
-__all__ = ["Choice", "Preference", "balancing", "program"]
-
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-12  # of a normalized loss, so that its logarithm is finite

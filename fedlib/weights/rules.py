@@ -23,18 +23,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = [
-    "FindWeights",
-    "Least",
-    "MinNorm",
-    "Weights",
-    "batch_rule",
-    "minimum_norm",
-    "normalized",
-    "on_cpu",
-    "project_simplex",
-]
-
 Array = NDArray[np.float64]
 
 FLOOR = 1e-4  # added to the diagonal before the root, as the authors' code does

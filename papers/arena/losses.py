@@ -10,20 +10,6 @@ from torch.nn.functional import softplus
 from fedlib.core.types import Batch
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
 
-__all__ = [
-    "RADIUS",
-    "class_gradient",
-    "class_losses",
-    "gap_gradient",
-    "gap_losses",
-    "label_gradient",
-    "label_losses",
-    "square_gradient",
-    "square_loss",
-    "square_loss_gradient",
-    "square_losses",
-]
-
 RIDGE = 0.03  # f of the three logistic models has RIDGE / 2 |w|^2 in it, for a finite solution
 RADIUS = 10.0  # sparse: the l1 norm of the truth, whose entries are +1, -1 and 0
 

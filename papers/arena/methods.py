@@ -28,8 +28,6 @@ from fedlib.steps import Hard, PowerLaw, Soft
 from fedlib.weights import Preference
 from papers.arena.multiples import Units
 
-__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "family_of", "form_of", "grid", "label_of"]
-
 STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
 RANGE = 0.01  # the smallest step size of methods that have no other parameter
 

@@ -11,8 +11,6 @@ from fedlib.core import Problem
 from papers.arena.losses import RADIUS
 from papers.arena.problems import BATCHES, LEVELS, arena_problem
 
-__all__ = ["ADULT", "Units", "of_data", "units"]
-
 
 class Units(NamedTuple):
     """What the parameters of a problem's grids are multiples of."""

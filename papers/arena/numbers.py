@@ -9,8 +9,6 @@ from papers.arena.rules import BUDGETS, Field, best_of, column, fields, passes_o
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["NEAR", "contest", "derive", "tuning"]
-
 NEAR = 1.1  # times the tuned configuration's f: what counts as nearly as good
 
 

@@ -39,8 +39,6 @@ from papers.arena.losses import (
     square_losses,
 )
 
-__all__ = ["BATCHES", "FORMS", "LEVELS", "NAMES", "arena_problem", "shaped"]
-
 NAMES = {
     "np": "Neyman-Pearson",
     "fair": "Fairness",

@@ -18,8 +18,6 @@ from fedlib.core.federation import Federation
 from fedlib.core.types import Batch, Draw, Info
 from papers.arena.problems import LEVELS, arena_problem
 
-__all__ = ["Resting", "residual", "solved"]
-
 Array = NDArray[np.float64]
 TIGHT = 1e-14  # SLSQP's tolerance of the objective
 STEPS = 2000  # most iterations of a solver

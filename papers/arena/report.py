@@ -13,8 +13,6 @@ from papers.arena.problems import NAMES
 from papers.arena.rules import BUDGETS
 from papers.kit.numbers import Number
 
-__all__ = ["entries", "in_short", "optima", "problems", "standings", "tuning", "verdicts"]
-
 Numbers = Mapping[str, Number]
 
 OTHERS = {

@@ -15,11 +15,6 @@ from papers.arena.problems import LEVELS, NAMES
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    *("BUDGETS", "SHARE", "TOLERANCE", "Field", "best_of", "column", "excess", "fields", "off"),
-    *("passes_of", "setting", "shown", "taken", "uploads"),
-]
-
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
 TOLERANCE = 5.0  # % of the level
 SHARE = 0.4  # of FedAvg's rounds, whose uploads are the budget of bits

@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 from fedlib import checks
 from papers.fedcmoo.theory import Rates, Setting
 
-__all__ = [
-    "Waves",
-    "column_variance",
-    "gram_factor",
-    "local_work",
-    "project_simplex",
-    "random_gradients",
-    "theory_run",
-    "waves",
-]
-
 Array = NDArray[np.float64]
 
 

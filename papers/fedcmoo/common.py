@@ -18,8 +18,6 @@ from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.kit.claims import Claim
 from papers.kit.study import Params
 
-__all__ = ["GREY", "RATES", "cmoo", "method", "pair_problem", "shared", "test_pictures"]
-
 cmoo = partial(Claim, paper="C")
 
 GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}

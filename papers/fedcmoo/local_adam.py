@@ -24,8 +24,6 @@ from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core.client import Client
 from fedlib.core.types import Batch
 
-__all__ = ["AdamFSMGDA", "AdamFedCMOO", "AdamFedCMOOPref", "adam"]
-
 BETAS = (0.9, 0.999)
 EPS = 1e-8
 

@@ -17,18 +17,6 @@ from torch import Tensor, nn
 
 from fedlib import checks
 
-__all__ = [
-    "MessagePassing",
-    "Set2Set",
-    "Tasks",
-    "encoder_size",
-    "molecule_network",
-    "pair_cnn",
-    "pair_lenet",
-    "resnet",
-    "started",
-]
-
 BONDS = 5  # numbers of an edge: four kinds of bond, and the distance
 ATOM = 11  # numbers of an atom
 

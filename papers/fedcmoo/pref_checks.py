@@ -15,8 +15,6 @@ from scipy.optimize import linprog, nnls
 
 from fedlib import checks
 
-__all__ = ["Program", "balance", "game_value", "min_norm", "preference_program"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

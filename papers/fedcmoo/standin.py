@@ -28,17 +28,6 @@ if TYPE_CHECKING:
 
     from papers.kit.plot import Drawing
 
-__all__ = [
-    "DIGITS",
-    "dropped_standin",
-    "noted",
-    "source_text",
-    "standin_pairs",
-    "standin_problem",
-    "stands_in",
-    "what",
-]
-
 #: The values of the parameter `source`.
 PAPER, STAND_IN = 0, 2
 DIGITS = "pairs of scikit-learn's digits"

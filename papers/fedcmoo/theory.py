@@ -16,21 +16,6 @@ from typing import Literal
 
 from fedlib import checks
 
-__all__ = [
-    "Bound",
-    "Rates",
-    "Setting",
-    "Version",
-    "corollary",
-    "drift",
-    "gram_constant",
-    "gram_variance",
-    "step_square",
-    "theorem_1",
-    "weight_move",
-    "weight_regret",
-]
-
 Version = Literal["printed", "corrected", "ours"]
 
 

@@ -14,26 +14,6 @@ from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 
-__all__ = [
-    "CNN_RATES",
-    "CODE_FEDDR",
-    "COLUMNS",
-    "DIVERGED",
-    "ETA",
-    "KEEP",
-    "LABELS",
-    "METHODS",
-    "NORMS",
-    "RADIUS",
-    "TABLES",
-    "TRACED",
-    "Column",
-    "column_text",
-    "make_problem",
-    "tables",
-    "traced",
-]
-
 LABELS = 3  # of a client in the non-IID columns
 RADIUS = 10.0
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for testing

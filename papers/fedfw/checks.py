@@ -17,24 +17,6 @@ from numpy.typing import NDArray
 
 from fedlib import checks
 
-__all__ = [
-    "Bowls",
-    "Path",
-    "Schedule",
-    "ball",
-    "bowls",
-    "box",
-    "cross",
-    "distance",
-    "fw_gap",
-    "naive",
-    "run",
-    "schedule",
-    "surrogate",
-    "surrogate_gap",
-    "tilted",
-]
-
 Array = NDArray[np.float64]
 Oracle = Callable[[Array], Array]
 

@@ -21,8 +21,6 @@ from fedlib.problems import classifier
 from fedlib.problems.constrained import MODELS, Model, Samples, cnn_model, linear_model, mlp_model
 from papers.fedfw.gaussian_labels import gaussian_labels
 
-__all__ = ["SCALES", "constrained_pictures", "constrained_synthetic"]
-
 #: How bytes become inputs, (top, mean, deviation), in the authors' code; of the 8 x 8 digits our
 #: own.
 SCALES = {
@@ -195,7 +193,6 @@ def subset(count: int, wanted: int | None, rng: torch.Generator) -> Int[Tensor, 
 def split_rows(
     y: Int[Tensor, " R"], labels: int | None, clients: int, rng: torch.Generator
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """At random, or by windows of labels."""
     if labels is not None:
         return label_windows(y, clients, labels, rng)
     rows = random_equal(len(y), clients, rng)
@@ -203,10 +200,8 @@ def split_rows(
 
 
 def flat(X: Shaped[Tensor, "R *shape"]) -> Shaped[Tensor, "R p"]:
-    """Pictures as rows of numbers."""
     return X.flatten(1)
 
 
 def channels_first(X: Shaped[Tensor, "R h w *c"]) -> Shaped[Tensor, "R c h w"]:
-    """Pictures `[R, c, h, w]`."""
     return X.unsqueeze(1) if X.dim() == 3 else X.movedim(-1, 1).contiguous()

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = ["Generated", "gaussian_labels"]
-
 SPREAD = 0.5  # alpha = beta in the source: the standard deviation of the clients' centres
 LEAST, TIMES = 50, 5  # a client has TIMES * (LEAST + floor(log-normal)) rows
 LOG_MEAN, LOG_DEVIATION = 4.0, 2.0

@@ -14,23 +14,6 @@ from math import sqrt
 from fedlib import checks
 from papers.fedfw.theory_fw import Constants
 
-__all__ = [
-    "convex",
-    "convex_at_mean",
-    "convex_penalty",
-    "gradient_error",
-    "nonconvex",
-    "nonconvex_at_mean",
-    "nonconvex_penalty",
-    "printed_gradient_bound",
-    "printed_nonconvex",
-    "printed_partial",
-    "printed_partial_at_mean",
-    "printed_stochastic",
-    "stochastic",
-    "stochastic_at_mean",
-]
-
 
 def convex(
     c: Constants,

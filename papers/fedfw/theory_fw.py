@@ -16,20 +16,6 @@ from math import sqrt
 
 from fedlib import checks
 
-__all__ = [
-    "Constants",
-    "convex_distance",
-    "convex_excess",
-    "convex_surrogate",
-    "nonconvex_distance",
-    "nonconvex_gap",
-    "nonconvex_surrogate",
-    "partial_surrogate",
-    "stochastic_distance",
-    "stochastic_excess",
-    "stochastic_surrogate",
-]
-
 
 @dataclass(frozen=True)
 class Constants:

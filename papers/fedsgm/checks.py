@@ -20,8 +20,6 @@ from fedlib import checks
 from fedlib.core import Problem, Trace
 from papers.fedsgm.gamma import bound, gamma_local, step_size
 
-__all__ = ["directions", "lemma_1_sides", "mean_gaps", "one_client", "regret", "worst_case"]
-
 Array = NDArray[np.float64]
 
 # Ranges of the five numbers of `one_client`: two slopes, radius c, distance a to w*, angle of w0.

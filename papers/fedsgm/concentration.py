@@ -18,19 +18,6 @@ from fedlib import checks
 from papers.fedsgm.gamma import bound, contraction, gamma_local, step_size
 from papers.fedsgm.theory import Rate, Setting
 
-__all__ = [
-    "drift_bound",
-    "estimate_error",
-    "gamma_noisy",
-    "gamma_sampled",
-    "noise_walk",
-    "noisy_rate",
-    "residual_bound",
-    "sampled_rate",
-    "sampling_walk",
-    "square_bound",
-]
-
 Residual = Literal["printed", "corrected", "direct"]
 
 

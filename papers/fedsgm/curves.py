@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 from fedlib.core import Trace
 from papers.kit.study import Traces
 
-__all__ = [
-    *("FEASIBLE", "Array", "after_feasible", "first_round", "jitter", "oscillation"),
-    *("tolerance_of", "tuned", "violations"),
-]
-
 Array = NDArray[np.float64]
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 

@@ -20,15 +20,6 @@ from torch import Tensor
 
 from fedlib import checks
 
-__all__ = [
-    "FAMILIES",
-    "batch_noise",
-    "largest_proxy",
-    "noise",
-    "sample_means",
-    "value_exponent",
-]
-
 FAMILIES = ("gaussian", "sphere", "sign", "skewed", "rare", "exponential")
 
 

@@ -19,8 +19,6 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["Meaning", "Text", "canonical"]
-
 #: Fields that are never written: they say nothing, or nothing about numbers.
 LEFT_OUT = frozenset({"ctx", "type_comment", "kind", "annotation", "returns", "simple"})
 #: Annotations that make an entry of a class another thing than a field.

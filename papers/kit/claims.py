@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fedlib import checks
 from papers.kit.needs import Needs
 from papers.kit.numbers import Number
-from papers.kit.rules import VERDICTS, Numbers, Outcome, Rule, Verdict
-
-__all__ = [
-    "PAPERS",
-    "VERDICTS",
-    "Claim",
-    "Numbers",
-    "Outcome",
-    "PaperValue",
-    "Verdict",
-    "check",
-    "judge",
-]
+from papers.kit.rules import Numbers, Outcome, Rule
 
 #: The letter of each paper, and its short name.
 PAPERS = {
@@ -56,9 +44,8 @@ class Claim:
     place: str
     wording: str
     measure: str
-    rule: Rule | str
+    rule: Rule
     runs: tuple[str, ...]
-    judged: Callable[[Numbers], Outcome] | None = None
     figure: str = ""
     needs: Needs = Needs()
 
@@ -70,17 +57,9 @@ class Claim:
         """Where the claim stands on the claims page."""
         return "claim-" + self.id.replace("/", "-")
 
-    @property
-    def words(self) -> str:
-        """The rule in words."""
-        return self.rule.words if isinstance(self.rule, Rule) else self.rule
-
     def judge(self, numbers: Numbers) -> Outcome:
         """What the rule says of numbers that meet the needs."""
-        if isinstance(self.rule, Rule):
-            return self.rule(numbers)
-        assert self.judged is not None
-        return self.judged(numbers)
+        return self.rule(numbers)
 
     def verdict(
         self,
@@ -131,18 +110,6 @@ class PaperValue:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
         near = abs(self.paper - ours.value) <= self.rtol * abs(self.paper)
         return "agrees" if near or ours.low <= self.paper <= ours.high else "differs"
-
-
-def judge(parts: Mapping[str, bool], measured: str) -> Outcome:
-    """Reproduced if all parts hold, not reproduced if none does, partly otherwise.
-
-    The reason names the parts that fail.
-    """
-    failing = [name for name, holds in parts.items() if not holds]
-    if not failing:
-        return Outcome("reproduced", measured)
-    reason = "does not hold: " + "; ".join(failing)
-    return Outcome("partly" if len(failing) < len(parts) else "not reproduced", measured, reason)
 
 
 def check(label: str, passed: object, detail: str = "") -> bool:

@@ -25,8 +25,6 @@ from fedlib.core import Problem
 from fedlib.core.protocols import Algorithm
 from papers.kit.canonical import Meaning, Text, canonical
 
-__all__ = ["Source", "code_digest", "definitions", "roots_of", "source"]
-
 #: The folder in which our packages lie side by side, and the packages; one may not be there.
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("fedlib", "papers")

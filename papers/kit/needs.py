@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Needs"]
-
 Config = Mapping[str, Any]
 SEEDS = 3  # enough for a verdict on a page with fewer seeds than the stored runs
 MISSING = "nothing"

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-__all__ = ["Number", "difference", "mean", "measured", "ratio"]
-
 RESAMPLES = 4999
 
 

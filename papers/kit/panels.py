@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from papers.kit.plot import Drawing
 
-__all__ = ["Layer", "across", "columns", "grid", "legend_below", "on", "panel", "row"]
-
 Layer = Callable[["Axes"], None]
 
 

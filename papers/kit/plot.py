@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    *(
-        "COLORS",
-        "SIZE",
-        "Drawing",
-        "band",
-        "bands",
-        "dots",
-        "export",
-        "figure_data",
-        "level",
-        "log_ticks",
-    ),
-    *("log_ticks", "packed", "plain_log", "render", "show", "to_csv", "unpacked"),
-]
-
 Drawing = Callable[["Figure"], None]
 
 #: Distinct for colour-blind readers, and legible on white and on black.

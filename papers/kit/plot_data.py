@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMNS", "figure_data"]
-
 COLUMNS = (
     *("panel", "kind", "series", "item", "x", "y", "low", "high"),
     *("x_tick", "y_tick", "color", "style"),

@@ -10,8 +10,6 @@ import pandas as pd
 from papers.kit.numbers import Number
 from papers.kit.study import Params, Study, Traces
 
-__all__ = ["claims_table", "paper_table", "parameter_table", "runs_table"]
-
 Numbers = Mapping[str, Number]
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut

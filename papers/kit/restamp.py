@@ -25,8 +25,6 @@ from fedlib.core.jsonfile import as_text, digest, read, write_json
 from papers.kit import fingerprint
 from papers.kit.fingerprint import PACKAGES, Source, source
 
-__all__ = ["Refused", "restamp"]
-
 #: Run by the Python of today on the modules of then: which of many provenances are fresh.
 ASK = """
 import importlib, json, sys

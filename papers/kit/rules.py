@@ -20,12 +20,6 @@ from typing import Literal
 from papers.kit.numbers import Number
 from papers.kit.wording import ABOVE, AT_LEAST, AT_MOST, BELOW, compared, together
 
-__all__ = [
-    *("VERDICTS", "Condition", "Numbers", "Outcome", "Rule", "Term", "Verdict"),
-    *("all_of", "any_of", "average", "falls", "high", "inside", "least", "low", "meets"),
-    *("most", "rises", "same_order", "told", "told_value", "value", "within"),
-]
-
 Verdict = Literal["reproduced", "partly", "not reproduced", "not judged"]
 VERDICTS: tuple[Verdict, ...] = ("not reproduced", "partly", "reproduced", "not judged")
 Numbers = Mapping[str, Number]

@@ -25,18 +25,6 @@ from fedlib.core.types import describe
 from papers.kit.fingerprint import code_digest, roots_of
 from papers.kit.numbers import Number, number, significant
 
-__all__ = [
-    "SCHEMA",
-    "Spec",
-    "compute_or_load",
-    "digest",
-    "is_fresh",
-    "read",
-    "read_numbers",
-    "results_dir",
-    "write_numbers",
-]
-
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
 ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included

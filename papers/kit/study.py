@@ -8,15 +8,14 @@ from fnmatch import fnmatch
 from typing import Any, TypedDict
 
 from fedlib import checks
-from fedlib.core import Trace
+from fedlib.core import Trace, jsonfile
 from fedlib.core.run import resolve_device
 from papers.kit import store
-from papers.kit.claims import Claim, Outcome, PaperValue
+from papers.kit.claims import Claim, PaperValue
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
+from papers.kit.rules import Outcome
 from papers.kit.store import Spec
-
-__all__ = ["Evaluated", "Study", "parameters"]
 
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
@@ -161,7 +160,7 @@ class Study:
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk."""
-        return store.read(store.run_path(self.name, profile, run_name))
+        return jsonfile.read(store.run_path(self.name, profile, run_name))
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""

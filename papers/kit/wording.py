@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["ABOVE", "AT_LEAST", "AT_MOST", "BELOW", "compared", "listed", "together"]
-
 BELOW, AT_MOST, ABOVE, AT_LEAST = "below", "at most", "above", "at least"
 #: What comparing the ends of an interval with a constant amounts to.
 INTERVALS = {

@@ -17,21 +17,6 @@ from numpy.typing import NDArray
 
 from fedlib import checks
 
-__all__ = [
-    "Path",
-    "Program",
-    "Ripples",
-    "bias",
-    "dual",
-    "lemma_1",
-    "minimizer",
-    "multipliers",
-    "power_sum",
-    "primal",
-    "ripples",
-    "ssca",
-]
-
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 

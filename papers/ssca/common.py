@@ -18,11 +18,6 @@ from fedlib.steps import PowerLaw
 from fedlib.vertical import VerticalProblem
 from papers.kit.study import Params
 
-__all__ = [
-    *("LEVELS", "PENALTY", "RIDGE", "SCALES", "SPLITS", "STEPS", "TASK", "TAU"),
-    *("constrained", "digits_problem", "sgd", "ssca", "tables", "task", "vertical_problem"),
-]
-
 SPLITS = ("samples", "features")
 CLIENTS = 10  # I: features are batched as the samples of so many clients together
 TAU = 0.1

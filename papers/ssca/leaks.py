@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-__all__ = ["combined", "fibre", "network_gradients", "recover"]
-
 Array = NDArray[np.float64]
 
 

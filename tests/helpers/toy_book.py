@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from papers.kit import store
+from fedlib.core import jsonfile
 from papers.kit.fingerprint import code_digest
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
@@ -22,7 +22,8 @@ myst_enable_extensions = ["dollarmath"]
 numfig = True
 
 import papers
-from papers.kit.claims import Claim, Outcome, PaperValue
+from papers.kit.claims import Claim, PaperValue
+from papers.kit.rules import Outcome
 from papers.kit.rules import Rule, told, value
 from papers.kit.study import Study
 
@@ -83,8 +84,8 @@ def stored_run(code):
 
 
 def seal(path, content):
-    content = {"schema": store.SCHEMA, **content}
-    path.write_text(json.dumps({**content, "digest": store.digest(content)}))
+    content = {"schema": jsonfile.SCHEMA, **content}
+    path.write_text(json.dumps({**content, "digest": jsonfile.digest(content)}))
 
 
 def prepare(folder, monkeypatch):

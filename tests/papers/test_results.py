@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from fedlib import data
+from fedlib.core import jsonfile
 from papers import STUDIES, all_claims
 from papers.__main__ import main
 from papers.kit import store
-from papers.kit.claims import VERDICTS
+from papers.kit.rules import VERDICTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PREFIX = 12  # rounds that are recomputed
@@ -113,7 +114,7 @@ def copy_with(study, tmp_path, run, change):
     held = json.loads(path.read_text())
     del held["digest"]
     change(held)
-    path.write_text(json.dumps({**held, "digest": store.digest(held)}))
+    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}))
 
 
 def test_a_forged_digit_with_a_forged_digest_is_caught(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ import pytest
 from docutils import nodes
 
 import papers.__main__ as command_line
+from fedlib.core import jsonfile
 from papers import STUDIES
 from papers.kit import store
 
@@ -168,7 +169,7 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     assert len(stored) == 3
     assert "numbers" in stored
     run = next(name for name in stored if name != "numbers")
-    assert store.read(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
+    assert jsonfile.read(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
 
 
 def test_comparisons_print_what_the_page_shows(tmp_path, capsys):

@@ -21,6 +21,7 @@ import test_book_ext
 import test_notebooks
 import test_results
 
+from fedlib.core import jsonfile
 from papers import STUDIES
 from papers.kit import fingerprint, store
 
@@ -56,7 +57,7 @@ def test_a_changed_digit_in_any_results_file_is_noticed(tmp_path):
     for path in files:
         copy.write_text(change_a_digit(path.read_text(), rng))
         with pytest.raises(ValueError, match=REPAIR):
-            store.read(copy)
+            jsonfile.read(copy)
 
 
 def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):

@@ -16,8 +16,6 @@ from torch import Tensor
 
 from papers.fedcmoo.data.pairs import Pairs, Scale
 
-__all__ = ["DIGITS", "GROUPS", "ITEMS", "NAMES", "Labelled", "labelled"]
-
 #: Attribute of a digit -> the digits that have it. Segments are those of a seven-segment display.
 DIGITS = {
     "even": "02468",

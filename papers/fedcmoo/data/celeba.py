@@ -22,8 +22,6 @@ from fedlib.data import SOURCES, DataError, cache_folder
 from papers.fedcmoo.data.attributes import Labelled
 from papers.fedcmoo.data.pairs import Scale
 
-__all__ = ["CELEBA_5", "SPLITS", "celeba", "group_numbers"]
-
 #: Number of a split in `list_eval_partition.txt`.
 SPLITS = {"train": "0", "validation": "1", "test": "2"}
 

@@ -18,8 +18,6 @@ from torch import Tensor
 from fedlib import checks, data
 from fedlib.data import Molecules
 
-__all__ = ["ATOMS", "TARGETS", "Graphs", "edges", "graphs", "sets", "targets"]
-
 ATOMS = 29  # at most, in a molecule of QM9
 
 #: The targets, in the order of the tasks; the energies of line two are those of atomization.

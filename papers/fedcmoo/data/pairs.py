@@ -17,21 +17,6 @@ from torch.nn.functional import affine_grid, grid_sample
 
 from fedlib import checks, data
 
-__all__ = [
-    "MNIST_SCALE",
-    "NAMES",
-    "Pairs",
-    "Scale",
-    "augmented",
-    "beside",
-    "blended",
-    "cifar10_mnist",
-    "load",
-    "mnist_fashion",
-    "multi_mnist",
-    "rotated",
-]
-
 SIDE = 28  # pixels of a digit or an item
 OPACITY = 156  # of 255: how much a digit hides of the picture below it
 CHUNK = 5000  # pictures rotated at a time

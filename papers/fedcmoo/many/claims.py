@@ -7,8 +7,6 @@ from papers.fedcmoo.many.numbers import METHODS, SETS
 from papers.kit.claims import PaperValue
 from papers.kit.rules import Rule, high, low, told, told_value, value
 
-__all__ = ["C2", "C17", "CLAIMS", "PAPER_VALUES"]
-
 POINT = 0.5  # a difference of accuracies that counts, in points
 EVEN = 0.9  # a spread that counts as smaller: at most so much of the other
 ONE_SEED = "One seed, so that an interval is a single value."

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "LABELS", "source_text"]
-
 LABELS = {"fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref", "fsmgda": "FSMGDA"}
 COLORS = dict(zip(LABELS, (plot.COLORS[0], plot.COLORS[2], plot.COLORS[1]), strict=True))
 WORDS = {
@@ -141,7 +139,6 @@ def gap_by_tasks(traces: Traces) -> plot.Drawing:
 
 
 def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> None:
-    """Numbers against M in given colours."""
     count = list(SETS.values())
     plot.dots(ax, count, rows)
     for line, color in zip(ax.containers, colors, strict=False):
@@ -150,7 +147,6 @@ def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> 
 
 
 def recolor(line: Any, color: str) -> None:
-    """All parts of a line with its error bars in one colour."""
     for part in (line[0], *line[1], *line[2]):
         part.set_color(color)
     for cap in line[1]:

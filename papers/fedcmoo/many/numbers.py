@@ -5,25 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
-
-__all__ = [
-    "METHODS",
-    "SETS",
-    "STAND_IN",
-    "at",
-    "derive",
-    "final",
-    "megabytes",
-    "per_task",
-    "steps",
-]
-
-Array = NDArray[np.float64]
 
 METHODS = ("fsmgda", "pref", "fedcmoo")
 
@@ -59,7 +45,6 @@ def steps(trace: Trace) -> int:
 
 
 def kind(trace: Trace) -> str:
-    """The class of the run's algorithm."""
     return str(trace.config["algorithm"]["type"])
 
 

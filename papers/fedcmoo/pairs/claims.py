@@ -8,8 +8,6 @@ from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, METHODS, MIXED
 from papers.fedcmoo.pairs.rules import ON, TABLE_1
 from papers.kit.claims import PaperValue
 
-__all__ = ["CLAIMS", "PAPER_VALUES", "TABLE_2", "TABLE_4"]
-
 #: Table 2's first half, MultiMNIST: method -> accuracy of both digits in %.
 TABLE_2 = {"scalarized": (10.5, 93.4), "fsmgda": (94.6, 17.7), "fedcmoo": (95.0, 70.3)}
 #: Table 4, Delta_M in %: data -> method.

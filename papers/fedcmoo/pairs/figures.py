@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "gallery", "gallery_text"]
-
 COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
@@ -43,7 +41,6 @@ def methods(traces: Traces, data: str) -> dict[str, Trace]:
 
 
 def percent(trace: Trace) -> Trace:
-    """The run with its accuracies in %."""
     scaled = {k: 100 * v if "accuracy" in k else v for k, v in trace.metrics.items()}
     return replace(trace, metrics=scaled)
 
@@ -80,7 +77,6 @@ def tasks(traces: Traces) -> plot.Drawing:
 
 
 def task_names(traces: Traces, data: str) -> tuple[str, str]:
-    """What the two tasks of a data set name."""
     if what(traces) is None:
         return TASKS[data]
     first, second = traces[f"{data}_fedcmoo"].config["problem"]["tasks"]
@@ -161,7 +157,6 @@ def variants(traces: Traces) -> plot.Drawing:
 
 
 def in_styles(ax: Any) -> None:
-    """The curves solid, dashed, dotted."""
     for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
         line.set_linestyle(style)
 
@@ -233,7 +228,6 @@ def gallery_text(traces: Traces) -> str:
 
 
 def labels(names: tuple[str, str], y: list[int]) -> str:
-    """Both labels of a picture in words; digits as digits."""
     words = [
         CLASSES[n].split(",")[k] if n in CLASSES else str(k) for n, k in zip(names, y, strict=True)
     ]

@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
-
-__all__ = [
-    "DATA",
-    "GREY",
-    "HOW",
-    "LEVELS",
-    "METHODS",
-    "MIXED",
-    "VARIANTS",
-    "decline",
-    "derive",
-    "final",
-    "rounds_to",
-]
-
-Array = NDArray[np.float64]
 
 DATA = {
     "multi_mnist": "MultiMNIST",

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, LEVELS, METHODS, MIXED
 from papers.kit.rules import Condition, Rule, all_of, high, low, rises, told, told_value, value
 
-__all__ = ["C1", "C3", "C4", "C5", "C11", "C12", "C14", "C18", "ON", "TABLE_1"]
-
 MARGIN = 1.0  # points: C4 on CIFAR-10, one seed; C12
 FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
 APART = 20.0  # points: tasks this far apart are unbalanced
@@ -55,7 +53,6 @@ def accuracy(data: str, task: int) -> str:
 
 
 def ahead(pair: str, text: str) -> dict[str, Condition]:
-    """Higher at the end, and earlier at both levels."""
     return {
         f"{text}: higher at the end": low(f"{pair}.accuracy") > 0,
         f"{text}: earlier": all_of(*(high(f"{pair}.rounds_{x}") < 0 for x in LEVELS)),
@@ -63,7 +60,6 @@ def ahead(pair: str, text: str) -> dict[str, Condition]:
 
 
 def in_order(data: str, how: str, task: int) -> Condition:
-    """Whether the methods' accuracies are in the order of Table 1."""
     order = sorted(METHODS, key=lambda m: TABLE_1[data][m][task - 1])
     return rises(*(f"{data}_{m}{how}.{accuracy(data, task)}" for m in order))
 

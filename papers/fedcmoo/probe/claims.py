@@ -7,8 +7,6 @@ from papers.fedcmoo.probe.numbers import WAYS
 from papers.kit.claims import PaperValue
 from papers.kit.rules import Condition, Rule, rises, told_value, value
 
-__all__ = ["C7", "C13", "CLAIMS", "PAIRS", "PAPER_VALUES", "TABLE_3"]
-
 MOSTLY = 0.9  # of the rounds, or of the running means
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}
 ALL = {**PAIRS, "attributes": "forty attributes"}

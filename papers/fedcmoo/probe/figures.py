@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "GREY", "ROWS", "RUNS"]
-
 RUNS = {
     "gram_multi_mnist": "MultiMNIST",
     "gram_mnist_fashion": "MNIST+FMNIST",

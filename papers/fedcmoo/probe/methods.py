@@ -29,8 +29,6 @@ from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
 from papers.fedcmoo.probe.probed import Alone, Probed, Trained
 
-__all__ = ["ERRORS", "SKETCHES", "GramProbe", "ProgressProbe"]
-
 #: Sketches of one budget, d numbers of a client: the paper's low rank in three orders of folding,
 #: the largest entries (a number of 32 bits, or of 16 as the authors count), and random entries.
 SKETCHES: dict[str, Sketch] = {

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["WAYS", "WINDOW", "derive", "running"]
-
 WINDOW = 10  # rounds of a running mean
 WAYS = {"two_way": "two-way", "one_way": "one-way"}
-
-Array = NDArray[np.float64]
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:

@@ -16,8 +16,6 @@ from fedlib.core.types import Draw, Info
 from fedlib.weights import Least
 from fedlib.weights.rules import Weights
 
-__all__ = ["Alone", "Probed", "Trained"]
-
 
 class Drawn(Protocol):
     """An algorithm for several objectives, as far as its draws go."""

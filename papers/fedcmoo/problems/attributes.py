@@ -20,8 +20,6 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.attributes import Labelled
 from papers.fedcmoo.problems.tasks import task_metrics
 
-__all__ = ["attributes"]
-
 CHUNK = 500  # test pictures at a time
 
 

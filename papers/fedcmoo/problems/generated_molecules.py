@@ -13,8 +13,6 @@ from fedlib import checks
 from fedlib.data import Molecules
 from papers.fedcmoo.data.molecules import Graphs, graphs
 
-__all__ = ["RULE", "generated", "rule"]
-
 #: The targets, each computed from the graph by `rule`.
 RULE = (
     *("H", "C", "N", "O", "F"),  # atoms

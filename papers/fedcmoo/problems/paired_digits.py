@@ -19,8 +19,6 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import Pairs, augmented
 from papers.fedcmoo.problems.tasks import task_metrics, with_copies
 
-__all__ = ["LOSSES", "paired_digits"]
-
 #: Losses of a task: negative log-likelihood; the mean square, or the Euclidean norm, of the
 #: difference between softmax outputs and the class as a vector.
 LOSSES = ("nll", "squared", "norm")

@@ -15,8 +15,6 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import Scale
 from papers.fedcmoo.problems.paired_digits import kind_losses
 
-__all__ = ["coins", "dropped"]
-
 WIDTH = 50  # units of the code, and of a decoder's inner layer
 FINE = 2.0**40  # how finely the model's numbers enter a coin
 

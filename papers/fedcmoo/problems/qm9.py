@@ -17,8 +17,6 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.molecules import TARGETS, Graphs, edges
 from papers.fedcmoo.problems.tasks import task_metrics
 
-__all__ = ["qm9"]
-
 CHUNK = 250  # test molecules at a time
 
 

@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-__all__ = ["task_metrics", "with_copies"]
-
 #: `(w, rows of the data) -> (losses [B, M], hits [B, M] or None)`, what each row adds to each task.
 RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
 

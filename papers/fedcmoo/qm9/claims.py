@@ -6,8 +6,6 @@ from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, within
 
-__all__ = ["C8", "C9", "CLAIMS", "PAPER_VALUES"]
-
 FAR = 0.8  # far below: at most this share of the other's loss
 CLOSE = 0.05  # of uploads and their ratios, relative
 EXACT = 1e-9
@@ -19,7 +17,6 @@ LOWER = "rounds.fedcmoo_vs_fsmgda.lower"
 
 
 def losses(kind: str) -> str:
-    """The losses of the methods at equal rounds, or at equal upload."""
     return ", ".join(f"{name} {told_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
 
 

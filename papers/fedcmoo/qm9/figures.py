@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "targets_of", "uploads_of"]
-
 NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
 COLOR = dict(zip(METHODS, plot.COLORS, strict=False))
@@ -57,13 +55,11 @@ def target_names(traces: Traces) -> list[str]:
 
 
 def style(method: str) -> dict[str, Any]:
-    """How the curves of a method look."""
     look = {"color": COLOR[method], "marker": MARKS[method], "label": NAMES[method]}
     return {**look, "markersize": 3}
 
 
 def main_runs(traces: Traces) -> dict[str, Trace]:
-    """The three runs on QM9 by method."""
     return {m: traces[f"qm9_{m}"] for m in METHODS}
 
 
@@ -104,7 +100,6 @@ def figure_12(traces: Traces) -> plot.Drawing:
 
 
 def around(ax: Axes, names: list[str], title: str) -> None:
-    """The names of the spokes, at most six circles, and the title."""
     ax.set_xticks(ANGLES, names)
     circles = ax.get_yticks()
     ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
-
-__all__ = [
-    "LOSSES",
-    "METHODS",
-    "TASKS",
-    "common_round",
-    "common_upload",
-    "derive",
-    "upload",
-    "uploaded",
-    "within",
-]
 
 METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
 FLOAT_BITS = 32
-
-Array = NDArray[np.float64]
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -90,7 +76,6 @@ def trace_until(trace: Trace, rounds: int) -> Array:
 
 
 def at_round(trace: Trace, name: str, number: int) -> Array:
-    """A metric of the model after so many rounds, per seed."""
     return np.asarray(trace.metrics[name][:, int(np.flatnonzero(trace.rounds == number)[0])])
 
 

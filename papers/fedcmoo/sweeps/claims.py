@@ -6,8 +6,6 @@ from papers.fedcmoo.common import GREY, cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.rules import Rule, all_of, rises, told_value, value
 
-__all__ = ["C6", "C10", "CLAIMS", "PAPER_VALUES"]
-
 STEPS = (1, 20)  # local steps, the fewest and the most
 POINT = 1.0  # percentage points of accuracy
 EPSILON = 0.01
@@ -24,7 +22,6 @@ def run(data: str, second: str) -> str:
 
 
 def quotient(data: str, second: str) -> str:
-    """F_1 / F_2 at the end of that run."""
     return f"{run(data, second)}.quotient"
 
 

@@ -15,8 +15,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "GREY", "METHODS"]
-
 METHODS = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 AXES = {
     "multi_mnist": ("F₁, first digit", "F₂, second digit"),

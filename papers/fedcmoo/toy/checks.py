@@ -18,15 +18,6 @@ from papers.fedcmoo.pairs.numbers import METHODS, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.probe.claims import PAIRS, TABLE_3
 
-__all__ = [
-    "gap_closed",
-    "gram_errors",
-    "mean_error",
-    "related_jacobians",
-    "table_3",
-    "table_4",
-]
-
 #: The means that Table 3 prints, a row each.
 MEANS_3 = (24.41, 3.83, 22.97, 4.38, 4.08, 23.19, 6.07)
 

@@ -7,8 +7,6 @@ from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Numbers, Rule, high, low, most, told, value
 
-__all__ = ["C15", "C16", "CLAIMS", "PAPER_VALUES"]
-
 STEEPEST, FLATTEST = -0.65, -0.4  # of a log-log slope that is called -1/2
 ERROR = 1e-3  # of a central difference, relative to the formula's slope
 HORIZONS = (50, 100, 200, 400, 800, 1600)

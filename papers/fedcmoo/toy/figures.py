@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedlib.core.trace import Array
 from papers.fedcmoo.toy.numbers import edge_ratios, end, imbalance, rate_squares, runs_of, tolerated
 from papers.fedcmoo.toy.problems import plane
 from papers.kit import plot
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
 
-Array = NDArray[np.float64]
 NAMES = {
     "fedcmoo": "FedCMOO",
     "fsmgda": "FSMGDA",
@@ -30,7 +28,6 @@ NAMES = {
 
 
 def label_of(name: str) -> str:
-    """A method's name in a legend."""
     return NAMES.get(name, f"Pref, r = (1, {name[4:]})")
 
 
@@ -70,7 +67,6 @@ def smooth(values: Array, width: int = 5) -> tuple[Array, Array]:
 
 
 def contours(ax: Axes, seed: int) -> None:
-    """Level lines of both objectives."""
     problem = plane(seed)
     x, y = np.meshgrid(np.linspace(-2, 1.4, 60), np.linspace(-1.2, 1.4, 60))
     centres, curvature, _ = (part.numpy() for part in problem.heldout)

@@ -11,23 +11,9 @@ from scipy.optimize import brentq
 from fedlib.compress import LowRank
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean, ratio
 from papers.kit.study import Params, Traces
-
-__all__ = [
-    "NETWORKS",
-    "derive",
-    "edge_ratios",
-    "end",
-    "firings",
-    "imbalance",
-    "rate_squares",
-    "runs_of",
-    "tolerated",
-    "uploads",
-]
-
-Array = NDArray[np.float64]
 
 GUARD = 1.5  # the authors' code rolls back a model whose loss exceeds the last one so many times
 #: Objectives and encoder parameters of the paper's networks: a picture pair, CelebA-5, QM9, CelebA.

@@ -23,8 +23,6 @@ from fedlib.problems import pareto
 from fedlib.problems.pareto import exact_metrics, pareto_point
 from fedlib.weights.preference import balancing
 
-__all__ = ["CLIENTS", "DirectionProbe", "State", "federation", "plane"]
-
 CLIENTS = 20
 PLANE_CLIENTS = 10
 LEAST = 0.25  # least curvature of a client; the largest is 1

@@ -31,7 +31,6 @@ PARAMETERS = parameters(
 
 
 def network(name: str, kind: str, hidden: int) -> Network:
-    """The network for a data set."""
     return Network(kind, 3 if name == "cifar10" else 1, DATA[name][1], hidden)
 
 

@@ -26,8 +26,6 @@ from papers.fedfw.leakage.gradients import (
 )
 from papers.fedfw.leakage.problem import Network, dummies
 
-__all__ = ["Attacker", "Reader", "Shown", "message"]
-
 
 class State(NamedTuple):
     """What an attacker carries: the picture so far, and what it will find."""
@@ -116,7 +114,6 @@ class Attacker:
 
 
 def message(network: Network, signal: Whole | Oracle | SmoothL1, problem: Problem) -> Tensor:
-    """What the client sends, `[d]`."""
     truth, label, weights, _ = problem.heldout
     hot = nn.functional.one_hot(label, 10).double()
     return signal(leaked_gradient(network, weights, truth, hot).detach())

@@ -6,8 +6,6 @@ from papers.fedfw.leakage.numbers import SIGNALS
 from papers.kit.claims import Claim
 from papers.kit.rules import Rule, low, told_value
 
-__all__ = ["C12", "CLAIMS", "ORDER", "PLACES"]
-
 PLACES = {
     place: place.replace("_", " ")
     for place in ("mnist_mlp", "mnist_lenet", "cifar10_mlp", "cifar10_lenet")

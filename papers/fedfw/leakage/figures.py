@@ -15,8 +15,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "LABELS", "NAMES", "title"]
-
 LABELS = {
     "gradient": "gradient",
     "l2": "ℓ2 oracle",
@@ -32,7 +30,6 @@ LOWEST = -20.0  # dB
 
 
 def title(place: str) -> str:
-    """Data set and network in words."""
     name, kind = place.rsplit("_", 1)
     return f"{NAMES[name]}, {NETWORKS[kind]}"
 

@@ -18,19 +18,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.core.types import ConvexSet
 
-__all__ = [
-    "Attack",
-    "Oracle",
-    "Signal",
-    "SmoothL1",
-    "Whole",
-    "attack",
-    "input_of_linear_layer",
-    "leaked_gradient",
-    "psnr",
-    "rebuilt_models",
-]
-
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
 
 

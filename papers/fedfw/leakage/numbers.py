@@ -23,8 +23,6 @@ from papers.fedfw.leakage.problem import Network, leak_problem
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = ["CLEAR", "SIGNALS", "capped", "derive", "places"]
-
 SIGNALS = ("gradient", "l2", "tensors", "l1", "soft")
 CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
 SEEN = 25.0  # dB: a picture that one recognizes
@@ -61,7 +59,6 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
 
 
 def last(x: Array) -> Array:
-    """What a curve ends with, per seed."""
     return np.asarray(x[:, -1])
 
 

@@ -20,8 +20,6 @@ from fedlib.core.types import Batch
 from fedlib.data import Table
 from papers.fedfw.leakage.gradients import psnr as decibels
 
-__all__ = ["CAP", "DATA", "Network", "dummies", "leak_problem"]
-
 CAP = 200.0  # dB: what a picture without any error counts as
 DATA = {"digits": (16.0, 8), "mnist": (255.0, 28), "cifar10": (255.0, 16)}  # top, side
 KINDS = ("mlp", "lenet")
@@ -144,7 +142,6 @@ def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
 
 
 def shape(network: Network) -> tuple[int, int, int, int]:
-    """The shape of one picture, with the axis of rows."""
     return 1, network.channels, network.side, network.side
 
 
@@ -154,7 +151,6 @@ def dummies(number: Tensor) -> torch.Generator:
 
 
 def compared(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-    """How near a picture is to the client's."""
     truth = problem.heldout[0].flatten()
     length = (w.norm() * truth.norm()).clamp(min=1e-300)
     return {"psnr": decibels(w, truth).clamp(max=CAP), "cosine": w @ truth / length}

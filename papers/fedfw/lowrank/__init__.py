@@ -85,7 +85,6 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def sizes(task: str, p: Params) -> dict[str, Any]:
-    """The arguments of a task's problem."""
     rows, columns = map(int, p[task])
     if task == "completion":
         shape = {"users": rows, "items": columns, "observed": float(p["observed"])}
@@ -95,7 +94,6 @@ def sizes(task: str, p: Params) -> dict[str, Any]:
 
 
 def methods(known: Scales, p: Params) -> dict[str, Any]:
-    """All methods over their grids."""
     n, E = p["clients"], p["local_steps"]
     found: dict[str, Any] = {}
     for x in map(float, p["penalties"]):

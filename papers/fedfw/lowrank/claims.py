@@ -12,8 +12,6 @@ from papers.kit.needs import Needs
 from papers.kit.rules import Numbers, Rule, high, low, told_value, value
 from papers.kit.study import Params, Study, Traces
 
-__all__ = ["CLAIMS", "WINS", "wins_table"]
-
 EXACT = 1e-5  # of the radius, in float32; and of singular values
 SETS = ("l1", "simplex", "nuclear", "box")
 OTHERS = {"avg1": "FedAvg, 1 step", "avg5": "FedAvg, 5 steps", "dr": "FedDR"}

@@ -17,8 +17,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "LABELS"]
-
 LABELS = {
     "fedfw": "FedFW",
     "plus": "FedFW+",
@@ -102,12 +100,10 @@ def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: An
 
 
 def there(traces: Traces) -> list[str]:
-    """The tasks that have runs."""
     return [task for task in TASKS if f"{task}_reference" in traces]
 
 
 def shown(traces: Traces, task: str) -> dict[str, Trace]:
-    """The best run of every method that there is."""
     best = best_runs(traces)
     return {m: traces[best[f"{task}_{m}"]] for m in LABELS if f"{task}_{m}" in best}
 

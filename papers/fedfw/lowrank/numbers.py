@@ -13,18 +13,6 @@ from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    "FRANK_WOLFE",
-    "LEVELS",
-    "PROJECTIONS",
-    "RADIUS",
-    "TASKS",
-    "best_runs",
-    "derive",
-    "excess",
-    "oracle_seconds",
-]
-
 TASKS = ("regression", "completion")
 FRANK_WOLFE = ("fedfw", "plus")
 PROJECTIONS = ("avg1", "avg5", "dr")
@@ -47,7 +35,6 @@ def best_runs(traces: Traces) -> dict[str, str]:
 
 
 def of(name: str, kind: str) -> bool:
-    """Whether a run is a grid point of some task and method."""
     return name.startswith(f"{kind}_")
 
 
@@ -89,7 +76,6 @@ def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[floa
 
 
 def last(metric: str) -> Measure:
-    """Per seed a metric of the last model."""
     return lambda t: np.asarray(t.metrics[metric][:, -1])
 
 

@@ -19,8 +19,6 @@ from fedlib.problems import matrix_completion, multi_task_regression
 from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures
 
-__all__ = ["Scales", "clock_problem", "one_scale", "pictures_within", "scales", "task_problem"]
-
 MAKERS: dict[str, Callable[..., Problem]] = {
     "regression": multi_task_regression,
     "completion": matrix_completion,
@@ -48,7 +46,6 @@ def clock_problem(seed: int, *, rows: int, columns: int, steps: int) -> Problem:
 
 
 def nothing(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-    """The loss 0."""
     del batch
     return 0 * w[:1]
 

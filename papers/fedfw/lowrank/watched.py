@@ -25,8 +25,6 @@ from fedlib.core.types import ConvexSet, Draw, Info
 from fedlib.sets import NuclearBall
 from fedlib.sets.vertices import wire_of
 
-__all__ = ["Accelerated", "Clock", "Watched"]
-
 
 class Pace(NamedTuple):
     """What the accelerated method carries."""
@@ -128,7 +126,6 @@ class Watched:
 
 
 def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tensor]:
-    """What some messages look like."""
     wire, zero = wire_of(convex_set, s.shape[-1]), torch.zeros_like(s[0, 0])
     back = vmap(lambda x: wire.decode(wire.encode(x), x))(s)
     count = (s != 0).sum(1).to(s.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
 from fedlib.algorithms.fedfw_reset import FedFWReset
@@ -32,11 +33,7 @@ CONSTANTS = ("smooth", "dual", "slope", "first", "noise", "least", "certificate"
 CURVES = ("loss", "gap", "accuracy")
 
 PARAMETERS = parameters(
-    seeds=(
-        "seeds; each fixes a split, a network's start, coins and batches",
-        (0, 1, 2, 3, 4),
-        (0, 1),
-    ),
+    seeds=("seeds; each fixes a split, a network's start, coins and batches", (*range(5),), (0, 1)),
     balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
     pair_rounds=("rounds on the counterexample", 2000, 100),
     pair_penalties=("lambda_0 there", rules.PAIR_PENALTIES, (0.1, 1.0)),
@@ -148,15 +145,13 @@ def participation(p: Params) -> dict[str, Spec]:
         for model, norm in (("linear", "l1"), ("mlp", "l2"))
     )
     fixed = Convex(grows=False)
-    found: dict[str, Spec] = {}
+    found: dict[str, tuple[Algorithm, Any]] = {}
     for q in map(float, p["shares"]):
         for lam in map(float, p["share_penalties"]):
-            name, method = f"share_mclr_L{lam:g}_p{q:g}", FedFW(lam, q)
-            found[name] = Spec(method, linear, T, seeds, between(T, 60), CURVES)
-        first, second = FedFW(STILL, q, fixed), FedFWPlus(STILL, q, fixed)
-        found[f"share_fedfw_p{q:g}"] = Spec(first, net, T, seeds, between(T, 60), CURVES)
-        found[f"share_plus_p{q:g}"] = Spec(second, net, T, seeds, between(T, 60), CURVES)
-    return found
+            found[f"share_mclr_L{lam:g}_p{q:g}"] = (FedFW(lam, q), linear)
+        found[f"share_fedfw_p{q:g}"] = (FedFW(STILL, q, fixed), net)
+        found[f"share_plus_p{q:g}"] = (FedFWPlus(STILL, q, fixed), net)
+    return {n: Spec(*one, T, seeds, between(T, 60), CURVES) for n, one in found.items()}
 
 
 def penalties(p: Params) -> dict[str, Spec]:

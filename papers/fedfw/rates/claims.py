@@ -10,8 +10,6 @@ from papers.fedfw.rates.numbers import EARLY, NORMS
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
 
-__all__ = ["CLAIMS"]
-
 KNOWN = tuple(f"convex_{norm}_reference" for norm in NORMS)
 CONVEX = (
     "Multinomial logistic regression on 600 digits of 8 x 8 pixels, 10 clients with three labels "

@@ -16,8 +16,6 @@ from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.rates.problems import SETS
 
-__all__ = ["generated", "photographed", "tasks"]
-
 HELD = 297  # digits of scikit-learn that are for testing
 
 
@@ -43,7 +41,6 @@ def photographed(seed: int, *, data: str, norm: str, pictures: int, tested: int)
 
 @lru_cache(maxsize=2)
 def tables(name: str) -> tuple[data.Table, data.Table]:
-    """Training and test pictures."""
     if name == "mnist":
         return data.mnist("train"), data.mnist("test")
     whole = data.digits()
@@ -51,7 +48,6 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
 
 
 def part(table: data.Table, rows: slice) -> data.Table:
-    """Some rows."""
     return replace(table, X=table.X[rows], y=table.y[rows])
 
 

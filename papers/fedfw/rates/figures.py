@@ -19,8 +19,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES"]
-
 GREY = "#888888"
 STYLES = ("-", "--", "-.")
 TITLES = {"l1": "l1 ball", "l2": "l2 ball"}
@@ -61,7 +59,6 @@ def band(
 
 
 def shown(traces: Traces) -> list[str]:
-    """The sets that there are runs on."""
     return [norm for norm in TITLES if f"convex_{norm}_reference" in traces]
 
 

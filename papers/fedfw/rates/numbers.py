@@ -16,8 +16,6 @@ from papers.fedfw.theory_fw import Constants
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = ["along", "bounds", "derive", "gap_bound", "horizons", "least_gaps", "norms", "power"]
-
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
 CLIENTS = 10
@@ -34,7 +32,6 @@ def norms(p: Params) -> list[str]:
 
 
 def last(metric: str, factor: float = 1.0) -> Measure:
-    """Per seed a metric of the final model."""
     return lambda t: np.asarray(factor * t.metrics[metric][:, -1])
 
 
@@ -183,7 +180,6 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def gap_bound(c: Constants, rounds: int) -> float:
-    """(62)."""
     return theory_fw.nonconvex_gap(c, rounds)
 
 

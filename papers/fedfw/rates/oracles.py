@@ -12,8 +12,6 @@ from fedlib.algorithms.fedfw import FedFW
 from fedlib.core.client import Client, Reply
 from fedlib.core.types import ConvexSet
 
-__all__ = ["InexactFW"]
-
 
 @dataclass(frozen=True)
 class Towards:

@@ -25,21 +25,6 @@ from fedlib.problems.constrained import Samples, linear_model
 from fedlib.sets import Ball, Box, L1Ball
 from papers.fedfw.feasible_data import SCALES
 
-__all__ = [
-    "CLIENTS",
-    "RADIUS",
-    "SETS",
-    "constants",
-    "convex_problem",
-    "convex_reference",
-    "flattened",
-    "least",
-    "nonconvex_problem",
-    "nonconvex_reference",
-    "pair",
-    "smoothness",
-]
-
 RADIUS = 10.0  # of the paper's sets
 SETS: dict[str, ConvexSet] = {"l1": L1Ball(RADIUS), "l2": Ball(RADIUS)}
 CLIENTS, LABELS = 10, 3  # on the digits; labels a client

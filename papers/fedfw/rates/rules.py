@@ -8,8 +8,6 @@ from itertools import pairwise
 from papers.fedfw.rates.numbers import NORMS
 from papers.kit.rules import Condition, Rule, high, low, most, same_order, told, told_value, value
 
-__all__ = ["C1", "C2", "C3", "C4", "C5", "C6", "C13"]
-
 # What the claims are judged on: the full profile's rounds and sweeps.
 CONVEX_ROUNDS = 4000
 PAIR_PENALTIES = (0.01, 0.1, 1.0)
@@ -39,12 +37,10 @@ STEEP = f"A slope may be flatter than the theorem's power by {MARGIN:g}."
 
 
 def values(keys: Iterable[str]) -> str:
-    """What tells some values in one text."""
     return " / ".join(map(told_value, keys))
 
 
 def listed(x: Sequence[float]) -> str:
-    """Values with slashes, as `values` has them."""
     return " / ".join(f"{v:g}" for v in x)
 
 
@@ -54,7 +50,6 @@ def as_steep(run: str, theorem: float) -> Condition:
 
 
 def under(run: str) -> Condition:
-    """Whether no seed exceeds a bound."""
     return most(f"{run}.ratio") <= 1
 
 

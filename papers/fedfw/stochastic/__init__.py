@@ -63,7 +63,6 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def one(algorithm: Any, task: dict[str, Any], seed: int, p: Params) -> Spec:
-    """One seed of one method."""
     made: Any = partial(make_problem, **task)
     return Spec(algorithm, made, p["rounds"], (seed,), p["evaluate_every"], KEEP)
 

@@ -8,8 +8,6 @@ from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, low, told_value
 
-__all__ = ["CLAIMS", "JUDGED", "PAPER_VALUES"]
-
 JUDGED = tuple(c for c in TABLE_3 if not c.endswith("_classes"))
 # Grids of the full profile.
 SEEDS = (0, 1, 2)

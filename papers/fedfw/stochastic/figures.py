@@ -11,8 +11,6 @@ from papers.kit import plot
 from papers.kit.panels import Layer, grid, legend_below, on, panel
 from papers.kit.study import Traces
 
-__all__ = ["FIGURES"]
-
 LABELS = {"accuracy": "test accuracy (%)", "loss": "training loss"}
 
 

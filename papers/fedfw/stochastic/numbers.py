@@ -12,8 +12,6 @@ from papers.fedfw.tables.numbers import MEASURES, PRINTED, apart, chosen, counte
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = ["COLUMNS_3", "METHODS_3", "TABLE_3", "TRACED_3", "derive", "merged"]
-
 METHODS_3 = {"feddr": "FedDR", "sto": "FedFW-sto"}
 #: Printed test accuracy in %, FedDR and FedFW-sto; EMNIST-10 beside MNIST, its stand-in here.
 TABLE_3 = {
@@ -46,7 +44,6 @@ def merged(traces: Traces) -> dict[str, Trace]:
 
 
 def together(parts: list[Trace]) -> Trace:
-    """Runs that differ in the seed alone as one."""
     first = parts[0]
     metrics = {k: np.concatenate([t.metrics[k] for t in parts]) for k in first.metrics}
     info = {k: np.concatenate([t.info[k] for t in parts]) for k in first.info}

@@ -70,8 +70,7 @@ class Grid(NamedTuple):
     more: int  # local steps of a second FedDR, or 0
     seeds: tuple[int, ...]
     every: int
-    rows: int
-    tested: int
+    sizes: dict[str, int]
     measured: int | None
 
 
@@ -88,24 +87,22 @@ def columns(p: Params) -> dict[str, Column]:
 
 def grid(column: Column, p: Params) -> Grid:
     """What is tried in a column: less where a round takes long."""
-    every, seeds = p["evaluate_every"], tuple(p["seeds"])
-    lambdas = tuple(map(float, p["lambdas"]))
-    short = tuple(map(float, p["short_lambdas"]))
-    etas = tuple(map(float, p["etas"]))
-    n, tested, more = p["clients"], p["tested"], int(p["more_steps"])
-    if column.net == "cnn":
-        seeds, rows = tuple(p["cnn_seeds"]), p["cnn_rows"]
-        share = max(1, rows // n // 2)
-        some = short[:2]  # the traced cells have the smallest
-        return Grid(some, CNN_RATES, (ETA,), 0, seeds, 2 * every, rows, p["cnn_tested"], share)
-    rates = RATES[column.data]
-    if column.data == "cifar10":
-        rows, tested = p["cifar_rows"], min(tested, p["cifar_rows"])
-        return Grid(short, rates, (ETA,), more, seeds, every, rows, tested, max(1, rows // n // 2))
-    if column.data == "pictures":
-        rows = p["rows"]
-        return Grid(lambdas, rates, etas, more, seeds, every, rows, tested, max(1, rows // n // 3))
-    return Grid(lambdas, rates, etas, more, seeds, every, p["most"], tested, None)
+    cnn, few = column.net == "cnn", column.net == "cnn" or column.data == "cifar10"
+    kind = "cnn" if cnn else column.data
+    names = {"cnn": "cnn_rows", "cifar10": "cifar_rows", "pictures": "rows", "synthetic": "most"}
+    rows, share = p[names[kind]], {"cnn": 2, "cifar10": 2, "pictures": 3}.get(kind)
+    tested = p["cnn_tested"] if cnn else min(p["tested"], rows) if few else p["tested"]
+    lambdas = tuple(map(float, p["short_lambdas" if few else "lambdas"]))
+    return Grid(
+        lambdas=lambdas[:2] if cnn else lambdas,  # the traced cells have the smallest
+        rates=CNN_RATES if cnn else RATES[column.data],
+        etas=(ETA,) if few else tuple(map(float, p["etas"])),
+        more=0 if cnn else int(p["more_steps"]),
+        seeds=tuple(p["cnn_seeds" if cnn else "seeds"]),
+        every=p["evaluate_every"] * (2 if cnn else 1),
+        sizes={"rows": rows, "tested": tested, "clients": p["clients"]},
+        measured=max(1, rows // p["clients"] // share) if share else None,
+    )
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -115,20 +112,15 @@ def specs(p: Params) -> dict[str, Spec]:
         for norm in NORMS:
             cell = f"{name}_{norm}"
             g = grid(column, p)
-            task = partial(make_problem, **task_of(column, norm, g, p), measured=g.measured)
+            data = {"column": column, "norm": norm, "pictures": p["pictures"], **g.sizes}
+            task = partial(make_problem, **data, measured=g.measured)
             for run, algorithm in as_written(g):
                 if f"{cell}_{run}" not in DIVERGED:
                     made = Spec(algorithm, task, p["rounds"], g.seeds, g.every, KEEP)
                     found[f"{cell}_{run}"] = made
             if column.net != "cnn":  # a thousand rounds of it take hours
-                found |= {f"{cell}_{k}": v for k, v in as_printed(name, norm, g, p).items()}
+                found |= {f"{cell}_{k}": v for k, v in as_printed(name, norm, data, p).items()}
     return found
-
-
-def task_of(column: Column, norm: str, g: Grid, p: Params) -> dict[str, Any]:
-    """What both protocols say of the data."""
-    sizes = {"rows": g.rows, "tested": g.tested, "clients": p["clients"]}
-    return {"column": column, "norm": norm, "pictures": p["pictures"], **sizes}
 
 
 def as_written(g: Grid) -> Iterator[tuple[str, Any]]:
@@ -144,7 +136,7 @@ def as_written(g: Grid) -> Iterator[tuple[str, Any]]:
         yield f"feddr5_{g.rates[0]:g}_{ETA:g}", FedDR(g.rates[0], g.more, eta=ETA)
 
 
-def as_printed(name: str, norm: str, g: Grid, p: Params) -> dict[str, Spec]:
+def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]:
     """What the printed values were read off, as far as the authors' files tell.
 
     FedFW's clients start from the global model in every round, and each tensor has a ball of its
@@ -154,17 +146,15 @@ def as_printed(name: str, norm: str, g: Grid, p: Params) -> dict[str, Spec]:
     column = COLUMNS[name]
     if column.split == "labels" and column.data == "synthetic":
         return {}  # there the authors' code has three classes
-    task = {**task_of(column, norm, g, p), "code": True}
-    rounds, seeds = p["code_rounds"], tuple(p["code_seeds"])
+    rounds, seeds, batch = p["code_rounds"], tuple(p["code_seeds"]), p["batch"]
     every = max(1, rounds // CODE_EVERY)
     made: dict[str, Spec] = {}
     for lam, radius in dict.fromkeys(traced(name, norm)):
-        problem = partial(make_problem, **task, radius=radius, tensors=True)
-        steps, batch = p["code_steps"], p["batch"]
-        algorithm = FedFWReset(lam, batch_size=batch, local_steps=steps)
+        problem = partial(make_problem, **data, code=True, radius=radius, tensors=True)
+        algorithm = FedFWReset(lam, batch_size=batch, local_steps=p["code_steps"])
         made[f"code_fw_{lam:g}_r{radius:g}"] = Spec(algorithm, problem, rounds, seeds, every, CODE)
-    baseline: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
-    problem = partial(make_problem, **task, radius=RADIUS)
+    baseline: Any = FedDR(**CODE_FEDDR, batch_size=batch)  # type: ignore[arg-type]
+    problem = partial(make_problem, **data, code=True, radius=RADIUS)
     made["code_feddr"] = Spec(baseline, problem, rounds, seeds, every, CODE)
     return made
 

@@ -20,8 +20,6 @@ from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, all_of, high, low, told_value
 
-__all__ = ["CLAIMS", "PAPER_VALUES"]
-
 # Grids of the full profile.
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
 ETAS = (1.0, 10.0, 100.0)
@@ -50,14 +48,12 @@ CELLS = tuple(
 
 
 def frank_wolfe(cell: str, *methods: str) -> tuple[str, ...]:
-    """The runs of some Frank-Wolfe methods in a cell."""
     net, source = cell.split("_")[:2]
     lambdas = SHORT[:2] if net == "cnn" else SHORT if source == "cifar10" else LAMBDAS
     return tuple(f"{cell}_{m}_{x:g}" for m in methods for x in lambdas)
 
 
 def feddr(cell: str) -> tuple[str, ...]:
-    """The runs of FedDR with one step a round in a cell."""
     net, source = cell.split("_")[:2]
     rates = CNN_RATES if net == "cnn" else RATES[source]
     etas = (ETA,) if net == "cnn" or source == "cifar10" else ETAS
@@ -109,12 +105,10 @@ def ahead(norm: str, columns: tuple[str, ...]) -> dict[str, Condition]:
 
 
 def words(column: str) -> str:
-    """A column in words."""
     return column_text(column, "mnist")
 
 
 def listed(keys: Mapping[str, str]) -> str:
-    """What tells differences in one text, without intervals."""
     return "; ".join(f"{text} {told_value(key, '+.1f')}" for text, key in keys.items())
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "in_percent", "title"]
-
 COLOR = dict(zip((*METHODS, "feddr5"), plot.COLORS, strict=False))
 MARKS = {"written": ("o", "final, as written"), "code": ("s", "best, as behind the tables")}
 PRINTED = "#888888"
@@ -33,7 +31,6 @@ def there(traces: Traces, *nets: str) -> list[str]:
 
 
 def in_percent(trace: Trace) -> Trace:
-    """A run with its accuracy in %."""
     return replace(trace, metrics={**trace.metrics, "accuracy": percent(trace)})
 
 

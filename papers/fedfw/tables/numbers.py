@@ -12,11 +12,6 @@ from papers.fedfw.cells import COLUMNS, METHODS, NORMS, TABLES, traced
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = [
-    *("LATE", "LEVELS", "MEASURES", "PRINTED", "apart", "cells", "chosen", "code_run", "counted"),
-    *("derive", "distance", "late", "percent", "picked", "settings", "source"),
-]
-
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
 LEVELS = (0.9, 0.75, 0.5)  # of the start's training loss, to which rounds are counted
 ALL_METHODS = (*METHODS, "feddr5")
@@ -24,7 +19,6 @@ Measure = Callable[[Trace], Array]
 
 
 def percent(trace: Trace) -> Array:
-    """Test accuracy of the evaluated models in %, `[S, T]`."""
     return np.asarray(100 * trace.metrics["accuracy"])
 
 
@@ -181,6 +175,5 @@ def counted(
 
 
 def distance(ours: Values, theirs: Values) -> Number:
-    """The mean distance of values from the printed ones."""
     far = np.abs(np.array(ours) - np.array(theirs)).ravel()
     return mean([float(np.mean(far))], "points")

@@ -10,8 +10,6 @@ from papers.fedfw.cells import COLUMNS, METHODS, TABLES, column_text, traced
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3, TRACED_3
 from papers.kit.numbers import Number
 
-__all__ = ["summary", "summary_3", "three_columns", "three_columns_3"]
-
 Numbers = Mapping[str, Number]
 WRITTEN = "(a) as written: final"
 BEST = "(a) best"
@@ -70,7 +68,6 @@ def line(n: Numbers, key: str, code: str, printed: str, setting: str) -> dict[st
 
 
 def interval(n: Numbers, key: str) -> str:
-    """Value and interval, unbroken."""
     if key not in n:
         return ABSENT
     x = n[key]
@@ -78,22 +75,17 @@ def interval(n: Numbers, key: str) -> str:
 
 
 def penalty(setting: tuple[float, float]) -> str:
-    """lambda_0 and radius in words."""
     lam, radius = setting
     return f"λ₀ {lam:g}, radius {radius:g}"
 
 
 def frame(rows: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    """Lines as a table."""
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def summary(n: Numbers) -> pd.DataFrame:
     """What follows for Tables 1 and 2: orders and distances, counted over cells."""
-    rows = {
-        "FedFW ahead of FedDR": "fedfw_ahead",
-        "FedFW+ ahead of FedFW": "plus_ahead",
-    }
+    rows = {"FedFW ahead of FedDR": "fedfw_ahead", "FedFW+ ahead of FedFW": "plus_ahead"}
     return compared(n, rows, "FedFW and FedDR in the printed order")
 
 

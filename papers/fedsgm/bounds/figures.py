@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "hard_instance", "scaled", "settings", "sweep_rounds"]
-
 SHADES = {"printed": 0, "corrected": 1, "ours": 2, "tenth": 3}
 NAMES = {
     "printed": "as printed",

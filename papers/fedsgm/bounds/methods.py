@@ -19,11 +19,6 @@ from papers.fedsgm.problems.norms import norms, reference_solution
 from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
 from papers.fedsgm.theory import Rate, Setting
 
-__all__ = [
-    *("BATCH", "CLIENTS", "DELTA", "DIM", "METHODS", "RHO", "RHO_HAT", "Method", "disagreement"),
-    *("hard_rate", "instance", "weak_multiplier"),
-]
-
 CLIENTS, DIM, ROWS, BATCH = 10, 10, 4, 2
 DELTA = 0.1  # allowed probability of failure
 RHO, RHO_HAT = 0.5, 1.5  # weak convexity of the clipped distances, and the weight of the prox term

@@ -16,8 +16,6 @@ from papers.fedsgm.problems.prox import stationarity
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = ["Reached", "derive", "horizons", "reached", "slopes"]
-
 
 @dataclass(frozen=True)
 class Reached:

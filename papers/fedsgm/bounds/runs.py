@@ -28,8 +28,6 @@ from papers.fedsgm.theory import Rate, Setting
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
-__all__ = ["Plan", "again", "parts", "plan", "plans", "stairs"]
-
 SHORT = ("f_gap", "g")
 
 

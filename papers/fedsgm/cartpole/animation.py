@@ -17,8 +17,6 @@ from fedlib.problems.cartpole import (
 from papers.fedsgm.cartpole.film import CART_SIZE, COSTLY, Rollout, ending
 from papers.kit.plot import COLORS
 
-__all__ = ["animation"]
-
 PANEL, HEIGHT, SCALE, GROUND = 250, 168, 48, 112  # pixels; pixels a metre; the track
 LINE = 16  # pixels a line of text
 STEP_TIME, HOLD = 0.04, 40  # seconds a step: half speed; steps at rest before the next play

@@ -9,8 +9,6 @@ from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Rule, high, low, meets, told, value
 
-__all__ = ["CLAIMS", "PAPER_VALUES", "TABLE_1"]
-
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (
     ("central_fine_soft", "centralized", 119.9, 33.6, 198.2, 33.2),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
 SWEEP_END = 300
 CURVES = {

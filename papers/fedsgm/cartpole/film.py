@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CART_SIZE", "COSTLY", "SIZE", "Rollout", "ending", "film", "rollout_states"]
-
 COSTLY = "#d62728"  # forbidden, and steps that cost
 CART_SIZE = (0.44, 0.16)  # metres, to be drawn; the physics has no width
 SIZE = (7.5, 6.3)  # inches, for `plot.show`: three episodes in six pictures fill it

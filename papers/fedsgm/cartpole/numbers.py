@@ -13,8 +13,6 @@ from papers.fedsgm.curves import Array
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = ["BUDGET", "around", "derive", "succeeds"]
-
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
 SUCCESS = 190.0  # reward from which a run has learned to balance
 WINDOW = 2  # evaluations before and after the round that is reported

@@ -9,8 +9,6 @@ from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, Term, all_of, high, low, told, told_value, value
 
-__all__ = ["CLAIMS", "PAPER_VALUES"]
-
 EPSILON = 0.05
 NEAR = 0.05  # comparable: late losses within 5 %
 MODES = ("hard", "soft")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "source"]
-
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g", "test_accuracy": "test accuracy"}
 MODES = ("hard", "soft")
 

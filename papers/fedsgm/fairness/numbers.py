@@ -11,8 +11,6 @@ from papers.fedsgm.curves import FEASIBLE, Array, tuned
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = ["METRICS", "derive"]
-
 METRICS = (
     "f",
     "f_clients",

@@ -10,8 +10,6 @@ from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETT
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
 
-__all__ = ["CLAIMS", "PAPER_VALUES"]
-
 RATES = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1")
 #: What the tuned methods are chosen from.
 TUNING = (

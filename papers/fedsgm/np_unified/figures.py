@@ -16,8 +16,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES"]
-
 MODES = ("hard", "soft")
 HEIGHT = (0.02, 0.8)  # of the axes of g
 

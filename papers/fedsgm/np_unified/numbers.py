@@ -15,8 +15,6 @@ from papers.fedsgm.curves import FEASIBLE, first_round, oscillation, tuned, viol
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
-__all__ = ["derive"]
-
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, tuned settings, paired differences, skewness and prediction P3."""

@@ -8,8 +8,6 @@ from math import log
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.rules import Rule, high, low, meets, most, told
 
-__all__ = ["CLAIMS", "PAPER_VALUES"]
-
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
 MAIN = ("hard", "soft")

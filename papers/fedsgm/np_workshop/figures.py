@@ -15,8 +15,6 @@ from papers.kit.study import Traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES", "figure_1", "learning_rates", "sharpness"]
-
 
 def figure_1(traces: Traces) -> plot.Drawing:
     """Objective, constraint and running count of violations, hard against soft."""

@@ -18,8 +18,6 @@ from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.types import Batch
 
-__all__ = ["drift_sum", "norms", "random_norms", "reference_solution", "varied_norms"]
-
 
 def norms(
     a: Float[Tensor, "N d"],

@@ -22,8 +22,6 @@ from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.types import Batch, pullback
 
-__all__ = ["Prox", "lemma_11", "prox_point", "stationarity"]
-
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 

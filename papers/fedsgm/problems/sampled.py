@@ -19,8 +19,6 @@ from fedlib.core.types import Batch, ConvexSet
 from fedlib.sets import Box
 from papers.fedsgm.problems.norms import norms, reference_solution
 
-__all__ = ["boxed_norms", "linear", "skewed_levels", "split_objectives"]
-
 
 def boxed_norms(
     seed: int, clients: int = 8, rows: int = 1, dim: int = 3, sigma: float = 0.01

@@ -19,8 +19,6 @@ from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.types import Batch
 
-__all__ = ["staircase"]
-
 
 def staircase(dim: int, distance: float = 1.0) -> Problem:
     """The staircase with one client, started at 0; metrics are `f`, `g` and `f_gap = f - f(w*)`.

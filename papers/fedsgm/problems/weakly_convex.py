@@ -20,14 +20,6 @@ from fedlib.core import Problem
 from fedlib.core.types import Batch
 from fedlib.sets import Ball
 
-__all__ = [
-    "clipped_distances",
-    "multiplier_bound",
-    "random_clipped",
-    "slater_slack",
-    "value_spread",
-]
-
 
 def clipped_distances(
     a: Float[Tensor, "N d"],

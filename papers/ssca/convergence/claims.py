@@ -11,8 +11,6 @@ from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, w
 from papers.ssca.common import LEVELS, SPLITS
 from papers.ssca.convergence.numbers import CRITERIA, LOOKS
 
-__all__ = ["BATCHES", "CLAIMS", "FALLS", "RATES"]
-
 BATCHES = (1, 10, 100)
 RATES, FALLS = (0.1, 0.3, 1.0, 3.0), (0.0, 0.3)
 CLOSE = 0.1  # C5: share of the cost by which the two splits may differ

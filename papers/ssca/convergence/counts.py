@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fedlib.algorithms.vertical_ssca import messages
+from fedlib.algorithms._vertical import messages
 from fedlib.core import Problem, Vectorized
 from fedlib.core.federation import FLOAT_BITS
 from fedlib.core.sampling import seeded
@@ -23,8 +23,6 @@ from fedlib.vertical import VerticalProblem
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 from papers.ssca import common
-
-__all__ = ["Written", "between", "counted", "megabits", "network", "server_work", "table"]
 
 CLIENTS, INPUTS, CLASSES, BATCH = 4, 30, 5, 10  # of the small problems on which is counted
 WIDTHS = (32, 64, 96)  # hidden cells

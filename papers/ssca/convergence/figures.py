@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 STYLES = ("-", "--", ":", "-.")
 GREY = "#8c8c8c"
 LEAST = 0.9  # of the lowest mean, where an axis of costs begins

@@ -14,8 +14,6 @@ from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import counted, megabits
 
-__all__ = ["CRITERIA", "CROSSED", "LOOKS", "chosen", "derive", "halves", "measures", "points"]
-
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
 CRITERIA = {"last": 100, "early": 30}  # the round whose mean cost decides about SGD's step size

@@ -7,8 +7,6 @@ from functools import partial
 from papers.kit.claims import Claim
 from papers.kit.rules import Rule, high, told
 
-__all__ = ["BATCHES", "CLAIMS", "LEVELS", "PENALTIES", "TENTH"]
-
 LEVELS = (0.3, 0.6)
 BATCHES = (100, 10)
 PENALTIES = (1.0, 30.0)  # of the first rounds, below the multipliers that the levels need

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 METHODS = {
     "ssca_paper": "SSCA, the paper's steps",
     "ssca_paper_debiased": "the same, debiased",

@@ -9,8 +9,6 @@ from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["EARLY", "METRICS", "REPORTS", "best_sgd", "derive"]
-
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
 REPORTS = ("nu", "slack", "penalty")
 EARLY = 100  # the paper's number of rounds

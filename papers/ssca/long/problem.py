@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms.ssca import ConstrainedSSCA, State
+from fedlib.algorithms._ssca import State
+from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Batch, Draw, Info
 from papers.ssca.common import RIDGE, digits_problem
-
-__all__ = ["ALSO", "OneConstraint", "long_problem"]
 
 CHUNK = 2000  # rows at a time
 ALSO = ("", "cost_all", "gradient")

@@ -7,8 +7,6 @@ from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, all_of, high, inside, told, told_value
 from papers.ssca.common import SPLITS
 
-__all__ = ["CLAIMS", "LEVELS", "PAPER_VALUES", "RIDGES", "THEOREM"]
-
 RIDGES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 THEOREM = (0.3, 0.6)

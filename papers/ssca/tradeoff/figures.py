@@ -18,8 +18,6 @@ from papers.ssca.tradeoff.numbers import relative_gradient, sweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURES"]
-
 FORMS = {"ssca": ("Algorithm {}, by λ", "o"), "limit": ("Algorithm {}, by U", "s")}
 GREY = "#888888"
 NUMBERS = {"samples": (1, 2), "features": (3, 4)}

@@ -12,8 +12,6 @@ from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 
-__all__ = ["METRICS", "PATH", "REPORTS", "continued", "derive", "relative_gradient", "sweep"]
-
 METRICS = ("cost", "norm", "accuracy")  # of the runs of Figure 4
 PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
 REPORTS = ("nu", "slack", "moved")

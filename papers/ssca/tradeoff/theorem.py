@@ -14,15 +14,14 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, State
+from fedlib.algorithms._ssca import State
+from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Batch, Draw, Info
 from fedlib.problems import swish_network
 from fedlib.steps import PowerLaw
 from papers.ssca.common import SCALES, TAU, constrained, part, tables
-
-__all__ = ["Handover", "HandoverState", "handover", "theorem_problem"]
 
 STEPS = PowerLaw(1.0), PowerLaw(0.1)  # full batches: nothing to average, and steps may stay
 DESCENT = PowerLaw(1.0), PowerLaw(0.05)  # afterwards: gradient descent with step 0.05 / 2 tau

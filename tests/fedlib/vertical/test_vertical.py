@@ -19,7 +19,7 @@ from fedlib.algorithms import (
     VerticalSGD,
     VerticalSSCA,
 )
-from fedlib.algorithms.vertical_ssca import messages
+from fedlib.algorithms._vertical import messages
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, describe

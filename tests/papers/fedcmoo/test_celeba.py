@@ -9,7 +9,7 @@ import torch
 from expect import refuses
 from PIL import Image
 
-from fedlib.data.loaders import DataError
+from fedlib.data import DataError
 from papers.fedcmoo.data import celeba
 from papers.fedcmoo.data.attributes import Labelled
 from papers.fedcmoo.problems.attributes import attributes

@@ -167,7 +167,7 @@ def test_claims_of_one_seed_say_so():
     assert [c.id for c in STUDY.claims] == [f"fedcmoo/C{i}" for i in (1, 3, 4, 5, 11, 12, 14, 18)]
     for claim in STUDY.claims:
         few = [n for n in claim.runs if len(names[n].seeds) == 1]
-        assert not few or "one seed" in claim.words.lower()
+        assert not few or "one seed" in claim.rule.words.lower()
 
 
 def about(value, half=0.1):

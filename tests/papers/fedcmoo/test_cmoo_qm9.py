@@ -125,7 +125,7 @@ def test_a_rule_holds_fails_in_each_part_and_fails_in_all(number, numbers):
         assert ";" not in outcome.reason
     wrong = {k: v for _, change in CHANGES[number] for k, v in change.items()}
     assert claim(number).judge({**good, **wrong}).verdict == "not reproduced"
-    assert "One seed" in claim(number).words
+    assert "One seed" in claim(number).rule.words
 
 
 def test_fewer_objectives_have_fewer_numbers():

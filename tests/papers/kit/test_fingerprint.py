@@ -6,6 +6,7 @@ import pytest
 from problems import np_problem
 
 import fedlib as fl
+from fedlib.core import jsonfile
 from fedlib.problems import neyman_pearson
 from papers.kit import fingerprint, store
 from papers.kit.fingerprint import code_digest, definitions, roots_of
@@ -219,7 +220,7 @@ def test_sets_within_a_product_and_sets_of_clients_are_roots():
 def test_nothing_of_ours_that_a_stored_run_names_is_lost():
     """No name in its code is that of a module as a value, or of nothing."""
     now = fingerprint.Source(fingerprint.ROOT)
-    stored = [store.read(path) for path in store.results_dir().glob("*/full/*.json")]
+    stored = [jsonfile.read(path) for path in store.results_dir().glob("*/full/*.json")]
     roots = {root for run in stored for root in run["provenance"].get("roots", ())}
     reached = now.reached(roots)
     assert len(reached) > 500

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedlib.algorithms.vertical_ssca import messages
+from fedlib.algorithms._vertical import messages
 from fedlib.core import Trace
 from fedlib.core.sampling import seeded
 from fedlib.core.types import describe
