@@ -2,13 +2,15 @@
 
 import inspect
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
+from math import inf, nan
 from pathlib import Path
 
+import numpy as np
 import plain
 import pytest
 import torch
-from expect import close
+from expect import close, refuses
 from problems import np_problem, three_objectives, vertical_np_problem
 
 import fedlib as fl
@@ -16,6 +18,7 @@ from fedlib.account import CHECKS
 from fedlib.algorithms import ALGORITHMS
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity
+from fedlib.grid import fill, floats
 from fedlib.problems import cartpole
 from fedlib.sampling import seeded
 from fedlib.types import Draw
@@ -100,6 +103,76 @@ def test_every_algorithm_has_an_example():
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 def test_is_held_to_account(algorithm, check):
     check(algorithm, task(algorithm))
+
+
+#: By the name of a field: what no method takes.
+BAD = {
+    **dict.fromkeys(("lr", "dual_lr", "server_lr", "tau"), (0.0, -1.0, nan, True)),
+    **dict.fromkeys(("eta", "kl_limit"), (0, -1.0)),
+    **dict.fromkeys(("lam0", "mu", "ridge", "step", "prox", "constraint_prox"), (-1.0, inf, "1")),
+    **dict.fromkeys(("participation", "theta"), (0.0, 1.5, "1")),
+    **dict.fromkeys(("local_steps", "participants", "steps", "inner_steps"), (0, -3, 1.5)),
+    **dict.fromkeys(("cg_steps", "curvature_states", "gram_participants"), (0, 2.0)),
+    **dict.fromkeys(("tolerance", "level"), (nan, "a")),
+    **{"rho": (-1.0, fl.PowerLaw(1.2, 0.4)), "gamma": (0.5, fl.PowerLaw(1.1)), "gae": (1.5,)},
+    **{"relaxation": (2.0,), "penalty": (-1.0,), "growth": (0.5,), "patience": (0,), "task": (0,)},
+    **{"objective": ("loss",), "damping": (-1,), "discount": (1.5,)},
+}
+
+
+@each
+def test_refuses_bad_parameters(algorithm):
+    for name in BAD.keys() & {f.name for f in fields(algorithm)}:
+        for value in BAD[name]:
+            words = f"{type(algorithm).__name__}: {name} must *, got {value!r}"
+            errors = (ValueError, TypeError)
+            refuses(words, replace, algorithm, **{name: value}, error=errors)
+
+
+@each
+def test_refuses_what_the_problem_has_not(algorithm):
+    problem, who = task(algorithm), type(algorithm).__name__
+    vertical = isinstance(algorithm, VERTICAL)
+    clients = problem.composite.clients if vertical else problem.num_clients
+    of = "the problem's samples" if vertical else "the rows of the smallest client"
+    most = {
+        **dict.fromkeys(("participants", "head"), f"{clients} (the problem's clients)"),
+        **dict.fromkeys(("batch_size", "value_batch_size"), f"{min(problem.sizes)} ({of})"),
+        "shared": f"{problem.dim} (the model's parameters)",
+        "task": f"{problem.num_objectives} (the problem's objectives)",
+    }
+    for name in most.keys() & {f.name for f in fields(algorithm)}:
+        larger = replace(algorithm, **{name: int(most[name].split()[0]) + 1})
+        refuses(f"{who}: {name} must lie in 1..{most[name]}, got", larger.init, problem)
+
+
+#: Settings that the examples have not, whose rounds are recorded too.
+OTHERS = (
+    fl.FedCMOO(0.1, 3, 4, batch_size=2, gram=fl.OneWay(fl.Largest()), weights=fl.MinNorm()),
+    fl.FedCMOOPref(0.1, 3, 4, batch_size=2, value_batch_size=2),
+    fl.FedFW(0.1, participation=0.3),
+    replace(EXAMPLES[fl.ConstrainedSSCA], growth=2.0, patience=2),
+    replace(EXAMPLES[fl.SSCA], ridge=0.01, batch_size=2),
+)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [*(a for a in EXAMPLES.values() if not isinstance(a, PolicyFedSGM)), *OTHERS],
+    ids=lambda a: type(a).__name__,
+)
+def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(algorithm):
+    less = {name: 0.8 * x for name, x in floats(algorithm).items() if name != "growth"}
+    grid, problem = [algorithm, fill(algorithm, less)], task(algorithm)
+    together = fl.run(grid, problem, rounds=4, seeds=[3, 4])
+    loop = fl.run(grid, problem, rounds=4, seeds=[3, 4], engine=fl.Loop)
+    ordered = fl.run(grid, replace(problem, one_by_one=True), rounds=4, seeds=[3, 4])
+    alone = fl.run(grid[1], problem, rounds=4, seeds=[4])
+    for trace in (together[1], loop[1], ordered[1]):
+        close(trace.state.w[1], alone.state.w[0], 1e-10)
+        for name, values in alone.info.items():
+            np.testing.assert_allclose(trace.info[name][1], values[0], rtol=1e-8, atol=1e-8)
+    assert not less or not torch.equal(together[0].state.w, together[1].state.w)
 
 
 @rows_only
