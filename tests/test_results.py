@@ -227,9 +227,3 @@ def test_an_unknown_parameter_is_refused():
 def test_a_parameter_of_another_kind_is_refused(change, sentence):
     with pytest.raises((ValueError, TypeError), match=f"np_unified: {sentence}"):
         STUDIES["np_unified"].resolve("full", **change)
-
-
-@studies
-def test_both_profiles_know_the_same_parameters(study):
-    for profile in study.profiles.values():
-        assert profile.keys() == study.parameters.keys()
