@@ -23,6 +23,7 @@ from fedlib.problems import cartpole
 from fedlib.sampling import seeded
 from fedlib.types import Draw
 
+STEPS = {"tau": 1.0, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}
 EXAMPLES = {
     fl.FedSGM: fl.FedSGM(lr=0.1, local_steps=2, participants=5, tolerance=0.05),
     fl.FedAvg: fl.FedAvg(lr=0.1, local_steps=2, participants=5, batch_size=6),
@@ -35,13 +36,7 @@ EXAMPLES = {
     fl.FedCMOO: fl.FedCMOO(lr=0.1, local_steps=2, participants=5, batch_size=2),
     fl.FedCMOOPref: fl.FedCMOOPref(lr=0.1, local_steps=2, participants=5),
     fl.FedCMOOTheory: fl.FedCMOOTheory(
-        lr=0.1,
-        local_steps=2,
-        participants=5,
-        step=0.05,
-        gram_participants=3,
-        batch_size=2,
-        compressor=fl.RandK(0.5),
+        0.1, 2, 5, step=0.05, gram_participants=3, batch_size=2, compressor=fl.RandK(0.5)
     ),
     fl.FSMGDA: fl.FSMGDA(lr=0.1, local_steps=2, participants=5, batch_size=2),
     fl.Scalarized: fl.Scalarized(lr=0.1, local_steps=2, participants=5, batch_size=2),
@@ -52,19 +47,10 @@ EXAMPLES = {
     fl.NaiveFW: fl.NaiveFW(),
     fl.FedDR: fl.FedDR(lr=0.1, local_steps=2, participation=0.8, batch_size=2),
     fl.FedProx: fl.FedProx(lr=0.1, local_steps=2, participants=5, batch_size=2),
-    fl.SSCA: fl.SSCA(tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35)),
-    fl.ConstrainedSSCA: fl.ConstrainedSSCA(
-        tau=1.0,
-        rho=fl.PowerLaw(0.6, 0.3),
-        gamma=fl.PowerLaw(0.9, 0.35),
-        penalty=100.0,
-        levels=0.3,
-        batch_size=6,
-    ),
+    fl.SSCA: fl.SSCA(**STEPS),
+    fl.ConstrainedSSCA: fl.ConstrainedSSCA(**STEPS, penalty=100.0, levels=0.3, batch_size=6),
     fl.MiniBatchSGD: fl.MiniBatchSGD(lr=fl.PowerLaw(0.3), local_steps=2, batch_size=6),
-    fl.VerticalSSCA: fl.VerticalSSCA(
-        tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), batch_size=100
-    ),
+    fl.VerticalSSCA: fl.VerticalSSCA(**STEPS, batch_size=100),
     fl.ConstrainedVerticalSSCA: fl.ConstrainedVerticalSSCA(
         tau=1.0, rho=fl.PowerLaw(0.6, 0.3), gamma=fl.PowerLaw(0.9, 0.35), penalty=100.0, levels=0.3
     ),

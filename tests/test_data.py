@@ -18,30 +18,12 @@ from expect import refuses
 
 from fedlib import data
 
-ROOT = Path(__file__).resolve().parents[1]
-
 
 def listing(folder):
     return {str(path): path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
 
 
 # ---- real files -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def real(monkeypatch):
-    """Use the real cache; gives a function that skips when it lacks a data set."""
-    folder = Path(os.environ.get("FEDLIB_DATA") or ROOT.parent / "shared" / "data").resolve()
-    if not folder.is_dir():
-        pytest.skip("no folder of real data: set FEDLIB_DATA to one")
-    monkeypatch.setenv("FEDLIB_DATA", str(folder))
-
-    def need(name):
-        if not data.available(name):
-            pytest.skip(f"{name} is not in the data cache")
-        return folder
-
-    return need
 
 
 def test_mnist(real):

@@ -76,43 +76,33 @@ def test_a_perfect_critic_leaves_no_advantage():
     assert advantages(amount, values, ended, 1.0, 0.97)[0].abs().max() < 1e-12
 
 
-@HEADS
-def test_fisher_product_equals_the_explicit_fisher_matrix(head):
-    w, states = normal(26), normal(11, 3, seed=1)
-    outputs = small_policy(w, states)
-    J = jacrev(small_policy)(w, states)  # [11, 2, 26]
-    M = torch.stack([head.fisher(outputs, torch.eye(2)[i].double().expand(11, 2)) for i in (0, 1)])
-    F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
-    v = normal(26, seed=2)
-    got = fisher_product(
-        outputs=lambda u: small_policy(u, states),
-        change=lambda d: jacrev(small_policy)(w, states) @ d,
-        fisher=lambda m: head.fisher(outputs, m),
-        w=w,
-        v=v,
-    )
-    torch.testing.assert_close(got, F @ v, atol=1e-12, rtol=1e-12)
-    assert torch.linalg.eigvalsh(F).min() > -1e-12
-
-
-@HEADS
-def test_fisher_matrix_is_the_curvature_of_the_divergence(head):
-    w, states = 0.3 * normal(26), normal(11, 3, seed=1)
+def product(head, w, states, v):
     before = small_policy(w, states)
-
-    def divergence(u):
-        return head.kl(before, small_policy(u, states)).mean()
-
-    H = jacrev(jacrev(divergence))(w)
-    v = normal(26, seed=2)
-    got = fisher_product(
+    return fisher_product(
         outputs=lambda u: small_policy(u, states),
         change=lambda d: jacrev(small_policy)(w, states) @ d,
         fisher=lambda m: head.fisher(before, m),
         w=w,
         v=v,
     )
-    torch.testing.assert_close(got, H @ v, atol=1e-10, rtol=1e-8)
+
+
+@HEADS
+def test_fisher_product_equals_the_explicit_fisher_matrix(head):
+    w, states, v = normal(26), normal(11, 3, seed=1), normal(26, seed=2)
+    outputs, J = small_policy(w, states), jacrev(small_policy)(w, states)  # [11, 2, 26]
+    M = torch.stack([head.fisher(outputs, torch.eye(2)[i].double().expand(11, 2)) for i in (0, 1)])
+    F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
+    torch.testing.assert_close(product(head, w, states, v), F @ v, atol=1e-12, rtol=1e-12)
+    assert torch.linalg.eigvalsh(F).min() > -1e-12
+
+
+@HEADS
+def test_fisher_matrix_is_the_curvature_of_the_divergence(head):
+    w, states, v = 0.3 * normal(26), normal(11, 3, seed=1), normal(26, seed=2)
+    before = small_policy(w, states)
+    H = jacrev(jacrev(lambda u: head.kl(before, small_policy(u, states)).mean()))(w)
+    torch.testing.assert_close(product(head, w, states, v), H @ v, atol=1e-10, rtol=1e-8)
 
 
 def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
