@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -270,12 +271,12 @@ def first_draw(algorithm: Algorithm, problem: Problem) -> Draw:
     return algorithm.draw(problem, seeded(0, "rounds"))
 
 
-def equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."]) -> bool:
     """Equal entries; NaN equals NaN."""
     return bool(((a == b) | (a.isnan() & b.isnan())).all())
 
 
-def close(a: Tensor, b: Tensor, tolerance: float) -> bool:
+def close(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."], tolerance: float) -> bool:
     """Whether two models are finite and no further apart than `tolerance` in any entry."""
     return a.shape == b.shape and bool(((a - b).abs() <= tolerance).all())
 

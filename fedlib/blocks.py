@@ -25,6 +25,10 @@ class Blocks:
 
     Raises ValueError or TypeError for lists of different lengths, or a size that is no whole
     number from 1 on.
+
+    >>> from fedlib import Ball, Box
+    >>> Blocks((Ball(1.0), Box(1.0)), (2, 1)).project(torch.tensor([3.0, -4.0, 5.0]))
+    tensor([ 0.6000, -0.8000,  1.0000])
     """
 
     sets: tuple[ConvexSet, ...]
@@ -99,6 +103,10 @@ class PerClient:
 
     Raises ValueError or TypeError unless `of` holds whole numbers that count the sets, and each
     set has a client.
+
+    >>> from fedlib import Ball, Box
+    >>> PerClient((Ball(1.0), Box(1.0)), of=(0, 1, 0)).groups()
+    [(Ball(radius=1.0), [0, 2]), (Box(low=-1.0, high=1.0), [1])]
     """
 
     sets: tuple[ConvexSet, ...]

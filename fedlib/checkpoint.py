@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -80,8 +81,8 @@ class Progress:
     state: Any
     rngs: list[torch.Generator]
     round: int = 0
-    metrics: list[dict[str, Tensor]] = field(default_factory=list)
-    info: list[dict[str, Tensor]] = field(default_factory=list)
+    metrics: list[dict[str, Float[Tensor, "..."]]] = field(default_factory=list)
+    info: list[dict[str, Float[Tensor, "..."]]] = field(default_factory=list)
     seconds: float = 0.0
 
 

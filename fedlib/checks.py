@@ -16,6 +16,7 @@ from collections.abc import Collection
 from numbers import Integral, Real
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 
@@ -129,7 +130,7 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
         raise ValueError(sentence(who, name, f"be one of {listed}", value))
 
 
-def finite(who: str, name: str, tensor: Tensor, remedy: str = "") -> None:
+def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinities.
 
     Args:
@@ -150,7 +151,7 @@ def finite(who: str, name: str, tensor: Tensor, remedy: str = "") -> None:
         raise ValueError(_join(f"{who}: {name} must be finite, got {got}", remedy))
 
 
-def labels01(who: str, name: str, labels: Tensor, remedy: str = "") -> None:
+def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require labels in {0, 1}.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import vmap
 
@@ -25,13 +25,13 @@ class ClientState(NamedTuple):
     Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
     """
 
-    model: Tensor | tuple[()]  # [d] the common model, as the last downlink left it
+    model: Float[Tensor, "d"] | tuple[()]  # the common model, as the last downlink left it
     rows: Batch | tuple[()]  # all rows of the client
     batches: Batch | tuple[()]  # [E, B] one minibatch a local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
-    memory: Tensor | tuple[()]  # what the client remembers between its rounds
-    noise: Tensor | tuple[()]  # what its compressor draws
-    chance: Tensor | tuple[()] = ()  # what its simulator draws
+    memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
+    noise: Shaped[Tensor, "..."] | tuple[()]  # what its compressor draws
+    chance: Shaped[Tensor, "..."] | tuple[()] = ()  # what its simulator draws
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,10 @@ class Client:
     """
 
     state: ClientState
-    loss_function: Callable[[Tensor, Batch], Tensor]
-    gradient_function: Callable[[Tensor, Batch, Tensor], Tensor] | None
+    loss_function: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
+    gradient_function: (
+        Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
+    )
     num_objectives: int
     num_constraints: int
     pooled: Pooled | None = None
@@ -56,17 +58,17 @@ class Client:
         return present(self.state.model, "model")
 
     @property
-    def memory(self) -> Tensor:
+    def memory(self) -> Float[Tensor, "*memory"]:
         """What the client kept from its last round."""
         return present(self.state.memory, "memory")
 
     @property
-    def noise(self) -> Tensor | tuple[()]:
+    def noise(self) -> Shaped[Tensor, "*noise"] | tuple[()]:
         """The randomness of its compressor."""
         return self.state.noise
 
     @property
-    def chance(self) -> Tensor:
+    def chance(self) -> Shaped[Tensor, "*chance"]:
         """The randomness of its simulator."""
         return present(self.state.chance, "chance")
 
@@ -99,7 +101,7 @@ class Client:
         """The client's objectives and constraints at `w`."""
         return self.loss_function(w, batch)
 
-    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Tensor:
+    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "*s"]:
         """What the client sends about its (first) constraint at `w`: its value, or statistics."""
         if self.pooled is not None:
             return self.pooled.statistics(w, batch)
@@ -115,8 +117,8 @@ class Client:
 class Reply(NamedTuple):
     """What a client's method returns if it also keeps something: the upload, the new memory."""
 
-    upload: Tensor
-    memory: Tensor | tuple[Tensor, ...]  # a tuple where it keeps several things
+    upload: Float[Tensor, "..."]
+    memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
 
 
 def present(part: Part | tuple[()], name: str) -> Part:

@@ -30,6 +30,10 @@ Pieces = tuple[Tensor, ...]
 class Partition:
     """The numbers 0 .. size - 1 in disjoint parts that leave none out.
 
+    >>> halves = Partition("features", (torch.tensor([0, 2]), torch.tensor([1, 3])), 4)
+    >>> halves.split(torch.tensor([5, 6, 7, 8]))
+    (tensor([5, 7]), tensor([6, 8]))
+
     Raises
     ------
     ValueError
@@ -37,13 +41,12 @@ class Partition:
     """
 
     name: str  # of what is divided, for errors
-    parts: tuple[Int[Tensor, "k"], ...]
+    parts: tuple[Int[Tensor, "_"], ...]
     size: int
     order: Int[Tensor, "size"] = field(init=False, repr=False)  # where each number lies in the cat
     ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are neighbours
 
     def __post_init__(self) -> None:
-        """Check the parts."""
         whole = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
         outside = whole[(whole < 0) | (whole >= self.size)]
         if len(outside):
@@ -71,7 +74,7 @@ class Partition:
         """All parts."""
         return tuple(self.cut(x, part) for part in range(len(self.parts)))
 
-    def join(self, pieces: Sequence[Shaped[Tensor, "*b k"]]) -> Shaped[Tensor, "*b size"]:
+    def join(self, pieces: Sequence[Shaped[Tensor, "*b _"]]) -> Shaped[Tensor, "*b size"]:
         """The whole from its parts."""
         return torch.cat(list(pieces), -1).index_select(-1, self.order)
 
@@ -90,7 +93,7 @@ def neighbours(part: Int[Tensor, "k"]) -> slice | None:
     return slice(first, first + len(part)) if torch.equal(part, whole) else None
 
 
-def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "k"], ...]:
+def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "_"], ...]:
     """The numbers 0 .. size - 1 in blocks of neighbours, the first ones longer by one if need be.
 
     >>> [len(block) for block in contiguous(10, 4)]
@@ -130,14 +133,24 @@ class Composite:
 
     features: Partition
     parameters: Partition
-    inner: Callable[[Tensor, Tensor], Tensor]
-    outer: Callable[[Tensor, Pieces, Pieces], Tensor]
-    outer_pullback: Callable[[Tensor, Pieces, Pieces, Tensor], tuple[Tensor, Pieces]] | None = None
-    inner_pullback: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+    inner: Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
+    outer: Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
+    outer_pullback: (
+        Callable[
+            [Float[Tensor, "e"], Pieces, Pieces, Float[Tensor, "K"]],
+            tuple[Float[Tensor, "e"], Pieces],
+        ]
+        | None
+    ) = None
+    inner_pullback: (
+        Callable[
+            [Float[Tensor, "e"], Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Float[Tensor, "e"]
+        ]
+        | None
+    ) = None
     labels_at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together."""
         if len(self.parameters.parts) != 1 + self.clients:
             wanted = f"be in {1 + self.clients} parts, the common one and one a client"
             got = len(self.parameters.parts)
@@ -163,7 +176,9 @@ class Composite:
         """The clients' numbers, 1 .. I."""
         return range(1, self.clients + 1)
 
-    def losses(self, w: Float[Tensor, "d"], x: Shaped[Tensor, "B f"], labels: Pieces) -> Tensor:
+    def losses(
+        self, w: Float[Tensor, "d"], x: Shaped[Tensor, "B f"], labels: Pieces
+    ) -> Float[Tensor, "B K"]:
         """Every sample's losses `[B, K]`, with all features in one place."""
         w_0, *own = self.parameters.split(w)
         blocks = self.features.split(x)
@@ -184,7 +199,11 @@ class Party:
         return self.form.inner(w_i, self.features)
 
     def gradients(
-        self, w_0: Tensor, w_i: Tensor, heard: Pieces, weights: Float[Tensor, "k K"]
+        self,
+        w_0: Float[Tensor, "d_0"],
+        w_i: Float[Tensor, "e"],
+        heard: Pieces,
+        weights: Float[Tensor, "k K"],
     ) -> Float[Tensor, "k e"]:
         """The derivatives by its own w_i of `weights @ losses`, summed over the batch.
 
@@ -205,7 +224,7 @@ class Party:
         return torch.stack([form.inner_pullback(w_i, self.features, e) for e in errors])
 
     def head_gradients(
-        self, w_0: Tensor, heard: Pieces, weights: Float[Tensor, "k K"]
+        self, w_0: Float[Tensor, "e"], heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
         """The derivatives by the common w_0 of `weights @ losses`, summed over the batch."""
         form, labels = self.form, self.labels
@@ -217,6 +236,6 @@ class Party:
         rows = (weights[k] for k in range(len(weights)))
         return torch.stack([form.outer_pullback(w_0, heard, labels, row)[0] for row in rows])
 
-    def values(self, w_0: Tensor, heard: Pieces) -> Float[Tensor, "K"]:
+    def values(self, w_0: Float[Tensor, "e"], heard: Pieces) -> Float[Tensor, "K"]:
         """The losses, summed over the batch."""
         return self.form.outer(w_0, heard, self.labels).sum(0)

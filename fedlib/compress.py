@@ -17,7 +17,7 @@ from math import ceil, log2
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
@@ -34,8 +34,8 @@ Noise = Tensor | tuple[()]
 class Message(NamedTuple):
     """What is on the wire: numbers, and the positions they belong to if those travel too."""
 
-    values: Tensor
-    positions: Tensor | tuple[()] = ()
+    values: Shaped[Tensor, "..."]
+    positions: Int[Tensor, "..."] | tuple[()] = ()
 
 
 @runtime_checkable
@@ -75,7 +75,11 @@ class Compressor(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """No compression: d float32 numbers; `q = 1`, `q_u = 0`."""
+    """No compression: d float32 numbers; `q = 1`, `q_u = 0`.
+
+    >>> Identity().bits(100)
+    3200
+    """
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The vector itself."""
@@ -89,7 +93,9 @@ class Identity:
         """All entries."""
         return Message(x)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """All entries."""
         return message.values
 
@@ -120,7 +126,6 @@ class TopK:
     fraction: float = field(metadata={"shape": True})
 
     def __post_init__(self) -> None:
-        """Reject a fraction outside (0, 1]."""
         check_fraction("TopK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -136,7 +141,9 @@ class TopK:
         positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
@@ -161,13 +168,19 @@ class RandK:
     With `scaled` the kept entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
     (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
     On the wire: K float32 numbers; their positions follow from the common seed.
+
+    >>> rand = RandK(0.5)
+    >>> noise = rand.draw(1, 4, torch.Generator().manual_seed(0))[0]
+    >>> (rand(torch.ones(4), noise) > 0).sum()
+    tensor(2)
+    >>> rand.bits(100), TopK(0.5).bits(100)
+    (1600, 1950)
     """
 
     fraction: float = field(metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        """Reject a fraction outside (0, 1]."""
         check_fraction("RandK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -183,7 +196,9 @@ class RandK:
         """The entries at the drawn positions."""
         return Message(x.gather(-1, positions_of("RandK", noise)))
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries at the drawn positions."""
         return torch.zeros_like(like).scatter(-1, positions_of("RandK", noise), message.values)
 
@@ -220,7 +235,6 @@ class Rounding:
     mantissa_bits: int
 
     def __post_init__(self) -> None:
-        """Reject a number of digits that a float32 does not have."""
         checks.in_range("Rounding", "mantissa_bits", self.mantissa_bits, 1, 22)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -241,7 +255,9 @@ class Rounding:
         rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
         return Message(rounded >> drop)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The entries that the integers stand for."""
         _, digits = SIGNIFICAND[like.dtype]
         return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
@@ -269,7 +285,7 @@ def check_fraction(who: str, fraction: float) -> None:
     checks.in_range(who, "fraction", fraction, 0, 1, open_low=True)
 
 
-def positions_of(who: str, noise: Noise) -> Tensor:
+def positions_of(who: str, noise: Noise) -> Int[Tensor, "*b K"]:
     """The drawn positions, or a ValueError that says where they should have come from."""
     if not isinstance(noise, Tensor):
         raise ValueError(

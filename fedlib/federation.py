@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
@@ -45,7 +45,10 @@ class Federation:
         self.bits_down: int | Tensor = 0
 
     def clients(
-        self, draw: Draw, model: Tensor | tuple[()] = (), memory: Tensor | tuple[()] = ()
+        self,
+        draw: Draw,
+        model: Float[Tensor, "d"] | tuple[()] = (),
+        memory: Float[Tensor, "N *memory"] | tuple[()] = (),
     ) -> ClientState:
         """The participants of this round; every part but the common model has a leading axis n.
 
@@ -71,7 +74,9 @@ class Federation:
         asked = Draw(participants=draw.voters, values=draw.values)
         return self.clients(asked, model=model)
 
-    def constraint(self, answers: Tensor) -> tuple[Tensor, Tensor]:
+    def constraint(
+        self, answers: Float[Tensor, "n *s"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The constraint's value from what the clients sent about it, and its slope.
 
         The mean over clients and 1, unless the problem pools statistics (`Pooled`).
@@ -92,9 +97,9 @@ class Federation:
         self,
         method: Callable[..., Any],
         clients: ClientState,
-        *broadcast: Tensor,
+        *broadcast: Float[Tensor, "..."],
         wire: Compressor | None = None,
-        active: Tensor | None = None,
+        active: Bool[Tensor, "n"] | None = None,
     ) -> Any:
         """Send `broadcast` to the participants, run `method` at each, gather what they upload.
 
@@ -115,7 +120,7 @@ class Federation:
         self,
         wire: Compressor,
         message: Float[Tensor, "d"],
-        noise: Tensor | tuple[()] = (),
+        noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
         """Send one message through `wire` to some `receivers`, by default all N clients.
@@ -126,7 +131,9 @@ class Federation:
         self.bits_down += count * wire.bits(message.numel())
         return wire(message, noise)
 
-    def keep(self, memory: Tensor, draw: Draw, new: Tensor) -> Tensor:
+    def keep(
+        self, memory: Float[Tensor, "N *memory"], draw: Draw, new: Float[Tensor, "n *memory"]
+    ) -> Float[Tensor, "N *memory"]:
         """The memories `[N, ...]` after the participants have replaced theirs by `new [n, ...]`."""
         index = draw.participants.view(-1, *(1,) * (new.dim() - 1)).expand_as(new)
         return memory.scatter(0, index, new)
@@ -135,7 +142,7 @@ class Federation:
         """The projection onto the problem's feasible set, or `x` itself if it has none."""
         return x if self.problem.set is None else self.problem.set.project(x)
 
-    def info(self, **metrics: Tensor) -> Info:
+    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
         """What the round reports: `metrics`, and the bits that crossed the line in it."""
         like = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
         bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
@@ -167,7 +174,14 @@ class Federation:
 
 
 class Vectorized(Federation):
-    """All participants at once, by `torch.func.vmap`."""
+    """All participants at once, by `torch.func.vmap`.
+
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Vectorized)
+    >>> end.metrics["g"][0].round(2)
+    array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
+    """
 
     def _map(
         self,
@@ -182,7 +196,14 @@ class Vectorized(Federation):
 
 
 class Sequential(Federation):
-    """One participant after another, each message arriving as it was sent."""
+    """One participant after another, each message arriving as it was sent.
+
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Sequential)
+    >>> end.metrics["g"][0].round(2)
+    array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
+    """
 
     one_by_one = True
 
@@ -203,7 +224,14 @@ class Sequential(Federation):
 
 
 class Loop(Sequential):
-    """The plain twin: one after another, each upload sent through the wire's encode and decode."""
+    """The plain twin: one after another, each upload sent through the wire's encode and decode.
+
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Loop)
+    >>> end.metrics["g"][0].round(2)
+    array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
+    """
 
     def _received(self, answer: Any, client: Client, wire: Compressor) -> Any:
         upload = answer.upload if isinstance(answer, Reply) else answer
@@ -216,7 +244,7 @@ class Loop(Sequential):
         self,
         wire: Compressor,
         message: Float[Tensor, "d"],
-        noise: Tensor | tuple[()] = (),
+        noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
         """As in `Federation`, through encode and decode."""

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.protocols import Algorithm
@@ -16,7 +17,9 @@ __all__ = ["fill", "floats", "stack"]
 Path = tuple[str, ...]
 
 
-def stack(algorithms: Sequence[Algorithm], like: Tensor) -> tuple[Algorithm, dict[str, Tensor]]:
+def stack(
+    algorithms: Sequence[Algorithm], like: Float[Tensor, "..."]
+) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
     """The common form of some algorithms and the numbers in which they differ.
 
     Returns the first algorithm as template and, per differing float field (`"lr"`,

@@ -79,7 +79,6 @@ class SmoothL1:
     sharpness: float = 20.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("SmoothL1", "radius", self.radius)
         checks.positive("SmoothL1", "sharpness", self.sharpness)
 
@@ -101,7 +100,7 @@ class Attack(NamedTuple):
 
 
 def leaked_gradient(
-    apply: Apply, w: Float[Tensor, "d"], X: Tensor, y: Float[Tensor, "B classes"]
+    apply: Apply, w: Float[Tensor, "d"], X: Float[Tensor, "B *shape"], y: Float[Tensor, "B classes"]
 ) -> Float[Tensor, "d"]:
     """The gradient by w of the mean cross-entropy with probabilities y, itself differentiable."""
     start = w.detach().requires_grad_()
@@ -181,7 +180,9 @@ def attack(
     )
 
 
-def psnr(guess: Tensor, truth: Tensor, peak: float = 1.0) -> Float[Tensor, ""]:
+def psnr(
+    guess: Float[Tensor, "*shape"], truth: Float[Tensor, "*shape"], peak: float = 1.0
+) -> Float[Tensor, ""]:
     """Peak signal-to-noise ratio in dB, `10 log10(peak^2 / mean square error)`; inf if equal.
 
     Of several rows in one tensor the mean error of all counts; they are not matched in another

@@ -115,6 +115,13 @@ class LowRank:
     not quite $\sqrt{d M}$ square, so that they may be a little longer than the budget
     (one rank more than fits for d = 1,685,888 and M = 2).
 
+    >>> sketch, rows = LowRank(), torch.outer(torch.tensor([1.0, 2.0]), torch.ones(8))
+    >>> noise = sketch.draw(1, 2, 8, torch.Generator().manual_seed(0))[0]
+    >>> torch.allclose(sketch(rows, noise), rows, atol=1e-5)
+    True
+    >>> sketch.bits(2, 8), 32 * rows.numel()
+    (256, 512)
+
     Parameters
     ----------
     budget : D / d.
@@ -129,7 +136,6 @@ class LowRank:
     iterations: int = 2
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("LowRank", "budget", self.budget)
         checks.one_of("LowRank", "order", self.order, ORDERS)
         checks.count("LowRank", "iterations", self.iterations, 0)
@@ -163,7 +169,9 @@ class LowRank:
         U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
         return Message(torch.cat([(U * S)[:, :rank].flatten(), Vh[:rank].flatten()]))
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The product of the factors, unfolded."""
         tasks, dim = like.shape
         rows, columns = folded_shape(tasks, dim, self.order)

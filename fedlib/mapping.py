@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -27,7 +28,11 @@ def stacked(trees: Sequence[Any]) -> Any:
 
 def apart(
     trees: Sequence[Any],
-) -> tuple[list[Tensor], list[Tensor], Callable[[list[Tensor], list[Tensor]], Any]]:
+) -> tuple[
+    list[Shaped[Tensor, "..."]],
+    list[Shaped[Tensor, "..."]],
+    Callable[[list[Shaped[Tensor, "..."]], list[Shaped[Tensor, "..."]]], Any],
+]:
     """Trees of one structure as what differs, stacked, and what lies at one place in memory, once.
 
     The third result makes a tree of those two parts, or of one entry of the first and the second.
@@ -45,7 +50,7 @@ def apart(
     return own, [xs[0] for xs, shared in split if shared], together
 
 
-def same_memory(x: Tensor, y: Tensor) -> bool:
+def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
     """Whether two tensors are the same numbers at the same place."""
     if x is y:
         return True

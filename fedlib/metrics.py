@@ -18,10 +18,10 @@ from fedlib.types import Batch, Problem, pullback
 class Skewness(NamedTuple):
     """Frobenius norms of the antisymmetric part of (objective gradient)(constraint gradient)^T."""
 
-    local: Tensor  # |K_loc|, K_loc = mean_j (a_j b_j^T - b_j a_j^T)
-    glob: Tensor  # |K_glob|, the same of the mean gradients
-    difference: Tensor  # |K_loc - K_glob|, what client drift adds
-    bound: Tensor  # sqrt(2 V_f V_g), never below `difference`
+    local: Float[Tensor, ""]  # |K_loc|, K_loc = mean_j (a_j b_j^T - b_j a_j^T)
+    glob: Float[Tensor, ""]  # |K_glob|, the same of the mean gradients
+    difference: Float[Tensor, ""]  # |K_loc - K_glob|, what client drift adds
+    bound: Float[Tensor, ""]  # sqrt(2 V_f V_g), never below `difference`
 
 
 def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:

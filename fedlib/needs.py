@@ -44,6 +44,7 @@ class Needs:
             for name, (now, then) in changed.items()
             if name in self.parameters
         ]
+        lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         return f"{lacking[0]}{more}" if lacking else ""
 

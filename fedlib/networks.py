@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from fedlib import checks
@@ -41,7 +41,7 @@ class Tasks(nn.Module):
         self.encoder = encoder
         self.decoders = nn.ModuleList(decoders)
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Shaped[Tensor, "..."]) -> Float[Tensor, "*B M out"]:
         """What every decoder makes of the code."""
         if len(inputs) == 1:
             inputs = (channels_last(inputs[0]),)
@@ -207,14 +207,21 @@ class MessagePassing(nn.Module):
             h = self.gated(torch.relu(self.root(h) + self.messages(hidden, share, h)), h)
         return torch.relu(self.last(self.pool(h, real)))
 
-    def messages(self, hidden: Tensor, share: Tensor, h: Tensor) -> Float[Tensor, "B n dim"]:
+    def messages(
+        self,
+        hidden: Float[Tensor, "B n n width"],
+        share: Float[Tensor, "B n n"],
+        h: Float[Tensor, "B n dim"],
+    ) -> Float[Tensor, "B n dim"]:
         """The mean over all other atoms u of A(e_uv) h_u, for every atom v."""
         mixed = hidden.transpose(-1, -2) @ h.unsqueeze(-3)  # [B, v, width, from]
         by_width = self.matrix.weight.view(self.dim, self.dim, -1).permute(2, 0, 1)
         constant = (share @ h) @ self.matrix.bias.view(self.dim, self.dim)
         return mixed.flatten(-2) @ by_width.reshape(-1, self.dim) + constant
 
-    def gated(self, m: Tensor, h: Tensor) -> Float[Tensor, "B n dim"]:
+    def gated(
+        self, m: Float[Tensor, "B n dim"], h: Float[Tensor, "B n dim"]
+    ) -> Float[Tensor, "B n dim"]:
         """A gated recurrent unit: reset r, update z, candidate c; (1 - z) c + z h."""
         r_in, z_in, c_in = self.gates_in(m).chunk(3, -1)
         r_own, z_own, c_own = self.gates_own(h).chunk(3, -1)

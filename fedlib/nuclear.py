@@ -26,6 +26,12 @@ STALLED = 1000  # units of rounding: a direction with less that is new is noise
 class NuclearBall:
     """Matrices whose singular values sum to at most `radius`.
 
+    >>> ball = NuclearBall(1.0, rows=2, columns=2)
+    >>> ball.project(torch.tensor([3.0, 0.0, 0.0, 0.0]))
+    tensor([1., 0., 0., 0.])
+    >>> ball.contains(torch.tensor([0.5, 0.0, 0.0, 0.4]))
+    tensor(True)
+
     Parameters
     ----------
     radius : of the ball.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fedlib.plot import Draw
+    from fedlib.plot import Drawing
 
-__all__ = ["Layer", "grid", "on", "panel", "row"]
+__all__ = ["Layer", "columns", "grid", "legend_below", "on", "panel", "row"]
 
 Layer = Callable[["Axes"], None]
 
@@ -45,12 +45,12 @@ def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any
     return draw
 
 
-def row(*panels: Layer, **options: Any) -> Draw:
+def row(*panels: Layer, **options: Any) -> Drawing:
     """A figure with its panels side by side; options of `Figure.subplots`, such as sharey."""
     return grid(panels, **options)
 
 
-def grid(*rows: Sequence[Layer], **options: Any) -> Draw:
+def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
     """A figure with rows of panels, all of one length."""
 
     def draw(fig: Figure) -> None:
@@ -58,5 +58,42 @@ def grid(*rows: Sequence[Layer], **options: Any) -> Draw:
         for line, panels in zip(axes, rows, strict=True):
             for ax, one in zip(line, panels, strict=True):
                 one(ax)
+
+    return draw
+
+
+def columns(
+    fill: Callable[[Axes, str], None],
+    titles: Mapping[str, str],
+    *,
+    ylabel: str = "",
+    legend: bool | dict[str, Any] = False,
+    at: int = 0,
+    **frame: Any,
+) -> list[Layer]:
+    """Panels for a row, one a key of `titles`, filled by `fill(axes, key)`.
+
+    The vertical axis is named at the left only; the legend is in panel `at`.
+    """
+    names = [*titles]
+    return [
+        panel(
+            on(fill, name),
+            title=titles[name],
+            legend=legend if name == names[at] else False,
+            **({"ylabel": ylabel} if ylabel and not i else {}),
+            **frame,
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def legend_below(figure: Drawing, columns: int) -> Drawing:
+    """The figure with the legend of its first panel below all of them."""
+
+    def draw(fig: Figure) -> None:
+        figure(fig)
+        labels = fig.axes[0].get_legend_handles_labels()
+        fig.legend(*labels, loc="outside lower center", ncols=columns)
 
     return draw

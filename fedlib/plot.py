@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("COLORS", "SIZE", "Draw", "bands", "dots", "export", "figure_data", "level", "plain_log"),
+    *("COLORS", "SIZE", "Drawing", "bands", "dots", "export", "figure_data", "level", "plain_log"),
     *("packed", "render", "show", "to_csv", "unpacked"),
 ]
 
-Draw = Callable[["Figure"], None]
+Drawing = Callable[["Figure"], None]
 
 #: Distinct for colour-blind readers, and legible on white and on black.
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
@@ -52,7 +52,9 @@ CSS = (
 )
 
 
-def render(draw: Draw, theme: str, format: str = "png", size: tuple[float, float] = SIZE) -> bytes:
+def render(
+    draw: Drawing, theme: str, format: str = "png", size: tuple[float, float] = SIZE
+) -> bytes:
     """The picture that `draw` makes, with transparent ground, for a `"light"` or `"dark"` page.
 
     The bytes of an SVG do not depend on the date or on random identifiers.
@@ -61,7 +63,7 @@ def render(draw: Draw, theme: str, format: str = "png", size: tuple[float, float
         return picture(figure, format)
 
 
-def export(draw: Draw, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
+def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
     """What a figure leaves as files: its SVG for light pages, and the data that are drawn.
 
     The table has no row where the figure is made of pictures (see `figure_data`).
@@ -71,7 +73,7 @@ def export(draw: Draw, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.Data
 
 
 @contextmanager
-def drawn(draw: Draw, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
+def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure filled by `draw`, in the style of a theme as long as it is open."""
     import matplotlib as mpl
     from cycler import cycler
@@ -122,7 +124,7 @@ def palette(png: io.BytesIO) -> bytes:
     return small.getvalue()
 
 
-def show(draw: Draw, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
+def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
     """Display the figure in a notebook, with alternative text and a caption.
 
     A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and

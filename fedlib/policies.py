@@ -43,19 +43,23 @@ class Episodes(NamedTuple):
 class Head(Protocol):
     """A distribution over one action, given two outputs of a network."""
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Tensor:
+    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The action at quantile `u` in (0, 1)."""
         ...
 
-    def log_prob(self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]) -> Tensor:
+    def log_prob(
+        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
+    ) -> Float[Tensor, "*b"]:
         """Log probability (density) of an action, `[*b]`."""
         ...
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Tensor:
+    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Kullback-Leibler divergence of `new` from `old`, `[*b]`."""
         ...
 
-    def fisher(self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]) -> Tensor:
+    def fisher(
+        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
+    ) -> Float[Tensor, "*b 2"]:
         """The Fisher matrix in the outputs, times `v`, `[*b 2]`."""
         ...
 
@@ -65,21 +69,26 @@ class Gaussian:
     """One real action; the outputs are its mean and its log standard deviation.
 
     The latter is clamped to [-3, 0.7]; gradient and Fisher matrix are zero outside.
+
+    >>> Gaussian().sample(torch.tensor([2.0, 0.0]), torch.tensor(0.5))
+    tensor(2.)
     """
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Tensor:
+    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Mean plus standard deviation times the normal quantile."""
         mean, log_std = self._read(outputs)
         normal: Tensor = torch.special.ndtri(u)
         return mean + log_std.exp() * normal
 
-    def log_prob(self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]) -> Tensor:
+    def log_prob(
+        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
+    ) -> Float[Tensor, "*b"]:
         """Log density of the action before it is clipped."""
         mean, log_std = self._read(outputs)
         z = (action - mean) * torch.exp(-log_std)
         return -0.5 * z * z - log_std - 0.5 * math.log(2 * math.pi)
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Tensor:
+    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two normal distributions."""
         mean, log_std = self._read(old)
         mean2, log_std2 = self._read(new)
@@ -87,7 +96,9 @@ class Gaussian:
         spread = torch.exp(2 * (log_std - log_std2)) + gap * gap * torch.exp(-2 * log_std2)
         return log_std2 - log_std + 0.5 * (spread - 1)
 
-    def fisher(self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]) -> Tensor:
+    def fisher(
+        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
+    ) -> Float[Tensor, "*b 2"]:
         """Diagonal: 1 / variance for the mean, 2 for the log standard deviation."""
         raw = outputs[..., 1]
         inside = ((raw >= LOG_STD[0]) & (raw <= LOG_STD[1])).to(raw.dtype)
@@ -100,23 +111,31 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Logits:
-    """Two actions, 0 and 1, whose log odds are the difference of the outputs."""
+    """Two actions, 0 and 1, whose log odds are the difference of the outputs.
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Tensor:
+    >>> Logits().sample(torch.tensor([0.0, 1.0]), torch.tensor(0.5))
+    tensor(1.)
+    """
+
+    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """1 with its probability, else 0."""
         return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
 
-    def log_prob(self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]) -> Tensor:
+    def log_prob(
+        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
+    ) -> Float[Tensor, "*b"]:
         """Log probability of the action."""
         return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Tensor:
+    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two Bernoulli distributions."""
         a, b = self._odds(old), self._odds(new)
         p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
         return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
 
-    def fisher(self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]) -> Tensor:
+    def fisher(
+        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
+    ) -> Float[Tensor, "*b 2"]:
         """P (1 - p) [[1, -1], [-1, 1]]."""
         p = torch.sigmoid(self._odds(outputs))
         push = p * (1 - p) * (v[..., 1] - v[..., 0])
@@ -132,11 +151,11 @@ class Simulator(Protocol):
 
     head: Head
 
-    def chance(self, clients: int, rng: torch.Generator) -> Tensor:
+    def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n *chance"]:
         """All randomness of one round of some clients, `[n, ...]`."""
         ...
 
-    def episodes(self, w: Float[Tensor, "d"], chance: Tensor) -> Episodes:
+    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "*chance"]) -> Episodes:
         """One client's steps with the policy `w`."""
         ...
 

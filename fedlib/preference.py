@@ -35,9 +35,9 @@ TIE = 1e-12  # relative: losses so close to the largest are the largest
 class Choice(NamedTuple):
     """What the preference rule answers."""
 
-    weights: Tensor  # [M]
-    mu: Tensor  # scalar, how far the losses are from the preference; 0 if it is met
-    fallback: Tensor  # scalar, 1 if the programme had no solution and minimum norm took its place
+    weights: Float[Tensor, "M"]
+    mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
+    fallback: Float[Tensor, ""]  # 1 if minimum norm took the place of a programme without solution
 
 
 def balancing(
@@ -66,6 +66,12 @@ class Preference:
         4  maximize (G t)' w over w in the simplex subject to
            (G w)_k >= 0 for k in J*;  (G w)_k >= (G a)_k 1{J not empty} for k in Jbar, not in J*
 
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> Preference()(G, torch.tensor([1.0, 3.0])).weights
+    tensor([0., 1.])
+    >>> Preference(ratios=(3.0, 1.0))(G, torch.tensor([1.0, 3.0])).mu
+    tensor(0.)
+
     Parameters
     ----------
     ratios : r, positive, or None for r = 1 (the uniform preference).
@@ -87,7 +93,6 @@ class Preference:
     dominance: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         for ratio in self.ratios or ():
             checks.positive("Preference", "ratios", ratio)
         checks.nonnegative("Preference", "epsilon", self.epsilon)
@@ -122,7 +127,9 @@ class Preference:
 
 
 @torch.library.custom_op("fedlib::preference_program", mutates_args=(), schema=PROGRAM)
-def program(gram: Tensor, gain: Tensor, bound: Tensor) -> Tensor:
+def program(
+    gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
+) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
 
     A linear programme is no tensor operation: it pivots on values. So it is one operation of its

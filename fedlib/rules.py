@@ -18,11 +18,12 @@ from itertools import pairwise
 from typing import Literal
 
 from fedlib.numbers import Number
+from fedlib.wording import ABOVE, AT_LEAST, AT_MOST, BELOW, compared, together
 
 __all__ = [
     *("VERDICTS", "Condition", "Numbers", "Outcome", "Rule", "Term", "Verdict"),
-    *("all_of", "any_of", "average", "falls", "high", "least", "low", "meets", "most", "rises"),
-    *("told", "told_value", "value", "within"),
+    *("all_of", "any_of", "average", "falls", "high", "inside", "least", "low", "meets"),
+    *("most", "rises", "same_order", "told", "told_value", "value", "within"),
 ]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not judged"]
@@ -30,18 +31,6 @@ VERDICTS: tuple[Verdict, ...] = ("not reproduced", "partly", "reproduced", "not 
 Numbers = Mapping[str, Number]
 
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
-BELOW, AT_MOST, ABOVE, AT_LEAST = "below", "at most", "above", "at least"
-#: What comparing the ends of an interval with a constant amounts to.
-INTERVALS = {
-    ("upper end", BELOW): "interval of {} below",
-    ("upper end", AT_MOST): "interval of {} at most",
-    ("lower end", ABOVE): "interval of {} above",
-    ("lower end", AT_LEAST): "interval of {} at least",
-    ("lower end", AT_MOST): "interval of {} reaches down to",
-    ("upper end", AT_LEAST): "interval of {} reaches up to",
-    ("largest", AT_MOST): "every seed's {} at most",
-    ("smallest", AT_LEAST): "every seed's {} at least",
-}
 
 
 @dataclass(frozen=True)
@@ -98,7 +87,7 @@ class Term:
         return _compared(self, AT_LEAST, other, lambda a, b: a >= b)
 
     def __rmul__(self, factor: float) -> Term:
-        form = f"{factor:.3g} times {self.form}"
+        form = f"{factor:.3g} times {self.form if self.kind else f'({self.form})'}"
         return Term("", form, self.keys, lambda n: factor * self.read(n))
 
     def __sub__(self, other: Term) -> Term:
@@ -152,6 +141,12 @@ def within(key: str, target: float, share: float) -> Condition:
     return Condition(form, (key,), lambda n: abs(n[key].value - target) <= share * abs(target))
 
 
+def inside(key: str, bottom: float, top: float) -> Condition:
+    """Whether the whole interval lies in `[bottom, top]`."""
+    form = f"interval of {{}} within [{bottom:.3g}, {top:.3g}]"
+    return Condition(form, (key,), lambda n: n[key].low >= bottom and n[key].high <= top)
+
+
 def falls(*keys: str) -> Condition:
     """Whether the values fall strictly, from each to the next."""
     return _ordered("fall", keys, lambda a, b: b < a)
@@ -160,6 +155,20 @@ def falls(*keys: str) -> Condition:
 def rises(*keys: str) -> Condition:
     """Whether the values rise strictly, from each to the next."""
     return _ordered("rise", keys, lambda a, b: b > a)
+
+
+def same_order(one: Sequence[str], other: Sequence[str]) -> Condition:
+    """Whether two lists of numbers have their values in the same order."""
+    form = " and ".join(", ".join(["{}"] * len(keys)) for keys in (one, other))
+
+    def order(n: Numbers, keys: Sequence[str]) -> list[int]:
+        return sorted(range(len(keys)), key=[n[k].value for k in keys].__getitem__)
+
+    return Condition(
+        f"values in the same order: {form}",
+        (*one, *other),
+        lambda n: order(n, one) == order(n, other),
+    )
 
 
 def all_of(*conditions: Condition) -> Condition:
@@ -213,10 +222,10 @@ class Rule:
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions; those of one form stand together."""
-        forms: dict[str, list[Condition]] = {}
+        forms: dict[str, list[tuple[str, ...]]] = {}
         for condition in self.conditions():
-            forms.setdefault(condition.form, []).append(condition)
-        told = [_together(form, same) for form, same in forms.items()]
+            forms.setdefault(condition.form, []).append(condition.keys)
+        told = [together(form, keys) for form, keys in forms.items()]
         if len(told) > 1:
             told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
         return " ".join([f"{'; '.join(told)}.", self.note]).strip()
@@ -254,7 +263,7 @@ def _compared(
     if isinstance(b, Term):
         form, keys = f"{a.form} {how} {b.form}", a.keys + b.keys
         return Condition(form, keys, lambda n: bool(holds(a.read(n), b.read(n))))
-    form = f"{INTERVALS.get((a.kind, how), f'{a.form} {how}')} {b:.4g}"
+    form = compared(a.kind, a.form, how, b)
     return Condition(form, a.keys, lambda n: bool(holds(a.read(n), b)))
 
 
@@ -271,12 +280,8 @@ def _joined(
     word: str, conditions: Sequence[Condition], how: Callable[[list[bool]], bool]
 ) -> Condition:
     keys = tuple(key for c in conditions for key in c.keys)
+    forms = {c.form for c in conditions}
+    alike = how is all and len(forms) == 1 and len(conditions[0].keys) == 1
     form = word.join(c.form for c in conditions)
+    form = conditions[0].form.format(", ".join(["{}"] * len(keys))) if alike else form
     return Condition(form, keys, lambda n: how([c.holds(n) for c in conditions]))
-
-
-def _together(form: str, same: Sequence[Condition]) -> str:
-    """Conditions of one form in one sentence, if each has one key, else one after another."""
-    if len(same[0].keys) == 1:
-        return form.format(", ".join(f"`{c.keys[0]}`" for c in same))
-    return "; ".join(c.words for c in same)

@@ -37,7 +37,14 @@ SMALL = 50_000  # below so many parameters a second thread makes a round slower
 
 
 class Diverged(FloatingPointError):
-    """A state is no longer finite; `state`, `round` and `seed` say where it last was."""
+    """A state is no longer finite; `state`, `round` and `seed` say where it last was.
+
+    >>> from fedlib import FedAvg, problems
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    Diverged: FedAvg: the model is not finite after round 2
+    """
 
     def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
         super().__init__(text)
@@ -174,12 +181,16 @@ class _Loop:
         """One round's draws of all seeds, `[S, ...]`, on the run's device."""
         problems = self.problems if self.own_problem else self.problems * len(rngs)
         each = [self.template.draw(p, rng) for p, rng in zip(problems, rngs, strict=True)]
+        return self._together(each)
+
+    def _together(self, draws: Sequence[Draw]) -> Draw:
         # field by field: on small problems the general tree_map would cost a fifth of a round
         parts: list[Any] = [
             torch.stack(part).to(self.device) if isinstance(part[0], Tensor) else ()
-            for part in zip(*each, strict=True)
+            for part in zip(*draws, strict=True)
         ]
-        return Draw(*parts)
+        others = zip(*(draw.others for draw in draws), strict=True)
+        return Draw(*parts)._replace(others=tuple(map(self._together, others)))
 
     def step(self, state: Any, draw: Draw) -> tuple[Any, dict[str, Tensor]]:
         """One round of every run."""

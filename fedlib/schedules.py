@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -50,7 +51,6 @@ class PowerLaw:
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("PowerLaw", "scale", self.scale)
         checks.nonnegative("PowerLaw", "exponent", self.exponent)
 
@@ -134,15 +134,15 @@ Number = float | Tensor
 class Schedule(Protocol):
     """What the methods ask; t is a 0-d tensor."""
 
-    def eta(self, t: Tensor, share: Number) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
         """The step size of round t."""
         ...
 
-    def growth(self, t: Tensor, share: Number) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
         """lambda_t / lambda_0."""
         ...
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the newest stochastic gradient."""
         ...
 
@@ -153,19 +153,22 @@ class Convex:
 
     For p = 1 that is $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
     $\lambda_0$, as the paper's Figure 3 does; no theorem covers it.
+
+    >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([1.0000, 0.6667, 0.5000])
     """
 
     grows: bool = True
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """2 / (p (t - 1) + 2)."""
         return 2 / (share * (t - 1) + 2)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of p (t - 1) + 2."""
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 1 has no stochastic gradients."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -177,6 +180,9 @@ class Nonconvex:
     For p < 1, T is replaced by $pT+1$. `grows=False` leaves the factor $T^{1/3}$ out.
 
     Raises ValueError or TypeError unless `rounds` is a whole number from 1 on.
+
+    >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
+    tensor([0.0100, 0.0100])
     """
 
     rounds: int
@@ -185,15 +191,15 @@ class Nonconvex:
     def __post_init__(self) -> None:
         checks.count("Nonconvex", "rounds", self.rounds)
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
         return self._horizon(t, share) ** (-2 / 3)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(1/3), or (p T + 1)^(1/3)."""
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 2 has no stochastic gradients."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -207,21 +213,24 @@ class Stochastic:
     r"""Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
 
     It has no form for p < 1, so p is ignored. `grows` as in `Convex`.
+
+    >>> Stochastic().rho(torch.tensor([1.0, 20.0]))
+    tensor([1.0000, 0.4444])
     """
 
     grows: bool = True
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """9 / (t + 8)."""
         del share
         return 9 / (t + 8)
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of t + 8."""
         del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3)."""
         return 4 / (t + 7) ** (2 / 3)
 
@@ -231,6 +240,9 @@ class Fixed:
     """The same step, penalty and weight in every round; no theorem covers it.
 
     Raises ValueError or TypeError unless step and weight lie in (0, 1].
+
+    >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
+    tensor([0.1000, 0.1000])
     """
 
     step: float
@@ -240,16 +252,16 @@ class Fixed:
         checks.in_range("Fixed", "step", self.step, 0, 1, open_low=True)
         checks.in_range("Fixed", "weight", self.weight, 0, 1, open_low=True)
 
-    def eta(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The step."""
         del share
         return torch.ones_like(t) * self.step
 
-    def growth(self, t: Tensor, share: Number = 1.0) -> Tensor:
+    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """1."""
         del share
         return torch.ones_like(t)
 
-    def rho(self, t: Tensor) -> Tensor:
+    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight."""
         return torch.ones_like(t) * self.weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -25,7 +26,7 @@ class Metered(Vectorized):
         self.held |= isinstance(model, Tensor)
         return super().clients(draw, model, memory)
 
-    def tell(self, *message: Any, **options: Any) -> Tensor:
+    def tell(self, *message: Any, **options: Any) -> Float[Tensor, "d"]:
         """As in `Federation`."""
         self.told = True
         return super().tell(*message, **options)
@@ -73,7 +74,7 @@ class Sealed(Vectorized):
         return super()._map(method, whole, broadcast, wire)
 
 
-def blanked(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def blanked(tensors: tuple[Shaped[Tensor, "..."], ...]) -> tuple[Shaped[Tensor, "..."], ...]:
     """NaN in place of floats, 0 in place of whole numbers."""
     return tuple(
         torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
@@ -85,6 +86,8 @@ def doubled(draw: Draw, clients: int) -> Draw:
     """The same draw for every client and, right behind it, for its copy, `clients` further on."""
 
     def both(name: str, part: Any) -> Any:
+        if name == "others":
+            return tuple(doubled(other, clients) for other in part)
         if not isinstance(part, Tensor) or name == "downlink":
             return part
         more = clients if name in ("participants", "voters") else 0

@@ -20,6 +20,11 @@ class Ball:
     """Euclidean ball {x : ||x||_2 <= radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
+
+    >>> Ball(1.0).project(torch.tensor([3.0, -4.0]))
+    tensor([ 0.6000, -0.8000])
+    >>> Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
+    tensor([-0.6000,  0.8000])
     """
 
     radius: float
@@ -57,6 +62,11 @@ class Box:
 
     Raises ValueError or TypeError if the ends are not finite numbers with low < high, or a radius
     alone is not positive.
+
+    >>> Box(1.0).project(torch.tensor([3.0, -0.5]))
+    tensor([ 1.0000, -0.5000])
+    >>> Box(0.0, 2.0).lmo(torch.tensor([3.0, -0.5]))
+    tensor([0., 2.])
     """
 
     low: float

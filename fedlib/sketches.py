@@ -58,7 +58,11 @@ class Sketch(Protocol):
 
 @dataclass(frozen=True)
 class Exact:
-    """Everything is sent: `M d` float32 numbers."""
+    """Everything is sent: `M d` float32 numbers.
+
+    >>> Exact().bits(tasks=2, dim=100)
+    6400
+    """
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The Jacobian itself."""
@@ -72,7 +76,9 @@ class Exact:
         """All entries."""
         return Message(x)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """All entries."""
         return message.values
 
@@ -88,13 +94,16 @@ class Largest:
     A number costs `value_bits`; the positions cost `ceil(log2(d M))` bits each as a list, or one
     bit for every entry of the Jacobian as a map, whichever allows more. The authors' code counts
     numbers of 16 bits (and a budget of d such numbers).
+
+    >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
+    tensor([[ 0.,  0.,  0.,  0.],
+            [ 0., -5.,  0.,  0.]])
     """
 
     budget: float = field(default=1.0, metadata={"shape": True})
     value_bits: int = FLOAT_BITS
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("Largest", "budget", self.budget)
         checks.count("Largest", "value_bits", self.value_bits)
 
@@ -119,7 +128,9 @@ class Largest:
         positions = flat.abs().topk(self.kept(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         flat = torch.zeros_like(like).flatten()
@@ -136,13 +147,17 @@ class Masked:
     """Entries at random positions that both sides know, `budget d` of the `M d`.
 
     With `scaled` they are multiplied by `M / budget`, which makes the sketch unbiased.
+
+    >>> masked = Masked()
+    >>> noise = masked.draw(1, 2, 4, torch.Generator().manual_seed(0))[0]
+    >>> masked(torch.ones(2, 4), noise).count_nonzero()
+    tensor(4)
     """
 
     budget: float = field(default=1.0, metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("Masked", "budget", self.budget)
 
     def rule(self, tasks: int) -> RandK:
@@ -161,7 +176,9 @@ class Masked:
         """The entries at the drawn positions."""
         return self.rule(len(x)).encode(x.flatten(), noise)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """The entries at the drawn positions."""
         return self.rule(len(like)).decode(message, like.flatten(), noise).view(like.shape)
 
@@ -172,7 +189,13 @@ class Masked:
 
 @dataclass(frozen=True)
 class Columns:
-    """A compressor applied to each of the M gradients by itself, as the theory assumes."""
+    """A compressor applied to each of the M gradients by itself, as the theory assumes.
+
+    >>> from fedlib import TopK
+    >>> Columns(TopK(0.5))(torch.tensor([[3.0, 1.0], [0.0, -5.0]]))
+    tensor([[ 3.,  0.],
+            [ 0., -5.]])
+    """
 
     compressor: Compressor = Identity()
 
@@ -193,7 +216,9 @@ class Columns:
         places = [m.positions for m in all_ if isinstance(m.positions, Tensor)]
         return Message(torch.stack([m.values for m in all_]), torch.stack(places) if places else ())
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
+    ) -> Float[Tensor, "M d"]:
         """All gradients."""
         places = self._each(like, message.positions)
         parts = zip(message.values, places, like, self._each(like, noise), strict=True)
@@ -216,6 +241,9 @@ class Wire:
 
     It is not applied again: who sends through it has sketched already. The server, which sends a
     sum of sketches, calls it.
+
+    >>> Wire(Exact(), tasks=2).bits(200)
+    6400
     """
 
     sketch: Sketch
@@ -233,7 +261,9 @@ class Wire:
         """The sketch's message."""
         return self.sketch.encode(x.view(self.tasks, -1), noise)
 
-    def decode(self, message: Message, like: Tensor, noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "s"], noise: Noise = ()
+    ) -> Float[Tensor, "s"]:
         """The flattened Jacobian of a message."""
         return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
 

@@ -24,6 +24,11 @@ class L1Ball:
     """The cross-polytope {x : |x_1| + ... + |x_d| <= radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
+
+    >>> L1Ball(1.0).project(torch.tensor([1.0, 0.5]))
+    tensor([0.7500, 0.2500])
+    >>> L1Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
+    tensor([0., 1.])
     """
 
     radius: float
@@ -73,6 +78,11 @@ class Simplex:
     """The simplex {x : x_i >= 0, x_1 + ... + x_d = radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
+
+    >>> Simplex(1.0).project(torch.tensor([1.0, 0.5]))
+    tensor([0.7500, 0.2500])
+    >>> Simplex(1.0).lmo(torch.tensor([3.0, -4.0]))
+    tensor([0., 1.])
     """
 
     radius: float = 1.0

@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
+ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
 ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
 
 
@@ -226,7 +227,7 @@ def write_numbers(
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
         "provenance": {
-            **{k: v for k, v in first.items() if k not in ("wall_s", "roots", "code")},
+            **{k: v for k, v in first.items() if k not in ONE_RUN},
             "runs": len(traces),
             "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
         },

@@ -30,9 +30,9 @@ CLOSE = 0.99  # of the way to the next bound, as far as a step goes
 class Surrogate(NamedTuple):
     """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
 
-    linear: Tensor  # [K, d]
-    constant: Tensor  # [K]
-    left: Tensor  # prod (1 - rho), how much of the zero start is left
+    linear: Float[Tensor, "K d"]
+    constant: Float[Tensor, "K"]
+    left: Float[Tensor, ""]  # prod (1 - rho), how much of the zero start is left
 
     @classmethod
     def zero(cls, w: Float[Tensor, "d"], losses: int) -> Surrogate:
@@ -65,7 +65,7 @@ class Surrogate(NamedTuple):
         )
 
     @property
-    def kappa(self) -> Tensor:
+    def kappa(self) -> Float[Tensor, ""]:
         """What the quadratics count in the average together; the zero start counts the rest."""
         return 1 - self.left
 
@@ -77,9 +77,9 @@ class Surrogate(NamedTuple):
 class Response(NamedTuple):
     """What the server's convex problem gives."""
 
-    w: Tensor  # [d] the minimizer
-    nu: Tensor  # [M] the constraints' multipliers, in [0, c]
-    slack: Tensor  # [M] by how much each constraint is broken, nonnegative
+    w: Float[Tensor, "d"]  # the minimizer
+    nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
+    slack: Float[Tensor, "M"]  # by how much each constraint is broken, nonnegative
 
 
 def best_response(
@@ -129,7 +129,7 @@ def best_response(
 def multipliers(
     gram: Float[Tensor, "M M"],
     cross: Float[Tensor, "M"],
-    square: Tensor,
+    square: Float[Tensor, ""],
     gap: Float[Tensor, "M"],
     *,
     tau: Scalar,
@@ -173,13 +173,13 @@ def multipliers(
 class _Dual(NamedTuple):
     """The concave dual of the server's problem, in inner products."""
 
-    gram: Tensor
-    cross: Tensor
-    square: Tensor
-    gap: Tensor
+    gram: Float[Tensor, "M M"]
+    cross: Float[Tensor, "M"]
+    square: Float[Tensor, ""]
+    gap: Float[Tensor, "M"]
     tau: Scalar
     curvature: Scalar
-    top: Tensor
+    top: Float[Tensor, ""]
 
     def one(self) -> Float[Tensor, "1"]:
         """The solution for one constraint."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -20,16 +21,21 @@ __all__ = ["Hard", "Soft", "Switch"]
 class Switch(Protocol):
     """Maps a violation to a weight in [0, 1]."""
 
-    def __call__(self, z: Tensor) -> Tensor:
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
         ...
 
 
 @dataclass(frozen=True)
 class Hard:
-    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective."""
+    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective.
 
-    def __call__(self, z: Tensor) -> Tensor:
+    >>> import torch
+    >>> Hard()(torch.tensor([-0.1, 0.0, 0.1]))
+    tensor([0., 0., 1.])
+    """
+
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
         return (z > 0).to(z.dtype)
 
@@ -40,14 +46,17 @@ class Soft:
 
     `beta` is the sharpness; the theorems ask for `2 / epsilon` or more. As `beta` grows the rule
     becomes `Hard`, except at `z = 0`, where it stays one.
+
+    >>> import torch
+    >>> Soft(beta=5.0)(torch.tensor([-0.3, -0.1, 0.1]))
+    tensor([0.0000, 0.5000, 1.0000])
     """
 
     beta: float
 
     def __post_init__(self) -> None:
-        """Reject a sharpness that is not positive."""
         checks.positive("Soft", "beta", self.beta)
 
-    def __call__(self, z: Tensor) -> Tensor:
+    def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""
         return (1 + self.beta * z).clamp(0, 1)

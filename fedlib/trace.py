@@ -29,6 +29,13 @@ LARGEST_MODEL = 1000  # final models up to this many parameters are saved
 class Trace:
     """Curves of one configuration over S seeds.
 
+    >>> import torch
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> trace = run(FedAvg(0.1, 2, 4), problem, rounds=4, seeds=(0, 1), progress=False)
+    >>> trace.metrics["f"].shape, trace.info["bits_up"].shape
+    ((2, 5), (2, 4))
+
     Attributes
     ----------
     metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in

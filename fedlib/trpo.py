@@ -74,16 +74,16 @@ def advantages(
     return discounted(delta, gae * going), returns
 
 
-def normalized(x: Tensor) -> Tensor:
+def normalized(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Mean 0 and variance 1 over all entries; zero where they are all equal."""
     centred = x - x.mean()
     return centred / (centred.square().mean().sqrt() + 1e-8)
 
 
 def fisher_product(
-    outputs: Callable[[Vector], Tensor],
-    change: Callable[[Vector], Tensor],
-    fisher: Callable[[Tensor], Tensor],
+    outputs: Callable[[Vector], Float[Tensor, "B 2"]],
+    change: Callable[[Vector], Float[Tensor, "B 2"]],
+    fisher: Callable[[Float[Tensor, "B 2"]], Float[Tensor, "B 2"]],
     w: Vector,
     v: Vector,
 ) -> Vector:
@@ -121,12 +121,12 @@ def conjugate_gradient(
 
 
 def backtrack(
-    divergence: Callable[[Vector], Tensor],
+    divergence: Callable[[Vector], Float[Tensor, ""]],
     step: Vector,
-    limit: Tensor | float,
+    limit: Float[Tensor, ""] | float,
     ratio: float,
     n: int,
-) -> tuple[Vector, Tensor]:
+) -> tuple[Vector, Float[Tensor, ""]]:
     """The first of `step, ratio step, ratio^2 step, ...` (n of them) within the limit, or zero.
 
     Parameters
@@ -145,7 +145,9 @@ def backtrack(
     return (first * scales).sum() * step, torch.where(first, kl, 0.0).sum()
 
 
-def cosine_basis(inputs: int, width: int, like: Tensor) -> Float[Tensor, "k+1 width"]:
+def cosine_basis(
+    inputs: int, width: int, like: Float[Tensor, "..."]
+) -> Float[Tensor, "{inputs}+1 {width}"]:
     """Frequencies and phases of random cosine features, the same on every machine."""
     rng = torch.Generator().manual_seed(0)
     frequency = torch.randn(inputs, width, generator=rng)

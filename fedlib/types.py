@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.func import grad
 
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     to one (padding rows weigh nothing), so that a mean over the batch is `weight @ row_values`.
     """
 
-    data: tuple[Tensor, ...]
+    data: tuple[Shaped[Tensor, "..."], ...]
     weight: Float[Tensor, "*E B"]
 
 
@@ -50,10 +50,11 @@ class Draw(NamedTuple):
     participants: Int[Tensor, "n"]
     batches: Int[Tensor, "n E B"] | tuple[()] = ()
     values: Int[Tensor, "n B"] | tuple[()] = ()
-    uplink: Tensor | tuple[()] = ()
-    downlink: Tensor | tuple[()] = ()
+    uplink: Shaped[Tensor, "n ..."] | tuple[()] = ()
+    downlink: Shaped[Tensor, "..."] | tuple[()] = ()
     voters: Int[Tensor, "n"] | tuple[()] = ()  # who is asked for values, if not the participants
-    chance: Tensor | tuple[()] = ()  # [n, ...] what the clients' simulators or coins draw
+    chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # what the clients' simulators or coins draw
+    others: tuple[Draw, ...] = ()  # of clients that are asked for something else
 
 
 class Pooled(NamedTuple):
@@ -64,8 +65,8 @@ class Pooled(NamedTuple):
     (the sign of what is inside an absolute value, say).
     """
 
-    statistics: Callable[[Tensor, Batch], Tensor]
-    combine: Callable[[Tensor], tuple[Tensor, Tensor]]
+    statistics: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "s"]]
+    combine: Callable[[Float[Tensor, "n s"]], tuple[Float[Tensor, ""], Float[Tensor, ""]]]
 
 
 @runtime_checkable
@@ -80,7 +81,7 @@ class ConvexSet(Protocol):
         """A point of the set that minimizes the inner product with `direction`."""
         ...
 
-    def contains(self, x: Float[Tensor, "*b d"], tol: float = ...) -> Tensor:
+    def contains(self, x: Float[Tensor, "*b d"], tol: float = ...) -> Bool[Tensor, "*b"]:
         """Whether each point lies in the set, up to `tol`."""
         ...
 
@@ -88,6 +89,13 @@ class ConvexSet(Protocol):
 @dataclass(frozen=True)
 class Problem:
     """What is minimized, over which clients.
+
+    >>> from fedlib import problems
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> problem.num_clients, problem.dim, problem.num_objectives, problem.num_constraints
+    (4, 2, 1, 1)
+    >>> problem.mean_losses(torch.zeros(2))  # the objective's mean, then the constraint's
+    tensor([ 1.0000, -0.5000])
 
     Parameters
     ----------
@@ -112,16 +120,18 @@ class Problem:
     """
 
     name: str
-    data: tuple[Tensor, ...]
+    data: tuple[Shaped[Tensor, "R ..."], ...]
     rows: Int[Tensor, "N m"]
     sizes: tuple[int, ...]
-    losses: Callable[[Tensor, Batch], Tensor]
+    losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
     num_objectives: int
     num_constraints: int
     w0: Float[Tensor, "d"]
-    metrics: Callable[[Tensor, Problem], dict[str, Tensor]]
-    gradient: Callable[[Tensor, Batch, Tensor], Tensor] | None = None
-    heldout: tuple[Tensor, ...] = ()
+    metrics: Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]
+    gradient: (
+        Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
+    ) = None
+    heldout: tuple[Shaped[Tensor, "..."], ...] = ()
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | None = None
@@ -191,8 +201,8 @@ class Problem:
 
 
 def pullback(
-    losses: Callable[[Tensor, Batch], Tensor],
-    gradient: Callable[[Tensor, Batch, Tensor], Tensor] | None,
+    losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]],
+    gradient: Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None,
     w: Float[Tensor, "d"],
     batch: Batch,
     weights: Float[Tensor, "K"],

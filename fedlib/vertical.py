@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib.composite import Composite, Partition, Party, contiguous, neighbours
@@ -142,24 +142,24 @@ class Line:
         self.fed, self.log, self.bits_between = fed, log, 0
         self.problem = check_vertical("Line", fed.problem)
 
-    def to_client(self, client: int, what: str, *parts: Tensor) -> Pieces:
+    def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From the server to one client."""
         self.fed.bits_down += self._sent(SERVER, name(client), what, parts)
         return parts
 
-    def to_server(self, client: int, what: str, *parts: Tensor) -> Pieces:
+    def to_server(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From one client to the server."""
         self.fed.bits_up += self._sent(name(client), SERVER, what, parts)
         return parts
 
-    def to_others(self, client: int, what: str, *parts: Tensor) -> Pieces:
+    def to_others(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From one client to every other client."""
         for other in self.problem.composite.numbers:
             if other != client:
                 self.bits_between += self._sent(name(client), name(other), what, parts)
         return parts
 
-    def info(self, **metrics: Tensor) -> Info:
+    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
         """What the round reports: `metrics`, and the bits that crossed the line in it."""
         report = self.fed.info(**metrics)
         return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}

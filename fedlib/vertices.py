@@ -52,6 +52,12 @@ class OneEntry(Vertex):
     """A point with one entry `radius` (or `-radius`, if `signed`) and zeros: the entry's position.
 
     `ceil(log2 d)` bits, and one for the sign.
+
+    >>> one = OneEntry(radius=2.0)
+    >>> one.encode(torch.tensor([0.0, -2.0, 0.0]))
+    Message(values=tensor([-1.]), positions=tensor([1]))
+    >>> one.bits(1000)
+    11
     """
 
     radius: float
@@ -63,7 +69,9 @@ class OneEntry(Vertex):
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The vertex."""
         del noise
         assert isinstance(message.positions, Tensor)
@@ -81,7 +89,13 @@ class OneEntry(Vertex):
 
 @dataclass(frozen=True)
 class Corner(Vertex):
-    """A corner of the box from `low` to `high`: one bit an entry."""
+    """A corner of the box from `low` to `high`: one bit an entry.
+
+    >>> Corner(-1.0, 1.0).encode(torch.tensor([1.0, -1.0])).values
+    tensor([1., 0.])
+    >>> Corner(-1.0, 1.0).bits(1000)
+    1000
+    """
 
     low: float
     high: float
@@ -91,7 +105,9 @@ class Corner(Vertex):
         del noise
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The corner."""
         del noise
         zero = torch.zeros_like(like)
@@ -108,7 +124,11 @@ class Corner(Vertex):
 
 @dataclass(frozen=True)
 class RankOne(Vertex):
-    """A matrix of rank one, read row by row: two vectors of float32 numbers."""
+    """A matrix of rank one, read row by row: two vectors of float32 numbers.
+
+    >>> RankOne(rows=2, columns=2).encode(torch.tensor([4.0, 2.0, 2.0, 1.0])).values
+    tensor([4.0000, 2.0000, 1.0000, 0.5000])
+    """
 
     rows: int
     columns: int
@@ -123,7 +143,9 @@ class RankOne(Vertex):
         peak = torch.where(peak == 0, torch.ones_like(peak), peak)
         return Message(torch.cat([matrix[:, column], matrix[row] / peak]))
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The product of the two vectors."""
         del noise, like
         left, right = torch.split(message.values, [self.rows, self.columns])
@@ -145,6 +167,9 @@ class Several(Vertex):
     """Consecutive parts of a vector, each in a format of its own; the messages follow one another.
 
     `parts` are the formats, `sizes` the lengths of the parts.
+
+    >>> Several((OneEntry(1.0), Corner(-1.0, 1.0)), (8, 8)).bits(16)
+    12
     """
 
     parts: tuple[Compressor, ...]
@@ -159,7 +184,9 @@ class Several(Vertex):
         positions = torch.cat(found) if found else ()
         return Message(torch.cat([m.values for m in messages]), positions)
 
-    def decode(self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()) -> Tensor:
+    def decode(
+        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
+    ) -> Float[Tensor, "d"]:
         """The parts, put together again."""
         del noise
         counts = [_lengths(p, size) for p, size in zip(self.parts, self.sizes, strict=True)]

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
@@ -49,7 +49,9 @@ MIN_NORM = "(Tensor gram) -> Tensor"
 class Weights(Protocol):
     """What FedCMOO asks of a rule."""
 
-    def __call__(self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]) -> Tensor:
+    def __call__(
+        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
+    ) -> Float[Tensor, "M"]:
         """Weights `[M]` in the simplex, from the Gram matrix and the weights before."""
         ...
 
@@ -88,6 +90,10 @@ class FindWeights:
     and the weights follow it over the rounds. With `steps=1, normalize=False` it is one step of
     the theory, also for a matrix that is not symmetric.
 
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> FindWeights(step=0.1)(G, torch.tensor([0.5, 0.5]))
+    tensor([0.2000, 0.8000])
+
     Parameters
     ----------
     step : beta; 0 leaves the weights as they are.
@@ -100,11 +106,12 @@ class FindWeights:
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.nonnegative("FindWeights", "step", self.step)
         checks.count("FindWeights", "steps", self.steps)
 
-    def __call__(self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]) -> Tensor:
+    def __call__(
+        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
+    ) -> Float[Tensor, "M"]:
         """The weights after `steps` steps from `before`."""
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
@@ -120,9 +127,15 @@ class MinNorm:
     $A^\top A = G$ and $w = v / \mathbf 1^\top v$: for $v = s w$ with $s \ge 0$ the best value is
     $1 - 1 / (1 + w^\top G w)$, increasing in $w^\top G w$. The part of `G` below zero (an estimate
     may be indefinite) is cut off. Of several minimizers any may come.
+
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> MinNorm()(G, torch.tensor([0.5, 0.5]))
+    tensor([0.2000, 0.8000])
     """
 
-    def __call__(self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]) -> Tensor:
+    def __call__(
+        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
+    ) -> Float[Tensor, "M"]:
         """The minimum-norm weights."""
         del before
         weights: Tensor = min_norm(gram.unsqueeze(0))[0]
@@ -144,7 +157,6 @@ class Least:
     mixture: bool = True
 
     def __post_init__(self) -> None:
-        """Reject a share outside [0, 1)."""
         checks.in_range("Least", "share", self.share, 0, 1, open_high=True)
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
@@ -155,7 +167,9 @@ class Least:
 
 
 @torch.library.custom_op("fedlib::descend", mutates_args=(), schema=DESCEND)
-def descend(gram: Tensor, before: Tensor, step: Tensor, steps: int) -> Tensor:
+def descend(
+    gram: Float[Tensor, "b M M"], before: Float[Tensor, "b M"], step: Float[Tensor, "b"], steps: int
+) -> Float[Tensor, "b M"]:
     """Projected gradient on b quadratic forms at once.
 
     It stops early where a step changes no weight of any of them, which changes no result.
@@ -188,7 +202,7 @@ def descend(gram: Tensor, before: Tensor, step: Tensor, steps: int) -> Tensor:
 
 
 @torch.library.custom_op("fedlib::min_norm", mutates_args=(), schema=MIN_NORM)
-def min_norm(gram: Tensor) -> Tensor:
+def min_norm(gram: Float[Tensor, "b M M"]) -> Float[Tensor, "b M"]:
     """Minimum-norm weights `[b, M]` of b Gram matrices `[b, M, M]`."""
     return torch.as_tensor(np.stack([minimum_norm(G) for G in on_cpu(gram)])).to(gram)
 
@@ -209,12 +223,12 @@ def minimum_norm(gram: Array) -> Array:
     return np.asarray(v / v.sum())
 
 
-def on_cpu(x: Tensor) -> Array:
+def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
     """The values in float64, as numpy has them."""
     return np.asarray(x.detach().cpu().double().numpy())
 
 
-def batch_rule(op: Any) -> Callable[..., tuple[Tensor, int]]:
+def batch_rule(op: Any) -> Callable[..., tuple[Float[Tensor, "*b"], int]]:
     """The rule under `vmap` of an operation whose tensors all have a leading batch axis."""
 
     def rule(info: object, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:

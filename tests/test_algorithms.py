@@ -31,6 +31,7 @@ EXAMPLES = {
         lr=0.1, local_steps=2, participants=5, tolerance=0.05, rho=2.0
     ),
     fl.SGM: fl.SGM(lr=0.1, tolerance=0.05, steps=2),
+    fl.PenaltySGM: fl.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=2),
     PolicyFedSGM: PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=3),
     fl.ConEx: fl.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=2, batch_size=20),
     fl.FedCMOO: fl.FedCMOO(lr=0.1, local_steps=2, participants=5, batch_size=2),
@@ -44,6 +45,7 @@ EXAMPLES = {
     fl.FedFW: fl.FedFW(lam0=0.1, participation=0.8),
     fl.FedFWPlus: fl.FedFWPlus(lam0=0.1, participation=0.8),
     fl.FedFWSto: fl.FedFWSto(lam0=0.1, batch_size=2, participation=0.8),
+    fl.FedFWReset: fl.FedFWReset(lam0=0.1, participation=0.8, local_steps=2, batch_size=2),
     fl.NaiveFW: fl.NaiveFW(),
     fl.FedDR: fl.FedDR(lr=0.1, local_steps=2, participation=0.8, batch_size=2),
     fl.FedProx: fl.FedProx(lr=0.1, local_steps=2, participants=5, batch_size=2),
@@ -56,7 +58,7 @@ EXAMPLES = {
     ),
     fl.VerticalSGD: fl.VerticalSGD(lr=fl.PowerLaw(0.3), batch_size=100),
 }
-FEASIBLE = (fl.FedFW, fl.FedFWPlus, fl.FedFWSto, fl.NaiveFW, fl.FedDR, fl.FedProx)
+FEASIBLE = (fl.FedFW, fl.FedFWPlus, fl.FedFWSto, fl.FedFWReset, fl.NaiveFW, fl.FedDR, fl.FedProx)
 VERTICAL = (fl.VerticalSSCA, fl.ConstrainedVerticalSSCA, fl.VerticalSGD)
 SEVERAL = (fl.FedCMOO, fl.FedCMOOPref, fl.FedCMOOTheory, fl.FSMGDA, fl.Scalarized, fl.MGDA)
 each = pytest.mark.parametrize("algorithm", EXAMPLES.values(), ids=lambda a: type(a).__name__)
@@ -78,7 +80,7 @@ def task(algorithm):
         return three_objectives()
     if isinstance(algorithm, VERTICAL):
         return vertical_np_problem()
-    return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.ConEx)) else 20)
+    return np_problem(clients=1 if isinstance(algorithm, (fl.SGM, fl.PenaltySGM, fl.ConEx)) else 20)
 
 
 def test_every_algorithm_has_an_example():

@@ -384,7 +384,7 @@ def test_figures_draw_in_both_themes(name):
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
 def test_recorded_units_are_those_of_the_files():
-    assert arena_units.measured("fair", 0, 0) == arena_units.ADULT
+    assert arena_units.of_data("fair", 0, 0) == arena_units.ADULT
 
 
 def test_the_full_profile_is_known_without_data(monkeypatch):

@@ -12,11 +12,12 @@ from fedlib.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs
 from fedlib.plot import render
 from fedlib.studies import cmoo_pairs_figures as figures
 from fedlib.studies import cmoo_pairs_rules as rules
-from fedlib.studies.cmoo_pairs import FULL, GREY, METHODS, QUICK, STUDY
+from fedlib.studies.cmoo_pairs import GREY, METHODS, STUDY
 from fedlib.studies.cmoo_pairs_claims import PAPER_VALUES, TABLE_4
 from fedlib.studies.cmoo_pairs_numbers import DATA, HOW, decline, derive, final, rounds_to
 from fedlib.trace import Trace
 
+FULL, QUICK = STUDY.profiles["full"], STUDY.profiles["quick"]
 GREYS = tuple(data + how for data in GREY for how in HOW)
 COLOUR = "cifar10_mnist"
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
@@ -158,31 +159,17 @@ def test_numbers_do_without_missing_runs(traces, missing):
     assert not [k for k in found if missing in k.partition(".")[0]]
 
 
-def test_other_parameters_and_the_quick_profile_have_numbers_but_no_verdict():
+def test_other_parameters_and_the_quick_profile_have_numbers():
     for params in (QUICK, {**QUICK, "seeds": (3,), "variant_seeds": (5,)}):
-        found = derive(all_runs(params), params)
-        assert found["multi_mnist_pref.accuracy"].value > 0
-        for claim in STUDY.claims:
-            with pytest.raises(KeyError, match=r"whole\.pictures"):
-                claim.judge(found)
+        assert derive(all_runs(params), params)["multi_mnist_pref.accuracy"].value > 0
 
 
-def test_few_rounds_are_not_judged(traces):
-    assert "whole.pictures" in derive(traces, FULL)
-    for change in ({"rounds": 30}, {"mixed_rounds": 30}, {"pictures": 500}, {"test_pictures": 9}):
-        assert "whole.pictures" not in derive(traces, {**FULL, **change})
-
-
-def test_claims_name_runs_that_exist_and_are_judged(numbers):
+def test_claims_of_one_seed_say_so():
     names = STUDY.specs(FULL)
-    ids = [c.id for c in STUDY.claims]
-    assert ids == [f"fedcmoo/C{i}" for i in (1, 3, 4, 5, 11, 12, 14, 18)]
+    assert [c.id for c in STUDY.claims] == [f"fedcmoo/C{i}" for i in (1, 3, 4, 5, 11, 12, 14, 18)]
     for claim in STUDY.claims:
-        assert set(claim.runs) <= set(names)
-        assert claim.rule.endswith(".")
         few = [n for n in claim.runs if len(names[n].seeds) == 1]
-        assert not few or "one seed" in claim.rule.lower()
-        assert any(c.isdigit() for c in claim.judge(numbers).measured)
+        assert not few or "one seed" in claim.words.lower()
 
 
 def about(value, half=0.1):
@@ -191,7 +178,7 @@ def about(value, half=0.1):
 
 def good():
     """Numbers on which every claim holds."""
-    n = {"whole.pictures": mean([60000])}
+    n = {}
     for data, m, how in product(DATA, METHODS, HOW):
         run_name = f"{data}_{m}{how}"
         for k in (1, 2):
@@ -290,20 +277,19 @@ def test_mixed_losses_are_never_more_than_partly_reproduced():
         "mixed_fsmgda.gap": about(-50),
         "mixed_fedcmoo_vs_fsmgda.worst": about(0),
     }
-    held = rules.c11(good())
-    assert (held.verdict, "CIFAR-10 was not run" in held.reason) == ("partly", True)
-    assert held.reason.startswith("holds on MultiMNIST")
-    for key, x in wrong.items():
-        outcome = rules.c11({**good(), key: x})
-        assert outcome.verdict == "partly"
-        assert outcome.reason.startswith("does not hold")
-    assert rules.c11({**good(), **wrong}).verdict == "not reproduced"
+    missing = "the half of the table with CIFAR-10 was not run"
+    held = rules.C11(good())
+    assert (held.verdict, held.reason) == ("partly", f"does not hold: {missing}")
+    reasons = [rules.C11({**good(), key: x}).reason for key, x in wrong.items()]
+    assert len(set(reasons)) == 3
+    assert all(r.count(";") == 1 and r.endswith(missing) for r in reasons)
+    assert rules.C11({**good(), **wrong}).verdict == "not reproduced"
 
 
 def test_equal_accuracies_are_in_no_order():
     same = mean([90.0])
     n = good() | {f"multi_mnist_{m}.accuracy_1": same for m in METHODS}
-    assert "MultiMNIST, task 1" in rules.c3(n).reason
+    assert "MultiMNIST, task 1" in rules.C3(n).reason
 
 
 def few_pictures(data):

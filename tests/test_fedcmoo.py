@@ -96,11 +96,11 @@ class TestPlainTwins:
         for which in range(2):
             sent = np.zeros((2, 3, 5))
             for i in range(2):
-                place = 2 * which + i
-                rows = problem.rows[draw.voters[place]][draw.values[place]].numpy()
+                some = draw.others[which]
+                rows = problem.rows[some.participants[i]][some.batches[i]].numpy()
                 for k in range(3):
                     g = w - centres[rows[k], k].mean(0)
-                    kept = draw.uplink[place, k].numpy()
+                    kept = some.uplink[i, k].numpy()
                     assert len(kept) == 2
                     sent[i, k, kept] = g[kept] * 5 / 2
             Y.append(sent.mean(0))

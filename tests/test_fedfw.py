@@ -125,7 +125,7 @@ def test_the_counterexample():
     start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
     later = fl.run(fl.NaiveFW(), start, rounds=500, progress=False).state.w.item()
     assert abs(later) < 1e-5
-    overwriting = [fl.FedFW(lam0, reset_local=True, local_steps=5) for lam0 in (0.01, 1.0)]
+    overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
     assert np.abs(end(overwriting)).max() < 1e-4
     assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
         [0.183, 0.691, 0.957], abs=1e-3
@@ -163,7 +163,7 @@ def test_bits(name, bits):
         _, info = method.round(fl.Vectorized(problem), state, draw)
         assert info["bits_up"] == 5 * bits
         assert info["bits_down"] == 5 * 6 * 32
-    overwriting = fl.FedFW(LAM, reset_local=True)
+    overwriting = fl.FedFWReset(LAM)
     _, info = overwriting.round(fl.Vectorized(problem), overwriting.init(problem), draw)
     assert info["bits_up"] == 5 * 6 * 32
 
@@ -181,7 +181,7 @@ def test_a_round_counts_and_moves_those_whose_coin_says_so():
     for other in (
         method,
         fl.FedFWPlus(LAM, participation=0.3),
-        fl.FedFW(LAM, 0.3, reset_local=True),
+        fl.FedFWReset(LAM, 0.3),
     ):
         state = other.init(problem)
         after, info = other.round(fl.Vectorized(problem), state, nobody)
@@ -204,7 +204,7 @@ def test_coins_are_independent_with_the_given_probability():
 
 def test_one_overwriting_step_is_the_naive_scheme():
     problem = task()
-    a = fl.run(fl.FedFW(LAM, reset_local=True), problem, rounds=30, progress=False)
+    a = fl.run(fl.FedFWReset(LAM), problem, rounds=30, progress=False)
     b = fl.run(fl.NaiveFW(), problem, rounds=30, progress=False)
     torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
     c = fl.run(fl.FedFW(LAM), problem, rounds=30, progress=False)
@@ -214,7 +214,7 @@ def test_one_overwriting_step_is_the_naive_scheme():
 def test_overwriting_steps_equal_their_plain_twin():
     """t counts local steps, the penalty acts within the round, the server averages the models."""
     problem, steps = task(), 3
-    method = fl.FedFW(LAM, participation=0.6, reset_local=True, local_steps=steps, batch_size=2)
+    method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
     state, rng, w = method.init(problem), seeded(1, "rounds"), problem.w0
     for t in range(10):
         draw = method.draw(problem, rng)
@@ -349,8 +349,6 @@ def test_schedules_are_those_of_the_table():
 
 
 def test_refusals():
-    words = "local_steps must be 1 (Algorithm 1 has one step a round), got 2; several"
-    refuses(f"FedFW: {words}", fl.FedFW, 1.0, local_steps=2)
     words = "the problem must have a feasible set, pareto has none; build it with"
     refuses(f"FedFW: {words}", fl.FedFW(1.0).init, objectives(tasks=1))
     words = "the problem must start in its feasible set, pareto does not; build"

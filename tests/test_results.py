@@ -165,7 +165,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
         assert done.outcome.verdict in VERDICTS
         assert re.search(r"\d", done.outcome.measured), claim.id
         assert claim.runs
-        assert claim.rule.endswith(".")
+        assert claim.words.endswith(".")
         assert done.fresh
 
 

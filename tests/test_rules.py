@@ -12,11 +12,13 @@ from fedlib.rules import (
     average,
     falls,
     high,
+    inside,
     least,
     low,
     meets,
     most,
     rises,
+    same_order,
     told,
     told_value,
     value,
@@ -43,18 +45,28 @@ N = {
         (high("a") < low("b"), True, "upper end of `a` below lower end of `b`"),
         (value("a") > value("b"), False, "`a` above `b`"),
         (value("b") >= 2 * value("a"), True, "`b` at least 2 times `a`"),
+        (value("a") < 2 * (value("b") - value("a")), True, "`a` below 2 times (`b` minus `a`)"),
         (abs(value("a") - value("b")) <= 1.0, True, "size of `a` minus `b` at most 1"),
         (most("b") <= 2.0, False, "every seed's `b` at most 2"),
         (least("b") >= 1.7, True, "every seed's `b` at least 1.7"),
         (average("a", "c") < value("b"), False, "mean of `a`, `c` below `b`"),
         (meets("b", 2.5, 4), True, "interval of `b` meets [2.5, 4]"),
         (meets("b", 0, 1.7), False, "interval of `b` meets [0, 1.7]"),
+        (inside("b", 1.75, 2.5), True, "interval of `b` within [1.75, 2.5]"),
+        (inside("b", 1.8, 2.5), False, "interval of `b` within [1.8, 2.5]"),
+        (inside("b", 1.75, 2.4), False, "interval of `b` within [1.75, 2.4]"),
+        (all_of(low("a") > 0, low("b") > 0), True, "interval of `a`, `b` above 0"),
         (within("b", 2.2, 0.1), True, "`b` within 0.1 times 2.2 of 2.2"),
         (rises("a", "b", "c"), True, "values rise: `a`, `b`, `c`"),
         (rises("a", "c", "c"), False, "values rise: `a`, `c`, `c`"),
         (falls("c", "a", "b"), False, "values fall: `c`, `a`, `b`"),
+        (same_order(["a", "b"], ["b", "c"]), True,
+         "values in the same order: `a`, `b` and `b`, `c`"),
+        (same_order(["a", "b"], ["c", "b"]), False,
+         "values in the same order: `a`, `b` and `c`, `b`"),
         (all_of(low("a") > 0, high("a") < 1), False,
          "interval of `a` above 0 and interval of `a` below 1"),
+        (all_of(low("a") > 1, low("b") > 1), False, "interval of `a`, `b` above 1"),
         (any_of(low("a") > 0, high("a") < 1), True,
          "interval of `a` above 0 or interval of `a` below 1"),
     ],
@@ -82,6 +94,21 @@ def test_what_was_measured_is_filled_in():
 def test_conditions_of_one_form_are_told_together():
     rule = Rule({"x": low("a") > 0, "y": high("c") < 9, "z": low("b") > 0}, "", note="Why 9.")
     assert rule.words == "(1) interval of `a`, `b` above 0; (2) interval of `c` below 9. Why 9."
+
+
+def test_many_keys_are_told_in_short_and_pairs_in_turn():
+    runs = [f"soft_B{b}_last" for b in (1, 10)]
+    keys = [f"{run}.{m}" for run in runs for m in ("f_1", "f_2", "g")]
+    rule = Rule({k: high(k) < 0 for k in [*keys, "hard.f_1"]}, "")
+    assert rule.words == "interval of `soft_{B1, B10}_last.{f_1, f_2, g}`, `hard.f_1` below 0."
+    pairs = Rule({k: value(k) < 2 * value(k.replace("soft", "hard")) for k in keys}, "")
+    soft, hard = (f"`{kind}_{{B1, B10}}_last.{{f_1, f_2, g}}`" for kind in ("soft", "hard"))
+    assert pairs.words == f"{soft} below 2 times {hard}, each in turn."
+    to_one = Rule({k: value(k) < value("base.f") for k in keys}, "")
+    assert to_one.words == f"{soft} below `base.f`, each in turn."
+    pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d")]
+    some = Rule({a + b: value(a) < value(b) for a, b in pairs}, "")
+    assert some.words.startswith("`a` below `b`; `a` below `c`; ")
 
 
 def claim(**more):

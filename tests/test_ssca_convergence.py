@@ -14,11 +14,10 @@ from fedlib.sampling import seeded
 from fedlib.schedules import PowerLaw
 from fedlib.studies import ssca_common as common
 from fedlib.studies import ssca_convergence_counts as counts
-from fedlib.studies import ssca_convergence_rules as rules
 from fedlib.studies.ssca_common import LEVELS, SPLITS, STEPS
-from fedlib.studies.ssca_convergence import FULL, QUICK, STUDY, ordered_problem
+from fedlib.studies.ssca_convergence import STUDY, ordered_problem
+from fedlib.studies.ssca_convergence_claims import BATCHES
 from fedlib.studies.ssca_convergence_numbers import (
-    BATCHES,
     CRITERIA,
     CROSSED,
     LOOKS,
@@ -28,11 +27,11 @@ from fedlib.studies.ssca_convergence_numbers import (
     first_below,
     halves,
     measures,
-    whole,
 )
 from fedlib.trace import Trace
 from fedlib.types import describe
 
+FULL, QUICK = (STUDY.profiles[name] for name in ("full", "quick"))
 CLAIMS = {c.id.removeprefix("ssca/"): c for c in STUDY.claims}
 TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
 
@@ -180,8 +179,6 @@ def test_sgd_is_chosen_by_the_mean_cost_at_the_round_of_the_criterion():
     }
     assert chosen(grid, "samples_sgd_B10", "last") == "samples_sgd_B10_a0.1_p0"
     assert chosen(grid, "samples_sgd_B10", "early") == "samples_sgd_B10_a1_p0"
-    with pytest.raises(KeyError):
-        chosen(grid, "samples_sgd_B1", "last")
 
 
 def test_halves():
@@ -198,9 +195,6 @@ def test_differences_are_paired_by_seed(traces):
     some[b] = replace(some[b], metrics=run(base + up - 0.25, some[b].rounds).metrics)
     x = derive(some, FULL)["features_vs_samples_ssca_B10.cost_50"]
     assert (x.low, x.high) == pytest.approx((-0.25, -0.25))
-    few = replace(some[b], metrics={k: v[3:5] for k, v in some[b].metrics.items()}, seeds=(3, 4))
-    x = derive({**some, b: few}, FULL)["features_vs_samples_ssca_B10.cost_50"]
-    assert x.per_seed == pytest.approx((-0.25, -0.25))
 
 
 def test_numbers_of_all_runs(traces, numbers):
@@ -211,7 +205,6 @@ def test_numbers_of_all_runs(traces, numbers):
     assert numbers["samples_ssca_B1.up"].value == pytest.approx(32 * 10 * 101632 / 1e6)
     for pair in ("samples_ssca_B100_vs_B10", "samples_ssca_B10_debiased_vs_plain"):
         assert f"{pair}.area" in numbers
-    assert {"whole.pictures"} <= set(numbers)
 
 
 @pytest.mark.parametrize(
@@ -225,39 +218,16 @@ def test_numbers_of_all_runs(traces, numbers):
         {"clients": 5, "hidden": 8},
     ],
 )
-def test_changed_parameters_give_numbers_but_no_verdict(changes):
+def test_changed_parameters_give_numbers(changes):
     params = {**FULL, "seeds": (0, 1), **changes}
     found = derive(all_runs(params), params)
-    assert "samples_ssca_B" in " ".join(found)
-    assert "whole.pictures" not in found
-    for c in STUDY.claims:
-        with pytest.raises(KeyError):
-            c.judge(found)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"data": "digits"},
-        {"batches": (10, 100)},
-        {"rounds": 99},
-        {"seeds": (0, 1, 2, 3)},
-        {"clients": 5},
-        {"hidden": 64},
-        {"evaluate": 1000},
-        {"rates": (1.0,)},
-    ],
-)
-def test_verdicts_need_the_experiment_of_the_paper(changes):
-    assert whole(FULL)
-    assert not whole({**FULL, **changes})
-
-
-def test_every_claim_rests_on_runs_of_the_study(traces, numbers):
-    for c in STUDY.claims:
-        assert c.runs
-        assert set(c.runs) <= set(traces)
-        assert c.judge(numbers).verdict in ("reproduced", "partly", "not reproduced")
+    runs = (
+        f"{s}_{x}"
+        for s in SPLITS
+        for b in params["batches"]
+        for x in (f"ssca_B{b}", f"sgd_B{b}_last")
+    )
+    assert {f"{run}.area" for run in runs} <= found.keys()
 
 
 def test_quick_needs_no_download_and_has_every_kind_of_run():
@@ -275,7 +245,7 @@ def number(value, spread=0.01):
 
 def agreeing():
     """Numbers with which every claim is reproduced."""
-    n = {"whole.pictures": number(60000)}
+    n = {}
     for split in SPLITS:
         for b in BATCHES:
             n |= {f"{split}_ssca_B{b}.cost_{r}": number(1.0) for r in LOOKS}
@@ -360,12 +330,6 @@ def test_every_claim_can_fail_as_a_whole(claim):
     assert CLAIMS[claim].judge(wrong).verdict == "not reproduced"
 
 
-def test_a_reason_names_what_fails_group_by_group():
-    parts = {"a": {"t = 10": False, "t = 30": True, "t = 50": False}, "b": {"t = 10": True}}
-    assert rules.judged(parts, "m").reason == "does not hold: a (t = 10, t = 50)"
-    assert rules.judged({"b": {"t": True}}, "m").verdict == "reproduced"
-
-
 # -- counts
 
 
@@ -429,17 +393,10 @@ def test_server_work_is_linear_in_the_parameters():
     found = {k: x.value for k, x in counts.counted().items()}
     for k in (1, 2):
         assert found[f"alg_{k}.linearity"] == pytest.approx(1, abs=0.01)
-        assert (
-            5 <= found[f"alg_{k}.per_parameter"] <= 40
-        )  # more than one pass, and no more than a few
+        assert 5 <= found[f"alg_{k}.per_parameter"] <= 40  # some passes, and no more than a few
 
 
 # -- figures
-
-
-@pytest.mark.parametrize("figure", STUDY.figures)
-def test_figures_of_the_full_study_can_be_drawn(traces, figure):
-    assert len(render(STUDY.figures[figure](traces), "light")) > 5000
 
 
 @pytest.mark.parametrize("figure", STUDY.figures)

@@ -24,7 +24,7 @@ def other(value):
         return value[:-1] if len(value) > 1 else tuple(map(other, value))
     if isinstance(value, str):
         return value + "x"
-    return value + 1 if isinstance(value, int) else 0.9 * value
+    return value + 1 if isinstance(value, int) else 0.9 * value or 0.5
 
 
 def shape(specs):

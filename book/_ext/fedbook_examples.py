@@ -94,6 +94,7 @@ def baselines() -> Group:
     ]
     alone = [
         fl.SGM(lr=0.1, tolerance=0.05, steps=5),
+        fl.PenaltySGM(lr=0.1, tolerance=0.05, rho=0.5, steps=5),
         fl.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5),
     ]
     splitting = [fl.FedDR(lr=0.1, local_steps=5)]
@@ -137,9 +138,9 @@ def frank_wolfe() -> Group:
     sets = [fl.Simplex(1.0), fl.Box(-1.0, 1.0), fl.NuclearBall(1.0, SIDE, SIDE), fl.Ball(1.0)]
     family = [
         plain,
-        replace(plain, reset_local=True, local_steps=5),
         fl.FedFWPlus(lam0=0.1),
         fl.FedFWSto(lam0=0.1, batch_size=2),
+        fl.FedFWReset(lam0=0.1, local_steps=5),
         fl.NaiveFW(),
     ]
     return [

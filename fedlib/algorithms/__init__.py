@@ -1,11 +1,12 @@
 """All algorithms, one file per paper or family of baselines."""
 
-from fedlib.algorithms.baselines import SGM, FedAvg, PenaltyFedAvg
+from fedlib.algorithms.baselines import SGM, FedAvg, PenaltyFedAvg, PenaltySGM
 from fedlib.algorithms.conex import ConEx
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.fedcmoo_theory import FedCMOOTheory
 from fedlib.algorithms.feddr import FedDR, FedProx
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
+from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
 from fedlib.algorithms.naive_fw import NaiveFW
@@ -30,12 +31,14 @@ __all__ = [
     "FedDR",
     "FedFW",
     "FedFWPlus",
+    "FedFWReset",
     "FedFWSto",
     "FedProx",
     "FedSGM",
     "MiniBatchSGD",
     "NaiveFW",
     "PenaltyFedAvg",
+    "PenaltySGM",
     "PolicyFedSGM",
     "Scalarized",
     "VerticalSGD",
@@ -48,6 +51,7 @@ ALGORITHMS = (
     FedAvg,
     PenaltyFedAvg,
     SGM,
+    PenaltySGM,
     ConEx,
     PolicyFedSGM,
     FedCMOO,
@@ -59,6 +63,7 @@ ALGORITHMS = (
     FedFW,
     FedFWPlus,
     FedFWSto,
+    FedFWReset,
     NaiveFW,
     FedDR,
     FedProx,

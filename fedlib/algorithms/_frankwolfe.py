@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -33,10 +34,10 @@ __all__ = [
 class State(NamedTuple):
     """What the methods carry from round to round."""
 
-    w: Tensor  # [d] the server's model, the mean of the clients'
-    x: Tensor  # [N, d] the clients' models, or [N, 0]; the messages alone tell them to the server
-    extra: Tensor  # [N, d] y_i (FedFW+) or d_i (FedFW-sto); [N, 0] where there is none
-    t: Tensor  # the number of rounds done
+    w: Float[Tensor, "d"]  # the server's model, the mean of the clients'
+    x: Float[Tensor, "N d"]  # the clients' models, or [N, 0]; their messages tell them
+    extra: Float[Tensor, "N d"]  # y_i (FedFW+) or d_i (FedFW-sto); [N, 0] where there is none
+    t: Float[Tensor, ""]  # the number of rounds done
 
 
 @runtime_checkable
@@ -107,13 +108,15 @@ def check_feasible(
         raise ValueError(checks.sentence(who, "split", rule, f"{len(split.of)} of them"))
 
 
-def active_clients(draw: Draw, participation: float | Tensor) -> Tensor:
+def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
     """Who takes part, a boolean `[N]`: each client by its own coin."""
     assert isinstance(draw.chance, Tensor)
     return draw.chance < participation
 
 
-def on_active(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def on_active(
+    active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
+) -> Float[Tensor, "N *x"]:
     """`new [N, ...]` for those who take part, `old [N, ...]` for the others."""
     return torch.where(active.view(-1, *(1,) * (new.dim() - 1)), new, old)
 
@@ -148,9 +151,9 @@ def ask_oracles(
     fed: Federation,
     method: Callable[..., Any],
     draw: Draw,
-    memory: Tensor,
-    w: Tensor,
-    active: Tensor,
+    memory: Float[Tensor, "N *x"],
+    w: Float[Tensor, "d"],
+    active: Bool[Tensor, "N"],
     split: PerClient | None,
     dense: bool = False,
 ) -> Any:

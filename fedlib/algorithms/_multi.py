@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -30,8 +31,8 @@ __all__ = [
 class State(NamedTuple):
     """What a method carries from round to round."""
 
-    w: Tensor  # [d] the model
-    weights: Tensor  # [M] lam, the objectives' weights of the last round
+    w: Float[Tensor, "d"]  # the model
+    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
 
 
 def check_numbers(
@@ -121,7 +122,9 @@ def task_batch(client: Client, first: int, count: int) -> tuple[Batch, int | Non
     return Batch(tuple(x[part] for x in batches.data), batches.weight[part]), 0
 
 
-def task_gradients(client: Client, w: Tensor, separate: bool = True) -> Tensor:
+def task_gradients(
+    client: Client, w: Float[Tensor, "d"], separate: bool = True
+) -> Float[Tensor, "M d"]:
     """At the client: the gradients `[M, d]` of its objectives at `w`.
 
     Objective k is differentiated on batch k of the round if `separate`, else all on batch 0.
@@ -134,15 +137,20 @@ def task_gradients(client: Client, w: Tensor, separate: bool = True) -> Tensor:
 
 
 def local_steps(
-    client: Client, u: Tensor, weights: Tensor, lr: float | Tensor, first: int, last: int
-) -> Tensor:
+    client: Client,
+    u: Float[Tensor, "d"],
+    weights: Float[Tensor, "M"],
+    lr: float | Float[Tensor, ""],
+    first: int,
+    last: int,
+) -> Float[Tensor, "d"]:
     """At the client: steps on the weighted sum of its objectives, on batches first .. last - 1."""
     for step in range(first, last):
         u = u - lr * client.gradient(u, client.batch(step), weights)
     return u
 
 
-def weight_info(gram: Tensor, weights: Tensor) -> Info:
+def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info:
     """The weights, and the squared norm of the direction that they promise."""
     each = {f"weight_{k}": weights[k - 1] for k in range(1, len(weights) + 1)}
     return {"direction": weights @ (gram @ weights), **each}

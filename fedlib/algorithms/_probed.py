@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._multi import State
@@ -59,7 +60,7 @@ class Probed(Drawn, Protocol):
         """One round."""
         ...
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
         """At the client: its Jacobian `[M, d]`."""
         ...
 
@@ -67,7 +68,7 @@ class Probed(Drawn, Protocol):
 class Trained(Probed, Stepped, Protocol):
     """With one local training a client, on weighted objectives."""
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: the update `[d]`, (start - end) / (E lr)."""
         ...
 
@@ -85,6 +86,6 @@ class Alone(Drawn, Stepped, Protocol):
         """The smallest weight."""
         ...
 
-    def local_updates(self, client: Client) -> Tensor:
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
         ...

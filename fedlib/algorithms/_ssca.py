@@ -34,12 +34,12 @@ OBJECTIVES = ("problem", "norm")
 class State(NamedTuple):
     """What the server carries from round to round."""
 
-    w: Tensor  # [d]
-    linear: Tensor  # [K, d] the averaged surrogates
-    constant: Tensor  # [K]
-    left: Tensor  # prod (1 - rho)
-    factor: Tensor  # what the penalty has been multiplied by
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    linear: Float[Tensor, "K d"]  # the averaged surrogates
+    constant: Float[Tensor, "K"]
+    left: Float[Tensor, ""]  # prod (1 - rho)
+    factor: Float[Tensor, ""]  # what the penalty has been multiplied by
+    t: Float[Tensor, ""]  # rounds done
 
 
 def start(problem: Problem, losses: int) -> State:
@@ -104,7 +104,7 @@ def check_constraints(
         raise ValueError(checks.sentence(who, "levels", rule, levels))
 
 
-def level_vector(levels: float | tuple[float, ...], like: Float[Tensor, "M"]) -> Tensor:
+def level_vector(levels: float | tuple[float, ...], like: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
     """The levels `[M]`, one number for all or one each."""
     if isinstance(levels, tuple):
         return torch.tensor(levels, dtype=like.dtype, device=like.device)
@@ -112,14 +112,14 @@ def level_vector(levels: float | tuple[float, ...], like: Float[Tensor, "M"]) ->
 
 
 def raised(
-    factor: Tensor,
+    factor: Float[Tensor, ""],
     slack: Float[Tensor, "M"],
-    t: Tensor,
+    t: Float[Tensor, ""],
     *,
     growth: float,
     patience: int,
     tolerance: float,
-) -> Tensor:
+) -> Float[Tensor, ""]:
     """The penalty's factor after round `t`: times `growth` if it is due and the slack large."""
     due = (t % patience == 0) & (slack.norm() > tolerance)
     return torch.where(due, factor * growth, factor)

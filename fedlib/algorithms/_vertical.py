@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
@@ -20,12 +21,12 @@ NO_VALUES = slice(0, 0)
 
 def exchange(
     line: Line,
-    w: Tensor,
+    w: Float[Tensor, "d"],
     draw: Draw,
-    weights: Tensor,
+    weights: Float[Tensor, "k K"],
     head: int,
     valued: slice = NO_VALUES,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, "k d"], Float[Tensor, "V"]]:
     """All messages of a round, and what the server makes of them.
 
     Returns the gradients `[k, d]` of the mean over the batch of `weights [k, K] @ losses`, and the
@@ -57,7 +58,7 @@ def exchange(
     return form.parameters.join([first, *sums]) / len(samples), values / len(samples)
 
 
-def mean_objective(problem: Problem, w: Tensor) -> Tensor:
+def mean_objective(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "1 K"]:
     """The weights `[1, K]` of the mean of all objectives."""
     counts = problem.num_objectives, problem.num_constraints
     shares = [1 / counts[0]] * counts[0] + [0.0] * counts[1]
@@ -71,7 +72,7 @@ def draw_samples(problem: Problem, rng: torch.Generator, batch_size: int | None)
     return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
 
 
-def draw_of(draw: Draw) -> Tensor:
+def draw_of(draw: Draw) -> Int[Tensor, "B"]:
     """The samples `[B]` of a draw of `draw_samples`."""
     if not isinstance(draw.batches, Tensor):
         raise ValueError("vertical: the draw must name the samples; see draw_samples().")

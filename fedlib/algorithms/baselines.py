@@ -1,4 +1,4 @@
-"""What FedSGM is compared with: FedAvg, Penalty-FedAvg and the centralized switching method.
+"""What FedSGM is compared with: FedAvg, Penalty-FedAvg, and two methods for data in one place.
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -23,13 +24,13 @@ from fedlib.sampling import check_one_constraint, check_work, draw_round
 from fedlib.switching import Hard, Switch
 from fedlib.types import Draw, Info, Problem
 
-__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "State"]
+__all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM", "State"]
 
 
 class State(NamedTuple):
     """All that these methods carry is the model."""
 
-    w: Tensor  # [d]
+    w: Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class FedAvg:
         2  each j in S starts from u = w
         3      E times: u <- u - lr grad f_j(u)
         4  w <- project(mean_j u_j)
+
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = FedAvg(lr=0.1, local_steps=2, participants=4)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([0.45])
 
     Parameters
     ----------
@@ -58,18 +65,15 @@ class FedAvg:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedAvg", "lr", self.lr)
         checks.count("FedAvg", "local_steps", self.local_steps)
         checks.count("FedAvg", "participants", self.participants)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -78,7 +82,7 @@ class FedAvg:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Tensor:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         u = w  # 2
         weights = client.objective_weights(w)
@@ -87,7 +91,6 @@ class FedAvg:
         return u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
         return State(fed.project(u.mean(0))), fed.info()  # 4
 
@@ -102,6 +105,12 @@ class PenaltyFedAvg:
         4  each j in S starts from u = w
         5      E times: u <- u - lr (grad f_j(u) + on rho grad g_j(u))
         6  w <- project(w - mean_j (w - u_j)), sent to all clients
+
+    >>> from fedlib import PenaltyFedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = PenaltyFedAvg(lr=0.1, local_steps=2, participants=4, tolerance=0.05, rho=2.0)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([-0.06])
 
     Parameters
     ----------
@@ -123,7 +132,6 @@ class PenaltyFedAvg:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("PenaltyFedAvg", "lr", self.lr)
         checks.count("PenaltyFedAvg", "local_steps", self.local_steps)
         checks.count("PenaltyFedAvg", "participants", self.participants)
@@ -132,14 +140,12 @@ class PenaltyFedAvg:
         checks.number("PenaltyFedAvg", "level", self.level)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         sizes = self.batch_size, self.value_batch_size
         check_work("PenaltyFedAvg", problem, self.participants, *sizes)
         check_one_constraint("PenaltyFedAvg", problem)
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -149,11 +155,11 @@ class PenaltyFedAvg:
             value_batch_size=self.value_batch_size,
         )
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, on: Tensor) -> Tensor:
+    def local_update(self, client: Client, on: Float[Tensor, ""]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the penalized objective; sends the change.
 
         `on` in {-1, 0, 1} comes with the sign of the constraint's slope.
@@ -165,7 +171,6 @@ class PenaltyFedAvg:
         return w - u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         clients = fed.clients(draw, model=state.w)  # 1
         g, slope = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
         on = (g > self.level + self.tolerance).to(g.dtype)  # 3
@@ -185,14 +190,17 @@ class SGM:
     Run it on a problem with one client (`neyman_pearson(..., clients=1)`). A round is `steps`
     steps, so that T rounds are the T x E steps of the papers' centralized curves.
 
+    >>> from fedlib import SGM, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> run(SGM(lr=0.1, tolerance=0.05), problem, rounds=20, progress=False).late("g").round(2)
+    array([0.02])
+
     Parameters
     ----------
     lr, tolerance, level, switch : as in FedSGM.
     steps : steps a round.
     batch_size, value_batch_size : rows of the batch for the gradients and of the one for g(w), both
         drawn anew for every step; None for all rows.
-    penalty : rho, for the centralized penalty method in place of switching: line 3 is then
-        w <- project(w - lr (grad f(w) + rho 1{g(w) > level + tolerance} grad g(w))).
 
     Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
     """
@@ -204,19 +212,14 @@ class SGM:
     switch: Switch = Hard()
     batch_size: int | None = None
     value_batch_size: int | None = None
-    penalty: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("SGM", "lr", self.lr)
         checks.count("SGM", "steps", self.steps)
         checks.number("SGM", "tolerance", self.tolerance)
         checks.number("SGM", "level", self.level)
-        if self.penalty is not None:
-            checks.nonnegative("SGM", "penalty", self.penalty)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_centralized("SGM", problem)
         check_work("SGM", problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)
@@ -231,11 +234,65 @@ class SGM:
         for step in range(self.steps):  # 1
             values = step_values(pool, step, self.steps)
             g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
-            excess = g - self.level - self.tolerance
-            sigma = self.switch(excess)  # 2
+            sigma = self.switch(g - self.level - self.tolerance)  # 2
             weights = torch.stack([1 - sigma, slope * sigma])
-            if self.penalty is not None:
-                on = (excess > 0).to(g.dtype)
-                weights = torch.stack([torch.ones_like(on), slope * on * self.penalty])
             w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
         return State(w), fed.info(g_hat=g, sigma=sigma)
+
+
+@dataclass(frozen=True)
+class PenaltySGM:
+    r"""Centralized penalty method: (sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+`.
+
+        1  `steps` times, each with fresh values and fresh batches:
+        2      on = 1{g(w) > level + tolerance}
+        3      w <- project(w - lr (grad f(w) + on rho grad g(w)))
+
+    >>> from fedlib import PenaltySGM, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> method = PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([-0.01])
+
+    Parameters
+    ----------
+    lr, tolerance, rho, level : as in `PenaltyFedAvg`.
+    steps, batch_size, value_batch_size : as in `SGM`, as is what to run it on.
+
+    Differs: nothing crosses a line, so no bits are counted; `sigma` is `on` of the last step.
+    """
+
+    lr: float
+    tolerance: float
+    rho: float
+    steps: int = 1
+    level: float = 0.0
+    batch_size: int | None = None
+    value_batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.positive("PenaltySGM", "lr", self.lr)
+        checks.number("PenaltySGM", "tolerance", self.tolerance)
+        checks.nonnegative("PenaltySGM", "rho", self.rho)
+        checks.count("PenaltySGM", "steps", self.steps)
+        checks.number("PenaltySGM", "level", self.level)
+
+    def init(self, problem: Problem) -> State:
+        check_centralized("PenaltySGM", problem)
+        check_work("PenaltySGM", problem, 1, self.batch_size, self.value_batch_size)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The batches of every step; the one client takes part."""
+        return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """`steps` steps on the pooled data."""
+        pool, w = fed.only_client(draw), state.w
+        for step in range(self.steps):  # 1
+            values = step_values(pool, step, self.steps)
+            g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
+            on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
+            weights = torch.stack([torch.ones_like(on), slope * on * self.rho])
+            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
+        return State(w), fed.info(g_hat=g, sigma=on)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -29,16 +30,16 @@ __all__ = ["ConEx", "State"]
 class State(NamedTuple):
     """What ConEx carries from step to step."""
 
-    w: Tensor  # [d] the iterate w_t
-    center: Tensor  # [d] the proximal centre u
-    before: Tensor  # [d] w_{t-1}
-    value: Tensor  # phi_1(w_{t-1})
-    slope: Tensor  # [d] the gradient of phi_1 at w_{t-1}
-    model: Tensor  # l_{t-1}, the last linear model's value
-    y: Tensor  # the multiplier
-    total: Tensor  # [d] sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
-    weight: Tensor  # the same sum of gamma_t
-    step: Tensor  # inner steps done since the last restart
+    w: Float[Tensor, "d"]  # the iterate w_t
+    center: Float[Tensor, "d"]  # the proximal centre u
+    before: Float[Tensor, "d"]  # w_{t-1}
+    value: Float[Tensor, ""]  # phi_1(w_{t-1})
+    slope: Float[Tensor, "d"]  # the gradient of phi_1 at w_{t-1}
+    model: Float[Tensor, ""]  # l_{t-1}, the last linear model's value
+    y: Float[Tensor, ""]  # the multiplier
+    total: Float[Tensor, "d"]  # sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
+    weight: Float[Tensor, ""]  # the same sum of gamma_t
+    step: Float[Tensor, ""]  # inner steps done since the last restart
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,12 @@ class ConEx:
         6      w_{t+1} = project(w_t - lr (grad phi_0(w_t) + y grad phi_1(w_t)))
         7      average of w_1, ..., w_{t+1} with weights gamma_t = theta^-t
         8  output: the average of the inner loop under way
+
+    >>> from fedlib import ConEx, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> method = ConEx(lr=0.1, dual_lr=0.1, tolerance=0.05)
+    >>> run(method, problem, rounds=50, progress=False).late("distance").round(1)
+    array([0.])
 
     Parameters
     ----------
@@ -94,7 +101,6 @@ class ConEx:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("ConEx", "lr", self.lr)
         checks.positive("ConEx", "dual_lr", self.dual_lr)
         checks.number("ConEx", "tolerance", self.tolerance)
@@ -114,7 +120,6 @@ class ConEx:
         return State(w, w, w, zero, none, zero, zero, none, zero, zero)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The batches of every step."""
         return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -153,7 +158,7 @@ class ConEx:
             step=fresh * now.step,
         )
 
-    def output(self, state: State) -> Tensor:
+    def output(self, state: State) -> Float[Tensor, "d"]:
         """The average `[d]` of the inner loop under way; the centre before its first step."""
         started = state.weight > 0
         return torch.where(started, state.total / state.weight.clamp(min=1), state.center)  # 8

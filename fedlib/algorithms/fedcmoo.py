@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._multi import (
@@ -49,6 +50,12 @@ class FedCMOO:
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
+    >>> from fedlib import FedCMOO, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr : client and server step size.
@@ -84,7 +91,6 @@ class FedCMOO:
     shared_batch: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOO", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -106,11 +112,11 @@ class FedCMOO:
             shared_batch=self.shared_batch,
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
         """At the client: the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)  # 2
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
         u = client.model - self.lr * (lam @ client.memory)  # 5
         first, last = step_range(self.local_steps, len(lam), self.shared_batch)
@@ -118,7 +124,6 @@ class FedCMOO:
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         shared = shared_part(self.shared, fed.problem)
@@ -142,6 +147,12 @@ class FedCMOOPref:
         7      E - 1 times: u <- u - lr sum_k lam_k grad f_jk(u)
         8      Delta_j = (w - u) / (E lr) is sent
         9  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    >>> from fedlib import FedCMOOPref, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOPref(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -175,7 +186,6 @@ class FedCMOOPref:
     value_batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOOPref", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -198,15 +208,15 @@ class FedCMOOPref:
             shared_batch=self.shared_batch,
         )
 
-    def loss_values(self, client: Client) -> Tensor:
+    def loss_values(self, client: Client) -> Float[Tensor, "M"]:
         """At the client: its M losses."""
         return client.losses(client.model, client.value_batch())  # 2
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
         """At the client: the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)  # 3
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
         u = client.model - self.lr * (lam @ client.memory)  # 6
         first, last = step_range(self.local_steps, len(lam), self.shared_batch)
@@ -214,7 +224,6 @@ class FedCMOOPref:
         return (client.model - u) / (self.local_steps * self.lr)  # 8
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         losses = fed.ask(self.loss_values, clients).mean(0)  # 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -44,6 +45,12 @@ class FedCMOOTheory:
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
+    >>> from fedlib import FedCMOOTheory, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -69,7 +76,6 @@ class FedCMOOTheory:
     compressor: Compressor = Identity()
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FedCMOOTheory", self.lr, self.server_lr, self.local_steps, self.participants)
         checks.nonnegative("FedCMOOTheory", "step", self.step)
         checks.count("FedCMOOTheory", "gram_participants", self.gram_participants)
@@ -86,7 +92,7 @@ class FedCMOOTheory:
         return check_problem("FedCMOOTheory", problem, self.participants, self.batch_size)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """S and its batches; A_1 and A_2 one after another as `voters`, their batches `values`."""
+        """S and its batches; A_1 and A_2, with what they compress with, as `others`."""
         size, tasks, count = self.batch_size, problem.num_objectives, self.gram_participants
         both = [
             draw_round(problem, rng, participants=count, local_steps=tasks, batch_size=size)  # 1
@@ -99,46 +105,39 @@ class FedCMOOTheory:
             local_steps=self.local_steps,
             batch_size=size,
         )
-        batches = [a.batches for a in both if isinstance(a.batches, Tensor)]
+        noise = Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng)
+        halves = (noise[:count], noise[count:]) if isinstance(noise, Tensor) else ((), ())
         return main._replace(
-            voters=torch.cat([a.participants for a in both]),
-            values=torch.cat(batches) if batches else (),
-            uplink=Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng),
+            others=tuple(a._replace(uplink=x) for a, x in zip(both, halves, strict=True))
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
         """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
         sketch = Columns(self.compressor)
         return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At a client of S: E steps on the weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 5, 6
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
-    def mean_gradients(self, fed: Federation, w: Tensor, draw: Draw, which: int) -> Tensor:
+    def mean_gradients(
+        self, fed: Federation, w: Float[Tensor, "d"], some: Draw
+    ) -> Float[Tensor, "M d"]:
         """Y_1 or Y_2, `[M, d]`."""
-        some = slice(which * self.gram_participants, (which + 1) * self.gram_participants)
-        assert isinstance(draw.voters, Tensor)
-        asked = Draw(
-            draw.voters[some],
-            batches=draw.values[some] if isinstance(draw.values, Tensor) else (),
-            uplink=draw.uplink[some] if isinstance(draw.uplink, Tensor) else (),
-        )
         tasks = fed.problem.num_objectives
         wire = Wire(Columns(self.compressor), tasks)
-        sent = fed.ask(self.task_gradients, fed.clients(asked, model=w), wire=wire)  # 2
+        sent = fed.ask(self.task_gradients, fed.clients(some, model=w), wire=wire)  # 2
         mean: Tensor = sent.mean(0).view(tasks, -1)  # 3
         return mean
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         told = self.participants + 2 * self.gram_participants
         w = fed.tell(Identity(), state.w, receivers=told)  # 1
-        Y = [self.mean_gradients(fed, w, draw, which) for which in range(2)]
+        Y = [self.mean_gradients(fed, w, some) for some in draw.others]
         G = Y[0] @ Y[1].mT  # 3
         lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4
-        clients = fed.clients(draw._replace(uplink=(), voters=(), values=()), model=w)
+        clients = fed.clients(draw, model=w)
         delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
         return State(w, lam), fed.info(**weight_info(G, lam))

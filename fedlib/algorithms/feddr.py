@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -29,9 +30,9 @@ __all__ = ["FedDR", "FedProx", "ProxState", "State"]
 class State(NamedTuple):
     """What FedDR carries from round to round."""
 
-    w: Tensor  # [d] x-bar, the projection of x: feasible, what the clients are sent
-    x: Tensor  # [d] x-tilde, the mean of the last known x-hat_i
-    memory: Tensor  # [N, 3, d] y_i, x_i, x-hat_i
+    w: Float[Tensor, "d"]  # x-bar, the projection of x: feasible, what the clients are sent
+    x: Float[Tensor, "d"]  # x-tilde, the mean of the last known x-hat_i
+    memory: Float[Tensor, "N 3 d"]  # y_i, x_i, x-hat_i
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class FedDR:
         5      xhat_i <- 2 x_i - y_i, and sends its change
         6  x <- x + (sum of the changes) / N, so that x stays the mean of all xhat_i
         7  w <- project(x)
+
+    >>> from fedlib import FedDR, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
+    >>> run(FedDR(lr=0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -76,7 +82,6 @@ class FedDR:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedDR", "lr", self.lr)
         checks.count("FedDR", "local_steps", self.local_steps)
         checks.positive("FedDR", "eta", self.eta)
@@ -90,12 +95,11 @@ class FedDR:
         return State(w, w, w.repeat(problem.num_clients, 3, 1))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batches."""
         return draw_coins(  # 1
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Reply:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Reply:
         """At the client: an inexact proximal step; it sends the change of its reflected point."""
         y, x, before = client.memory
         y = y + self.relaxation * (w - x)  # 3
@@ -107,7 +111,6 @@ class FedDR:
         return Reply(reflected - before, torch.stack([y, x, reflected]))  # 5
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         active = active_clients(draw, self.participation)  # 1
         clients = fed.clients(draw, memory=state.memory)
         change, memory = fed.ask(self.local_update, clients, state.w, active=active)  # 2-5
@@ -120,7 +123,7 @@ class FedDR:
 class ProxState(NamedTuple):
     """All that FedProx carries is the model."""
 
-    w: Tensor  # [d]
+    w: Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,12 @@ class FedProx:
         2  each j in S starts from u = w
         3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
         4  w <- project(mean_j u_j)
+
+    >>> from fedlib import FedProx, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
+    >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -156,19 +165,16 @@ class FedProx:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedProx", "lr", self.lr)
         checks.count("FedProx", "local_steps", self.local_steps)
         checks.count("FedProx", "participants", self.participants)
         checks.nonnegative("FedProx", "mu", self.mu)
 
     def init(self, problem: Problem) -> ProxState:
-        """Check against the problem."""
         check_work("FedProx", problem, self.participants, self.batch_size)
         return ProxState(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -177,7 +183,7 @@ class FedProx:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, w: Tensor) -> Tensor:
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E steps on its objective and the proximal term."""
         u = w  # 2
         weights = client.objective_weights(w)
@@ -187,6 +193,5 @@ class FedProx:
         return u
 
     def round(self, fed: Federation, state: ProxState, draw: Draw) -> tuple[ProxState, Info]:
-        """One round at the server."""
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
         return ProxState(fed.project(u.mean(0))), fed.info()  # 4

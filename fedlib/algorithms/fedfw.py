@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms._frankwolfe import (
     State,
-    active_clients,
-    ask_oracles,
     check_feasible,
     check_parameters,
-    on_active,
     server_round,
     start,
 )
@@ -49,6 +46,11 @@ class FedFW:
         6      sends s_i
         7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
+    >>> from fedlib import FedFW, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFW(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor.
@@ -57,15 +59,10 @@ class FedFW:
     batch_size : rows of a minibatch for line 3; None, as in the paper: all rows.
     split : a set for each client in place of the common one; the problem's set is
         their intersection, in which w then lies only in the limit.
-    reset_local : the authors' published code in place of the paper's algorithm: line 3 starts from
-        x_i = w in every round, lines 3-5 are done `local_steps` times with t counting these steps,
-        x_i is sent (32 d bits), and the server averages the x_i. With one step it is the naive
-        scheme of appendix A, because x_i - w is 0. For comparison only.
-    local_steps : E, for `reset_local` alone.
 
     Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
-    surrogate (exact for full batches; of the first step under `reset_local`); `distance` is the
-    root of sum_i |x_i - w|^2; both before the round.
+    surrogate (exact for full batches); `distance` is the root of sum_i |x_i - w|^2; both before the
+    round.
 
     Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
@@ -83,57 +80,39 @@ class FedFW:
     schedule: Schedule = Convex()
     batch_size: int | None = None
     split: PerClient | None = None
-    reset_local: bool = False
-    local_steps: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFW", self.lam0, self.participation)
-        checks.count("FedFW", "local_steps", self.local_steps)
-        if self.local_steps > 1 and not self.reset_local:
-            rule = "be 1 (Algorithm 1 has one step a round)"
-            remedy = "several steps are what reset_local=True is for"
-            text = checks.sentence("FedFW", "local_steps", rule, self.local_steps, remedy)
-            raise ValueError(text)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all clients start at the problem's start."""
         check_feasible("FedFW", problem, self.split, self.batch_size)
-        return start(problem, keeps=not self.reset_local)
+        return start(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batches."""
-        return draw_coins(  # 1
-            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
-        )
+        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: one step on its own model; it keeps that, and sends the extreme point."""
-        x = w if self.reset_local else client.memory
-        gaps = []
-        for step in range(self.local_steps):
-            now = t if not self.reset_local else (t - 1) * self.local_steps + step + 1
-            lam = self.lam0 * self.schedule.growth(now, self.participation)
-            eta = self.schedule.eta(now, self.participation)
-            gradient = client.gradient(x, client.batch(step), client.objective_weights(w))
-            g = gradient / clients + lam * (x - w)  # 3
-            s = convex_set.lmo(g)  # 4
-            gaps.append((g * (x - s)).sum())
-            x = torch.lerp(x, s, eta)  # 5
-        return Reply(x if self.reset_local else s, (x, gaps[0]))  # 6
+        x = client.memory
+        lam = self.lam0 * self.schedule.growth(t, self.participation)
+        eta = self.schedule.eta(t, self.participation)
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        g = gradient / clients + lam * (x - w)  # 3
+        s = convex_set.lmo(g)  # 4
+        return Reply(s, (torch.lerp(x, s, eta), (g * (x - s)).sum()))  # 5, 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        if not self.reset_local:
-            return server_round(self, fed, state, draw, update)  # 1, 2, 7
-        w, active = state.w, active_clients(draw, self.participation)
-        x, (_, gap) = ask_oracles(fed, update, draw, state.x, w, active, self.split, dense=True)
-        moved = on_active(active, x - w, torch.zeros_like(x)).sum(0) / active.sum().clamp(min=1)
-        info = fed.info(gap=gap.sum(), distance=torch.zeros_like(state.t))
-        return state._replace(w=w + moved, t=state.t + 1), info
+        return server_round(self, fed, state, draw, update)  # 1, 2, 7
 
 
 @dataclass(frozen=True)
@@ -149,6 +128,11 @@ class FedFWPlus:
         6      x_i <- (1 - eta_t) x_i + eta_t s_i
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    >>> from fedlib import FedFWPlus, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -173,7 +157,6 @@ class FedFWPlus:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWPlus", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -182,11 +165,16 @@ class FedFWPlus:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: multiplier and model move; it sends the extreme point."""
         x, y = client.memory
@@ -199,7 +187,6 @@ class FedFWPlus:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8
 
@@ -217,6 +204,11 @@ class FedFWSto:
         6      x_i <- (1 - eta_t) x_i + eta_t s_i
         7      sends s_i
         8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+
+    >>> from fedlib import FedFWSto, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -241,7 +233,6 @@ class FedFWSto:
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_parameters("FedFWSto", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -250,11 +241,16 @@ class FedFWSto:
         return start(problem, extra=True)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's coin and batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
 
     def local_update(
-        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+        self,
+        client: Client,
+        w: Float[Tensor, "d"],
+        *,
+        convex_set: ConvexSet,
+        t: Float[Tensor, ""],
+        clients: int,
     ) -> Reply:
         """At the client: averaged gradient and model move; it sends the extreme point."""
         x, d = client.memory
@@ -267,6 +263,5 @@ class FedFWSto:
         return Reply(s, (torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum()))  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
         return server_round(self, fed, state, draw, update)  # 1, 2, 8

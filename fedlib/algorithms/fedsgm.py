@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -32,11 +33,11 @@ __all__ = ["FedSGM", "State"]
 class State(NamedTuple):
     """What FedSGM carries from round to round."""
 
-    w: Tensor  # [d] the model that every client holds
-    x: Tensor  # [d] the server's uncompressed, projected model
-    residual: Tensor  # [N, d] e_j, what client j has not managed to send yet; [N, 0] without memory
-    weighted: Tensor  # [d] sum over rounds of (1 - sigma_t) w_t
-    weight: Tensor  # scalar, sum over rounds of (1 - sigma_t)
+    w: Float[Tensor, "d"]  # the model that every client holds
+    x: Float[Tensor, "d"]  # the server's uncompressed, projected model
+    residual: Float[Tensor, "N d"]  # e_j, what client j has not sent yet; [N, 0] without memory
+    weighted: Float[Tensor, "d"]  # sum over rounds of (1 - sigma_t) w_t
+    weight: Float[Tensor, ""]  # sum over rounds of (1 - sigma_t)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ class FedSGM:
         8   x <- project(x - lr mean_j v_j)
         9   w <- w + C_0(x - w), sent to all N clients                               (primal EF21)
         10  output: the average of w_t with weights 1 - sigma_t (the start of each round)
+
+    >>> from fedlib import FedSGM, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = FedSGM(lr=0.1, local_steps=2, participants=4, tolerance=0.05)
+    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    array([0.02])
 
     Parameters
     ----------
@@ -98,7 +105,6 @@ class FedSGM:
     resample_for_update: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("FedSGM", "lr", self.lr)
         checks.count("FedSGM", "local_steps", self.local_steps)
         checks.count("FedSGM", "participants", self.participants)
@@ -141,11 +147,11 @@ class FedSGM:
             resample=self.resample_for_update,
         )
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, sigma: Tensor) -> Tensor | Reply:
+    def local_update(self, client: Client, sigma: Float[Tensor, ""]) -> Float[Tensor, "d"] | Reply:
         """At the client: E local steps, then the compressed sum of their directions.
 
         `sigma` in [-1, 1] comes with the sign of the constraint's slope.
@@ -161,7 +167,6 @@ class FedSGM:
         return Reply(upload=v, memory=client.memory + delta - v)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         voters = fed.voters(draw, clients, model=w)
@@ -178,6 +183,6 @@ class FedSGM:
         weight = state.weight + (1 - sigma)
         return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)
 
-    def output(self, state: State) -> Tensor:
+    def output(self, state: State) -> Float[Tensor, "d"]:
         """The averaged iterate `[d]`; NaN if no round worked on the objective."""
         return state.weighted / state.weight  # 10

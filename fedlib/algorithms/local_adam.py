@@ -32,11 +32,11 @@ EPS = 1e-8
 
 def adam(
     u: Float[Tensor, "d"],
-    gradient: Callable[[Tensor, int], Tensor],
+    gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
     steps: int,
-    lr: float | Tensor,
+    lr: float | Float[Tensor, ""],
     betas: tuple[float, float] = BETAS,
-    eps: float | Tensor = EPS,
+    eps: float | Float[Tensor, ""] = EPS,
 ) -> Float[Tensor, "d"]:
     r"""Some steps of Adam, from moments that are zero.
 
@@ -73,7 +73,7 @@ def check_moments(who: str, betas: tuple[float, float], eps: float) -> None:
 
 
 def weighted_update(
-    method: AdamFedCMOO | AdamFedCMOOPref, client: Client, lam: Tensor
+    method: AdamFedCMOO | AdamFedCMOOPref, client: Client, lam: Float[Tensor, "M"]
 ) -> Float[Tensor, "d"]:
     """At the client: E steps of Adam on its weighted objectives, the first with what it remembers.
 
@@ -94,6 +94,12 @@ def weighted_update(
 class AdamFedCMOO(FedCMOO):
     """`FedCMOO` with local steps of Adam in lines 5 and 6.
 
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFedCMOO(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     betas, eps : of Adam, its usual ones by default.
@@ -110,11 +116,10 @@ class AdamFedCMOO(FedCMOO):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFedCMOO", self.betas, self.eps)
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps of Adam on the weighted objectives."""
         return weighted_update(self, client, lam)
 
@@ -122,6 +127,12 @@ class AdamFedCMOO(FedCMOO):
 @dataclass(frozen=True)
 class AdamFedCMOOPref(FedCMOOPref):
     """`FedCMOOPref` with local steps of Adam in lines 6 and 7.
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFedCMOOPref(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -139,11 +150,10 @@ class AdamFedCMOOPref(FedCMOOPref):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFedCMOOPref", self.betas, self.eps)
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps of Adam on the weighted objectives."""
         return weighted_update(self, client, lam)
 
@@ -151,6 +161,12 @@ class AdamFedCMOOPref(FedCMOOPref):
 @dataclass(frozen=True)
 class AdamFSMGDA(FSMGDA):
     """`FSMGDA` with local steps of Adam in line 3, every objective with moments of its own.
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = AdamFSMGDA(lr=0.05, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(2)
+    array([0.48])
 
     Parameters
     ----------
@@ -168,11 +184,10 @@ class AdamFSMGDA(FSMGDA):
     eps: float = EPS
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         check_moments("AdamFSMGDA", self.betas, self.eps)
 
-    def local_updates(self, client: Client) -> Tensor:
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
         tasks, steps = client.num_objectives, self.local_steps
         own, axis = task_batch(client, 0, tasks * steps)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -47,6 +48,12 @@ class FSMGDA:
         6  lam = weights(G, lam) with G the Gram matrix of the Delta_k, then least(lam)
         7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
 
+    >>> from fedlib import FSMGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FSMGDA(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
@@ -71,7 +78,6 @@ class FSMGDA:
     shared: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("FSMGDA", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -90,7 +96,7 @@ class FSMGDA:
             batch_size=self.batch_size,
         )
 
-    def local_updates(self, client: Client) -> Tensor:
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
         tasks, steps = client.num_objectives, self.local_steps
         own, axis = task_batch(client, 0, tasks * steps)
@@ -112,7 +118,6 @@ class FSMGDA:
         return updates.flatten()
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
         delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
@@ -136,6 +141,12 @@ class Scalarized:
     It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
     is on objective k: the single-task training that multi-task methods are compared with.
 
+    >>> from fedlib import Scalarized, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = Scalarized(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -155,7 +166,6 @@ class Scalarized:
     task: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("Scalarized", self.lr, self.server_lr, self.local_steps, self.participants)
         if self.task is not None:
             checks.count("Scalarized", "task", self.task)
@@ -170,7 +180,6 @@ class Scalarized:
         return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -179,13 +188,12 @@ class Scalarized:
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, lam: Tensor) -> Tensor:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
         u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 2, 3
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
         # the weights are part of the method and not sent
         update = partial(self.local_update, lam=state.weights)
@@ -206,6 +214,11 @@ class MGDA:
     the same up to the bits. Along the direction of line 3 the objective that falls least falls
     most (to first order, for a step of its length).
 
+    >>> from fedlib import MGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> run(MGDA(lr=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     lr : step size.
@@ -224,7 +237,6 @@ class MGDA:
     weights: Weights = MinNorm()
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         checks.positive("MGDA", "lr", self.lr)
 
     def init(self, problem: Problem) -> State:
@@ -241,7 +253,7 @@ class MGDA:
             batch_size=self.batch_size,
         )
 
-    def task_gradients(self, client: Client) -> Tensor:
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: its M gradients, one after another `[M d]`."""
         return task_gradients(client, client.model).flatten()  # 1
 

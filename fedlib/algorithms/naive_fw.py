@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms._frankwolfe import (
@@ -36,6 +37,11 @@ class NaiveFW:
         3      x_i = (1 - eta_t) w + eta_t s_i, sent as s_i
         4  w <- mean_i x_i
 
+    >>> from fedlib import L1Ball, NaiveFW, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(NaiveFW(), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
     Parameters
     ----------
     schedule : eta_t, as in `FedFW`.
@@ -55,22 +61,21 @@ class NaiveFW:
     batch_size: int | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem."""
         check_feasible("NaiveFW", problem, None, self.batch_size)
         return start(problem, keeps=False)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Every client's batch."""
         return draw_coins(problem, rng, batch_size=self.batch_size)
 
-    def local_update(self, client: Client, w: Tensor, *, convex_set: ConvexSet) -> Reply:
+    def local_update(
+        self, client: Client, w: Float[Tensor, "d"], *, convex_set: ConvexSet
+    ) -> Reply:
         """At the client: the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2
         return Reply(s, g @ (w - s))
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, all_of_them = state.w, active_clients(draw, 1.0)  # 1
         s, gap = ask_oracles(fed, self.local_update, draw, state.x, w, all_of_them, None)  # 1-3
         eta = self.schedule.eta(state.t + 1, 1.0)

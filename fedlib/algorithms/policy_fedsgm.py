@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad
 
@@ -44,11 +45,11 @@ BACKTRACK, TRIALS = 0.7, 6  # line search
 class State(NamedTuple):
     """What the method carries from round to round."""
 
-    w: Tensor  # [d] the policy that every client holds
-    x: Tensor  # [d] the server's uncompressed policy
-    residual: Tensor  # [N, d] e_j; [N, 0] without memory
-    critics: Tensor  # [F, 2] the common critics of reward and cost
-    basis: Tensor  # [k+1, 100] frequencies and phases of the critics' features, never changed
+    w: Float[Tensor, "d"]  # the policy that every client holds
+    x: Float[Tensor, "d"]  # the server's uncompressed policy
+    residual: Float[Tensor, "N d"]  # e_j; [N, 0] without memory
+    critics: Float[Tensor, "F 2"]  # the common critics of reward and cost
+    basis: Float[Tensor, "k1 100"]  # frequencies and phases of the critics' features, never changed
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class PolicyFedSGM:
         11  w <- w + C_0(x - w), sent to all N clients
 
     With one client, n = 1 and no compression it is the centralized method.
+
+    >>> from fedlib import PolicyFedSGM, TopK
+    >>> PolicyFedSGM(participants=10, tolerance=0.0).remembers
+    False
+    >>> PolicyFedSGM(participants=10, tolerance=0.0, uplink=TopK(0.5)).remembers
+    True
 
     Parameters
     ----------
@@ -112,7 +119,6 @@ class PolicyFedSGM:
     gae: float = 0.97
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         who = type(self).__name__
         checks.count(who, "participants", self.participants)
         if isinstance(self.tolerance, Tensor) or self.tolerance != math.inf:  # inf: never switches
@@ -167,14 +173,19 @@ class PolicyFedSGM:
         )
         return draw._replace(chance=problem.simulator.chance(self.participants, rng))
 
-    def constraint_value(self, client: Client) -> Tensor:
+    def constraint_value(self, client: Client) -> Float[Tensor, ""]:
         """At the client: mean cost of an episode minus its budget."""
         rows = client.value_batch()
         return client.constraint(client.model, Batch((*rows.data, client.chance), rows.weight))
 
     def local_update(
-        self, client: Client, sigma: Tensor, *, critics: Tensor, basis: Tensor
-    ) -> Tensor | Reply:
+        self,
+        client: Client,
+        sigma: Float[Tensor, ""],
+        *,
+        critics: Float[Tensor, "F 2"],
+        basis: Float[Tensor, "k1 width"],
+    ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
         w, sim = client.model, cast(Simulator, client.simulator)
         episodes = sim.episodes(w, client.chance)
@@ -216,7 +227,9 @@ class PolicyFedSGM:
         v = self.uplink(client.memory + delta, client.noise)  # 8
         return Reply(upload=v, memory=client.memory + delta - v)  # 8
 
-    def fit_critics(self, client: Client, *, critics: Tensor, basis: Tensor) -> Tensor:
+    def fit_critics(
+        self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]
+    ) -> Float[Tensor, "F 2"]:
         """At the client: its own critics, fitted to the returns that it saw."""
         sim = cast(Simulator, client.simulator)
         episodes = sim.episodes(client.model, client.chance)
@@ -235,7 +248,6 @@ class PolicyFedSGM:
         ]
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, critics, basis = state.w, state.critics, state.basis
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         g, _ = fed.constraint(fed.ask(self.constraint_value, clients))  # 2

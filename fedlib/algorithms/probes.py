@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import prod
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib.algorithms._multi import State, shared_part
@@ -64,6 +64,11 @@ class GramProbe:
     `nrmse_own_grams_scaled` is the error of the best multiple of the mean of the clients' own Gram
     matrices, which nobody could know. Sketches that draw noise of one shape share it.
 
+    >>> from fedlib import FedCMOOPref, problems
+    >>> probe = GramProbe(FedCMOOPref(lr=0.1, local_steps=2, participants=2))
+    >>> probe.size(problems.pareto(torch.eye(4).view(2, 1, 2, 4)))  # of the Jacobians
+    (2, 4)
+
     Parameters
     ----------
     method : the algorithm whose run is followed, `FedCMOOPref` in the paper.
@@ -108,7 +113,7 @@ class GramProbe:
 
 
 def estimates(
-    fed: Federation, clients: ClientState, noises: Mapping[str, Tensor]
+    fed: Federation, clients: ClientState, noises: Mapping[str, Shaped[Tensor, "..."]]
 ) -> dict[str, Float[Tensor, "M M"]]:
     """All estimates of the mean Jacobian's Gram matrix; the clients remember their Jacobians."""
     assert isinstance(clients.memory, Tensor)
@@ -126,7 +131,7 @@ def estimates(
     return found | {"own_grams": grams, "own_grams_scaled": best * grams}
 
 
-def remembered(client: Client) -> Tensor:
+def remembered(client: Client) -> Float[Tensor, "M d"]:
     """At the client: the Jacobian that it has at hand."""
     return client.memory
 
@@ -138,7 +143,9 @@ def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
     return {k: tuple(x.shape[1:]) if isinstance(x, Tensor) else () for k, x in none.items()}
 
 
-def unpacked(noise: Tensor | tuple[()], tasks: int, dim: int) -> dict[str, Tensor]:
+def unpacked(
+    noise: Float[Tensor, "n s"] | tuple[()], tasks: int, dim: int
+) -> dict[str, Shaped[Tensor, "..."]]:
     """The noise of every sketch that draws some, from what `GramProbe.draw` has packed."""
     assert isinstance(noise, Tensor)
     of = {name: shape for name, shape in shapes(tasks, dim).items() if shape}
@@ -229,7 +236,9 @@ class ProgressProbe:
         """What an update is multiplied by: `E lr`."""
         return method.local_steps * method.lr
 
-    def rival_weights(self, updates: Tensor, state: State, problem: Problem) -> Tensor:
+    def rival_weights(
+        self, updates: Float[Tensor, "M d"], state: State, problem: Problem
+    ) -> Float[Tensor, "M"]:
         """The rival's weights `[M]` for the mean updates `[M, d]`."""
         G = gram_of(updates[:, : shared_part(self.rival.shared, problem)])
         lam = self.rival.weights(G, state.weights)

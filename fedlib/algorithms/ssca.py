@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -43,8 +44,8 @@ __all__ = ["SSCA", "ConstrainedSSCA", "Iterate", "MiniBatchSGD", "State"]
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""
 
-    w: Tensor  # [d]
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    t: Float[Tensor, ""]  # rounds done
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class SSCA:
         4  f <- (1 - rho_t) f + rho_t (g - 2 tau w)                  (f = 0 before round 1)
         5  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
         6  w <- (1 - gamma_t) w + gamma_t w_bar
+
+    >>> from fedlib import problems, run
+    >>> problem, law = problems.pareto(torch.eye(4).view(4, 1, 1, 4)), PowerLaw(0.9, 0.3)
+    >>> run(SSCA(1.0, law, law), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
 
     Parameters
     ----------
@@ -87,25 +93,21 @@ class SSCA:
     debias: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("SSCA", self.tau, self.rho, self.gamma)
         checks.nonnegative("SSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogate."""
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
         return start(problem, 1)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
-    def mean_gradient(self, client: Client, w: Tensor) -> Tensor:
+    def mean_gradient(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: the gradient of the mean objective on its batch."""
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
         sent = fed.ask(self.mean_gradient, fed.clients(draw), w)  # 1, 2
@@ -133,6 +135,12 @@ class ConstrainedSSCA:
                levels_m + s_m,  s_m >= 0,  for the constraints m
         6  w <- (1 - gamma_t) w + gamma_t w_bar
         7  every `patience` rounds: c <- growth c, if |s| > tolerance
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> method = ConstrainedSSCA(1.0, PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35), penalty=10.0)
+    >>> run(method, problem, rounds=20, progress=False).late("distance").round(1)
+    array([0.])
 
     Parameters
     ----------
@@ -172,22 +180,19 @@ class ConstrainedSSCA:
     debias: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("ConstrainedSSCA", self.tau, self.rho, self.gamma)
         check_penalty("ConstrainedSSCA", self.penalty, self.growth, self.patience, self.tolerance)
         check_levels("ConstrainedSSCA", self.levels, self.objective)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogates."""
         check_constraints("ConstrainedSSCA", problem, self.levels, self.objective)
         check_work("ConstrainedSSCA", problem, problem.num_clients, self.batch_size)
         return start(problem, problem.num_objectives + problem.num_constraints)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A batch of every client."""
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
-    def statistics(self, client: Client, w: Tensor) -> Tensor:
+    def statistics(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "s"]:
         """At the client: K gradients, one after another, and the constraints' values."""
         batch = client.batch(0)
         count = client.num_objectives + client.num_constraints
@@ -202,7 +207,6 @@ class ConstrainedSSCA:
         return 0 if self.objective == "norm" else objectives
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
         sent = fed.ask(self.statistics, fed.clients(draw), w)  # 1, 2
@@ -243,6 +247,9 @@ class MiniBatchSGD:
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
         3  w <- project(sum_i pi_i u_i), with pi_i client i's share of all samples
 
+    >>> MiniBatchSGD(lr=PowerLaw(0.5, exponent=0.5)).lr(4)  # the step size of round 4
+    0.25
+
     Parameters
     ----------
     lr : step size of round t, a `PowerLaw`.
@@ -266,21 +273,20 @@ class MiniBatchSGD:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         power_law("MiniBatchSGD", "lr", self.lr)
         checks.count("MiniBatchSGD", "local_steps", self.local_steps)
         checks.nonnegative("MiniBatchSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
-        """Check against the problem."""
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """E batches of every client."""
         return draw_batches(problem, rng, self.local_steps, self.batch_size)
 
-    def local_update(self, client: Client, w: Tensor, lr: Tensor) -> Tensor:
+    def local_update(
+        self, client: Client, w: Float[Tensor, "d"], lr: Float[Tensor, ""]
+    ) -> Float[Tensor, "d"]:
         """At the client: E steps from w."""
         u, weights = w, client.objective_weights(w)  # 1
         for step in range(self.local_steps):
@@ -289,7 +295,6 @@ class MiniBatchSGD:
         return u
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        """One round at the server."""
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -28,8 +29,8 @@ __all__ = ["Iterate", "VerticalSGD"]
 class Iterate(NamedTuple):
     """What SGD carries from round to round."""
 
-    w: Tensor  # [d]
-    t: Tensor  # rounds done
+    w: Float[Tensor, "d"]
+    t: Float[Tensor, ""]  # rounds done
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,14 @@ class VerticalSGD:
         4  client `head` also sends the gradient by w_0, summed over the batch
         5  g = (what was sent, put together) / B + 2 ridge w
         6  w <- project(w - lr_t g)
+
+    >>> from fedlib import VerticalSGD, data, problems, run
+    >>> rows = data.digits()
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = VerticalSGD(lr=PowerLaw(1.0))
+    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
+    array([0.3])
 
     Parameters
     ----------
@@ -65,21 +74,17 @@ class VerticalSGD:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         power_law("VerticalSGD", "lr", self.lr)
         checks.nonnegative("VerticalSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
-        """Check against the problem."""
         check_batch("VerticalSGD", problem, self.batch_size, self.head)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:

@@ -57,6 +57,14 @@ class VerticalSSCA:
         7  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
         8  w <- (1 - gamma_t) w + gamma_t w_bar
 
+    >>> from fedlib import VerticalSSCA, data, problems, run
+    >>> rows = data.digits()
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
+    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
+    array([0.3])
+
     Parameters
     ----------
     tau : curvature of the surrogates, positive.
@@ -86,21 +94,17 @@ class VerticalSSCA:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         check_numbers("VerticalSSCA", self.tau, self.rho, self.gamma)
         checks.nonnegative("VerticalSSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogate."""
         check_batch("VerticalSSCA", problem, self.batch_size, self.head)
         return start(problem, 1)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:
@@ -135,6 +139,14 @@ class ConstrainedVerticalSSCA:
                levels_m + s_m,  s_m >= 0,  for the constraints m
         8  w <- (1 - gamma_t) w + gamma_t w_bar
         9  every `patience` rounds: c <- growth c, if |s| > tolerance
+
+    >>> from fedlib import data, problems, run
+    >>> rows, law = data.digits(), PowerLaw(0.9, 0.3)
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = ConstrainedVerticalSSCA(0.1, law, law, 1e3, levels=1.0, objective="norm")
+    >>> run(method, problem, rounds=20, progress=False).late("cost").round(1)
+    array([0.9])
 
     Parameters
     ----------
@@ -171,24 +183,20 @@ class ConstrainedVerticalSSCA:
     head: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         who = "ConstrainedVerticalSSCA"
         check_numbers(who, self.tau, self.rho, self.gamma)
         check_penalty(who, self.penalty, self.growth, self.patience, self.tolerance)
         check_levels(who, self.levels, self.objective)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the zero surrogates."""
         check_constraints("ConstrainedVerticalSSCA", problem, self.levels, self.objective)
         check_batch("ConstrainedVerticalSSCA", problem, self.batch_size, self.head)
         return start(problem, problem.num_objectives + problem.num_constraints)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One batch for all clients."""
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server."""
         return self.round_over(Line(fed), state, draw)
 
     def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -111,7 +111,7 @@ def attributes(
     )
 
 
-def group_index(groups: Sequence[Sequence[int]], count: int) -> Tensor:
+def group_index(groups: Sequence[Sequence[int]], count: int) -> Int[Tensor, "M members"]:
     """The groups as a tensor `[M, members]`, after checks."""
     lengths = {len(group) for group in groups}
     if len(lengths) != 1 or 0 in lengths:
@@ -124,7 +124,7 @@ def group_index(groups: Sequence[Sequence[int]], count: int) -> Tensor:
 
 
 def attribute_values(
-    out: Float[Tensor, "B M out"], target: Tensor, grouped: bool
+    out: Float[Tensor, "B M out"], target: Shaped[Tensor, "B M *members"], grouped: bool
 ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M"]]:
     """What every row adds to the loss and to the accuracy of every task."""
     if not grouped:

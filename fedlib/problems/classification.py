@@ -23,7 +23,7 @@ def classification(
     y: Int[Tensor, "R"],
     rows: Int[Tensor, "N m"],
     w0: Float[Tensor, "d"],
-    apply: Callable[..., Tensor],
+    apply: Callable[..., Float[Tensor, "B classes"]],
     *,
     constrained: Sequence[int] = (),
     name: str = "classification",
@@ -62,10 +62,7 @@ def classification(
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         inputs, target, share = (x[problem.rows.flatten()] for x in problem.data)
-        out = apply(w, inputs)
-        each, right = row_losses(out, target), (out.argmax(1) == target).to(out.dtype)
-        means = dict(zip("fg", each @ share / len(share), strict=True)) if constrained else {}
-        return {"loss": each.mean(), "accuracy": right.mean(), **means}
+        return row_metrics(apply(w, inputs), target, share)
 
     own = {"name": name, "clients": len(rows)}
     return Problem(
@@ -81,6 +78,16 @@ def classification(
         metrics=metrics,
         config=own | ({"constrained": list(constrained)} if constrained else {}) | (config or {}),
     )
+
+
+def row_metrics(
+    out: Float[Tensor, "B classes"], target: Int[Tensor, "B"], share: Float[Tensor, "B K"]
+) -> dict[str, Float[Tensor, ""]]:
+    """Mean loss and accuracy; if some of the losses are a constraint, also `f` and `g`."""
+    each, right = row_losses(out, target), (out.argmax(1) == target).to(out.dtype)
+    several = share.shape[1] > 1
+    means = dict(zip("fg", each @ share / len(share), strict=True)) if several else {}
+    return {"loss": each.mean(), "accuracy": right.mean(), **means}
 
 
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
@@ -150,19 +157,12 @@ def mlp_classification(
     sizes = [hidden * X.shape[1], hidden, classes * hidden, classes]
     w0, _ = models.ravel(models.mlp((X.shape[1], hidden, classes), rng=rng))
 
-    def forward(w: Float[Tensor, "d"], inputs: Float[Tensor, "B p"]) -> tuple[Tensor, ...]:
-        A, a, B, b = torch.split(w, sizes)
-        B = B.view(classes, hidden)
-        z = inputs @ A.view(hidden, -1).T + a  # [B, h]
-        h = act(z)
-        return B, z, h, _wide(B, h) + b.unsqueeze(-1)  # [classes, B]
-
     def apply(w: Float[Tensor, "d"], inputs: Float[Tensor, "B p"]) -> Float[Tensor, "B classes"]:
-        return forward(w, inputs)[-1].T
+        return _forward(w, inputs, sizes, act)[-1].T
 
     def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         inputs = batch.data[0]
-        B, z, h, out = forward(w, inputs)
+        B, z, h, out = _forward(w, inputs, sizes, act)
         error = _error(out, batch, weights)  # [classes, B]
         back = (error.T @ B) * slope(z)  # [B, h]
         grads = (back.T @ inputs, back.sum(0), error @ h, error.sum(1))
@@ -179,6 +179,17 @@ def mlp_classification(
         gradient=gradient,
         config={"hidden": hidden, "activation": activation},
     )
+
+
+def _forward(
+    w: Float[Tensor, "d"], inputs: Float[Tensor, "B p"], sizes: list[int], act: Elementwise
+) -> tuple[Tensor, ...]:
+    """The second layer's matrix, the hidden layer before and after, the outputs `[classes, B]`."""
+    A, a, B, b = torch.split(w, sizes)
+    B = B.view(len(b), len(a))
+    z = inputs @ A.view(len(a), -1).T + a  # [B, h]
+    h = act(z)
+    return B, z, h, _wide(B, h) + b.unsqueeze(-1)
 
 
 def _positive(z: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib.models import Apply
@@ -21,14 +21,20 @@ class ClientRows(NamedTuple):
     `output` is what the module makes of them `[B, ...]`, `target [B, ...]` what it should be,
     `columns` further columns by name, and `weight [B]` how much each row counts: clients with fewer
     rows than others are padded, and padding weighs nothing. `mean` respects that.
+
+    >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
+    >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
+    tensor(2.)
     """
 
-    output: Tensor
-    target: Tensor
-    columns: Mapping[str, Tensor]
-    weight: Tensor
+    output: Float[Tensor, "B ..."]
+    target: Shaped[Tensor, "B ..."]
+    columns: Mapping[str, Shaped[Tensor, "B ..."]]
+    weight: Float[Tensor, "B"]
 
-    def mean(self, values: Tensor, where: Tensor | None = None) -> Tensor:
+    def mean(
+        self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
+    ) -> Float[Tensor, ""]:
         """The mean of one number a row, over all rows or those `where` a condition holds.
 
         Where it holds for none the mean is 0. On a minibatch, a mean over some rows only estimates

@@ -45,8 +45,14 @@ class Model(NamedTuple):
     """
 
     w0: Float[Tensor, "d"]
-    apply: Callable[..., Tensor]
-    gradient: Callable[[Tensor, Tensor, Tensor], Tensor] | None
+    apply: Callable[..., Float[Tensor, "B classes"]]
+    gradient: (
+        Callable[
+            [Float[Tensor, "d"], Float[Tensor, "B *shape"], Float[Tensor, "B classes"]],
+            Float[Tensor, "d"],
+        ]
+        | None
+    )
     shapes: tuple[tuple[int, ...], ...]
     one_by_one: bool = False
 

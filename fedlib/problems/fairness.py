@@ -123,7 +123,9 @@ def network(
     return forward(layers(w, sizes), X)[-1].squeeze(-1)
 
 
-def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+def layers(
+    w: Float[Tensor, "d"], sizes: Sequence[int]
+) -> list[tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]]:
     """Matrix `[out, in]` and bias of every layer."""
     lengths = [n for a, b in pairwise(sizes) for n in (a * b, b)]
     flat = torch.split(w, lengths)
@@ -131,8 +133,8 @@ def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[tuple[Tensor, Te
 
 
 def forward(
-    parameters: Sequence[tuple[Tensor, Tensor]], X: Float[Tensor, "R p"]
-) -> list[Float[Tensor, "R h"]]:
+    parameters: Sequence[tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]], X: Float[Tensor, "R p"]
+) -> list[Float[Tensor, "R _"]]:
     """The inputs of every layer, and the output of the last."""
     found = [X]
     for i, (A, a) in enumerate(parameters):
@@ -152,13 +154,15 @@ def group_statistics(
     return sums(torch.sigmoid(network(w, X, sizes)), batch.weight * size, group)
 
 
-def sums(p: Tensor, weight: Tensor, group: Tensor) -> Float[Tensor, "4"]:
+def sums(
+    p: Float[Tensor, "B"], weight: Float[Tensor, "B"], group: Float[Tensor, "B"]
+) -> Float[Tensor, "4"]:
     """Weighted sum of p and of ones over group 1, then over group 0."""
     inside, outside = weight * group, weight * (1 - group)
     return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
 
 
-def group_gap(four: Float[Tensor, "4"]) -> Tensor:
+def group_gap(four: Float[Tensor, "4"]) -> Float[Tensor, ""]:
     """Mean of group 1 minus mean of group 0 from their sums and counts; 0 if one is missing."""
     tiny = torch.finfo(four.dtype).tiny
     both = (four[1] > 0) & (four[3] > 0)
@@ -166,7 +170,7 @@ def group_gap(four: Float[Tensor, "4"]) -> Tensor:
     return torch.where(both, gap, torch.zeros_like(gap))
 
 
-def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Tensor, Tensor]:
+def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """The absolute gap of the pooled groups from the clients' four numbers, and its sign."""
     gap = group_gap(answers.sum(0))
     return gap.abs(), gap.sign()
@@ -209,7 +213,7 @@ def fair_gradient(
 
 def exact_metrics(
     w: Float[Tensor, "d"], problem: Problem, sizes: Sequence[int]
-) -> dict[str, Tensor]:
+) -> dict[str, Float[Tensor, ""]]:
     """Exact values over all training rows and all test rows.
 
     `f` is the mean loss over the rows, `f_clients` that of the clients' means (the paper's f, which
@@ -235,6 +239,6 @@ def exact_metrics(
     }
 
 
-def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Tensor:
+def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Float[Tensor, ""]:
     """|mean of p over group 1 - mean over group 0|."""
     return group_gap(sums(p, torch.ones_like(p), group)).abs()

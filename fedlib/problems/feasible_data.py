@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
@@ -209,11 +209,11 @@ def split_rows(
     return rows, (rows.shape[1],) * clients
 
 
-def flat(X: Tensor) -> Tensor:
+def flat(X: Shaped[Tensor, "R *shape"]) -> Shaped[Tensor, "R p"]:
     """Pictures as rows of numbers."""
     return X.flatten(1)
 
 
-def channels_first(X: Tensor) -> Tensor:
+def channels_first(X: Shaped[Tensor, "R h w *c"]) -> Shaped[Tensor, "R c h w"]:
     """Pictures `[R, c, h, w]`."""
     return X.unsqueeze(1) if X.dim() == 3 else X.movedim(-1, 1).contiguous()

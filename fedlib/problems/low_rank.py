@@ -179,7 +179,7 @@ def matrix_completion(
     ).within(_ball(truth))
 
 
-def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Loss, gap, and how the matrix compares with the truth."""
     truth = problem.heldout[0]
     assert problem.set is not None

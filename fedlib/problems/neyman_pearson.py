@@ -139,7 +139,7 @@ def logistic_gradient(
     return (batch.weight * (shares @ weights) * (torch.sigmoid(X @ w) - y)) @ X
 
 
-def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Tensor]:
+def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Exact f and g over all clients' training rows, the largest g_j, and held-out error rates.
 
     `false_alarm` is the share of held-out class-0 rows that are flagged, `miss` that of class-1

@@ -12,13 +12,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.func import vmap
 
 from fedlib import checks, models
 from fedlib.problems.client_rows import Function, seen
-from fedlib.problems.own_checks import check_columns, check_frame, try_functions, try_module
+from fedlib.problems.own_checks import (
+    check_clients,
+    check_columns,
+    check_frame,
+    check_named,
+    try_functions,
+    try_module,
+)
 from fedlib.split_labels import padded
 from fedlib.types import Batch, Problem
 
@@ -73,20 +80,18 @@ def from_frame(
         no single finite number, or counts padding rows.
     """
     who = "from_frame"
-    named = [client, target, *columns]
     check_frame(who, "frame", frame)
     if heldout is not None:
         check_frame(who, "heldout", heldout)
     if features is None:
-        features = [c for c in frame.columns if c not in named]
+        features = [c for c in frame.columns if c not in (client, target, *columns)]
     needed = [target, *features, *columns]
-    for part in (frame,) if heldout is None else (frame, heldout):
-        check_columns(who, part, [client, *needed] if part is frame else needed, needed)
+    check_columns(who, frame, [client, *needed], needed)
+    if heldout is not None:
+        check_columns(who, heldout, needed, needed)
     if not features:
         raise ValueError(checks.sentence(who, "features", "hold a column at least", []))
-    if frame[client].isna().any():
-        count = int(frame[client].isna().sum())
-        raise ValueError(f"{who}: client must be named in every row, {count} rows have none.")
+    check_named(who, frame[client])
     groups = frame.groupby(client, sort=True, observed=False)
     rows = {label: tensors_of(own, features, target, columns) for label, own in groups}
     return assemble(
@@ -103,14 +108,14 @@ def from_frame(
 
 
 def from_clients(
-    clients: Sequence[tuple[Tensor, ...]],
+    clients: Sequence[tuple[Shaped[Tensor, "..."], ...]],
     *,
     module: nn.Module,
     objective: Functions,
     constraint: Functions = (),
     columns: Sequence[str] = (),
     measures: Mapping[str, Function] | None = None,
-    heldout: tuple[Tensor, ...] = (),
+    heldout: tuple[Shaped[Tensor, "..."], ...] = (),
     name: str = "own",
 ) -> Problem:
     """The problem of clients that hold tensors: pictures, sequences, whatever the module takes.
@@ -154,7 +159,7 @@ def from_clients(
 
 def tensors_of(
     frame: Any, features: Sequence[str], target: str, columns: Sequence[str]
-) -> tuple[Tensor, ...]:
+) -> tuple[Shaped[Tensor, "m ..."], ...]:
     """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
     inputs = torch.from_numpy(frame[list(features)].to_numpy(dtype="float64").copy())
     return inputs, *(torch.from_numpy(frame[c].to_numpy().copy()) for c in (target, *columns))
@@ -167,47 +172,31 @@ def as_tuple(functions: Functions) -> tuple[Function, ...]:
 
 def assemble(
     who: str,
-    clients: Mapping[Any, tuple[Tensor, ...]],
+    clients: Mapping[Any, tuple[Shaped[Tensor, "..."], ...]],
     module: nn.Module,
     objectives: tuple[Function, ...],
     constraints: tuple[Function, ...],
     columns: Sequence[str],
     measures: Mapping[str, Function],
-    heldout: tuple[Tensor, ...],
+    heldout: tuple[Shaped[Tensor, "..."], ...],
     name: str,
 ) -> Problem:
     """The problem, once everything in it has been tried."""
-    for label, own in clients.items():
-        if len(own[0]) == 0:
-            raise ValueError(
-                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
-                "a category: frame[...].cat.remove_unused_categories())."
-            )
-    if not clients or not objectives:
-        missing = "a client" if not clients else "an objective"
-        raise ValueError(f"{who}: the problem must have {missing}, it has none.")
+    check_clients(who, clients, objectives)
     w0, apply = models.ravel(module)
-    functions = (*objectives, *constraints)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         rows = seen(apply, columns, w, batch)
-        return torch.stack([function(rows) for function in functions])
+        return torch.stack([function(rows) for function in (*objectives, *constraints)])
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        mean = problem.mean_losses(w)
-        f, g = mean[: len(objectives)], mean[len(objectives) :]
-        found = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
-        for letter, values in (("f", f), ("g", g)):
-            if len(values) > 1:
-                found |= {f"{letter}_{k + 1}": value for k, value in enumerate(values)}
-        batches = measured(problem)
+        batches, found = measured(problem), means(problem, w)
         for label, measure in measures.items():
             found[label] = vmap(lambda b, m=measure: m(seen(apply, columns, w, b)))(batches).mean()
         return found
 
-    ends = torch.tensor([len(own[0]) for own in clients.values()]).cumsum(0)
-    rows, sizes = padded(list(torch.arange(int(ends[-1])).tensor_split(ends[:-1])))
-    parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
+    rows, sizes, parts = together(list(clients.values()))
+    said = described(module, objectives, constraints) | {"data": data_digest(parts)}
     problem = Problem(
         name=name,
         data=tuple(fitting(x, w0.dtype) for x in parts),
@@ -219,23 +208,59 @@ def assemble(
         w0=w0,
         metrics=metrics,
         heldout=tuple(fitting(x, w0.dtype) for x in heldout),
-        config={
-            "name": name,
-            "clients": len(sizes),
-            "rows": sum(sizes),
-            "module": " ".join(str(module).split()),
-            "objective": [title(f) for f in objectives],
-            "constraint": [title(f) for f in constraints],
-            "data": data_digest(parts),
-        },
+        config={"name": name, "clients": len(sizes), "rows": sum(sizes), **said},
     )
+    return tried(who, problem, apply, columns, objectives, constraints, measures)
+
+
+def described(
+    module: nn.Module, objectives: tuple[Function, ...], constraints: tuple[Function, ...]
+) -> dict[str, Any]:
+    """What a stored run records of a module and of functions."""
+    return {
+        "module": " ".join(str(module).split()),
+        "objective": [title(f) for f in objectives],
+        "constraint": [title(f) for f in constraints],
+    }
+
+
+def together(
+    clients: Sequence[tuple[Shaped[Tensor, "..."], ...]],
+) -> tuple[Int[Tensor, "N m"], tuple[int, ...], list[Shaped[Tensor, "..."]]]:
+    """Every client's rows, padded, how many are real, and the clients' tensors in one."""
+    ends = torch.tensor([len(own[0]) for own in clients]).cumsum(0)
+    rows, sizes = padded(list(torch.arange(int(ends[-1])).tensor_split(ends[:-1])))
+    return rows, sizes, [torch.cat(x) for x in zip(*clients, strict=True)]
+
+
+def tried(
+    who: str,
+    problem: Problem,
+    apply: models.Apply,
+    columns: Sequence[str],
+    objectives: tuple[Function, ...],
+    constraints: tuple[Function, ...],
+    measures: Mapping[str, Function],
+) -> Problem:
+    """The problem itself, if the module and all functions can be computed, else ValueError."""
     try_module(who, problem, apply)
-    tried = {f"objective {title(f)!r}": f for f in objectives}
-    tried |= {f"constraint {title(f)!r}": f for f in constraints}
-    try_functions(who, problem, apply, columns, tried)
-    tried = {f"measure {label!r}": measure for label, measure in measures.items()}
-    try_functions(who, problem, apply, columns, tried, measured(problem))
+    each = {f"objective {title(f)!r}": f for f in objectives}
+    each |= {f"constraint {title(f)!r}": f for f in constraints}
+    try_functions(who, problem, apply, columns, each)
+    each = {f"measure {label!r}": measure for label, measure in measures.items()}
+    try_functions(who, problem, apply, columns, each, measured(problem))
     return problem
+
+
+def means(problem: Problem, w: Float[Tensor, "d"]) -> dict[str, Float[Tensor, ""]]:
+    """The mean objective, the largest constraint, and each where there are several."""
+    mean = problem.mean_losses(w)
+    f, g = mean[: problem.num_objectives], mean[problem.num_objectives :]
+    found = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
+    for letter, values in (("f", f), ("g", g)):
+        if len(values) > 1:
+            found |= {f"{letter}_{k + 1}": value for k, value in enumerate(values)}
+    return found
 
 
 def measured(problem: Problem) -> Batch:
@@ -247,7 +272,7 @@ def measured(problem: Problem) -> Batch:
     return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
 
 
-def fitting(x: Tensor, dtype: torch.dtype) -> Tensor:
+def fitting(x: Shaped[Tensor, "*b"], dtype: torch.dtype) -> Shaped[Tensor, "*b"]:
     """Floats and truth values in the dtype of the parameters; whole numbers as they are."""
     if x.is_floating_point() or x.dtype == torch.bool:
         return x.to(dtype)
@@ -259,7 +284,7 @@ def title(function: Function) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def data_digest(tensors: Sequence[Tensor]) -> str:
+def data_digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     """SHA-256 of the rows, so that a stored run knows other data from these."""
     whole = hashlib.sha256()
     for x in tensors:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import grad, vmap
 
@@ -17,7 +18,14 @@ from fedlib.models import Apply
 from fedlib.problems.client_rows import Function, seen
 from fedlib.types import Batch, Problem
 
-__all__ = ["check_columns", "check_frame", "try_functions", "try_module"]
+__all__ = [
+    "check_clients",
+    "check_columns",
+    "check_frame",
+    "check_named",
+    "try_functions",
+    "try_module",
+]
 
 
 def check_frame(who: str, name: str, frame: object) -> None:
@@ -47,6 +55,30 @@ def check_columns(who: str, frame: Any, there: Sequence[str], numeric: Sequence[
             )
         floats = torch.from_numpy(values.to_numpy(dtype="float64", na_value=float("nan")).copy())
         checks.finite(who, f"column {column!r}", floats, "drop or impute these rows")
+
+
+def check_named(who: str, client: Any) -> None:
+    """Raise ValueError unless every row has a client."""
+    if client.isna().any():
+        count = int(client.isna().sum())
+        raise ValueError(f"{who}: client must be named in every row, {count} rows have none.")
+
+
+def check_clients(
+    who: str,
+    clients: Mapping[Any, tuple[Shaped[Tensor, "..."], ...]],
+    objectives: tuple[Function, ...],
+) -> None:
+    """Raise ValueError unless there are clients, all with rows, and an objective."""
+    for label, own in clients.items():
+        if len(own[0]) == 0:
+            raise ValueError(
+                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
+                "a category: frame[...].cat.remove_unused_categories())."
+            )
+    if not clients or not objectives:
+        missing = "a client" if not clients else "an objective"
+        raise ValueError(f"{who}: the problem must have {missing}, it has none.")
 
 
 def try_module(who: str, problem: Problem, apply: Apply) -> None:
@@ -101,7 +133,9 @@ def try_functions(
             padding(who, name, value, problem, each)
 
 
-def attempt(who: str, name: str, work: Callable[[], Tensor]) -> Tensor:
+def attempt(
+    who: str, name: str, work: Callable[[], Shaped[Tensor, "..."]]
+) -> Shaped[Tensor, "..."]:
     """The result, or ValueError with the first line of what went wrong."""
     try:
         return work()
@@ -113,7 +147,7 @@ def attempt(who: str, name: str, work: Callable[[], Tensor]) -> Tensor:
         ) from error
 
 
-def finite(who: str, name: str, values: Tensor) -> None:
+def finite(who: str, name: str, values: Shaped[Tensor, "N *d"]) -> None:
     """Raise ValueError unless every client's values are finite; names the first that are not."""
     good = torch.isfinite(values).flatten(1).all(1) if values.dim() > 1 else torch.isfinite(values)
     if not good.all():
@@ -125,7 +159,11 @@ def finite(who: str, name: str, values: Tensor) -> None:
 
 
 def padding(
-    who: str, name: str, value: Callable[[Tensor, Batch], Tensor], problem: Problem, each: Tensor
+    who: str,
+    name: str,
+    value: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, ""]],
+    problem: Problem,
+    each: Float[Tensor, "N"],
 ) -> None:
     """Raise ValueError if the smallest client's value changes once its padding rows are cut off."""
     size, j = min((size, j) for j, size in enumerate(problem.sizes))

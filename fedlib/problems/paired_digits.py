@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks, models, networks, split
@@ -124,7 +124,9 @@ def paired_digits(
     )
 
 
-def judged(test: Pairs, evaluate: int | None) -> tuple[Tensor, Tensor]:
+def judged(
+    test: Pairs, evaluate: int | None
+) -> tuple[Shaped[Tensor, "R c h w"], Int[Tensor, "R 2"]]:
     """The test pictures and labels that metrics are computed on."""
     X, y = test.X, test.y
     if evaluate is None:

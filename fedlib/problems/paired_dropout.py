@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from fedlib import models, networks
@@ -25,7 +25,7 @@ class DroppedTasks(networks.Tasks):
     Off are units of the code and of every decoder's inner layer, for each picture by itself.
     """
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Float[Tensor, "..."]) -> Float[Tensor, "*B M out"]:
         """`inputs` are the pictures and `keep [B, 1 + M, 50]`, 0 or 1."""
         pictures, keep = inputs
         code = self.encoder(networks.channels_last(pictures)) * (2 * keep[..., 0, :])
@@ -65,7 +65,7 @@ def dropped(problem: Problem, scale: Scale) -> Problem:
 
 
 def coins(
-    w: Float[Tensor, "d"], pictures: Tensor, layers: int, width: int
+    w: Float[Tensor, "d"], pictures: Shaped[Tensor, "B c h w"], layers: int, width: int
 ) -> Int[Tensor, "B layers width"]:
     """Fair coins, 0 or 1, for every unit of every picture: a hash of model, picture and place."""
     count = pictures.shape[0]

@@ -112,7 +112,7 @@ def pareto_gradient(
     return batch.weight @ (weights.unsqueeze(-1) * A * (w - c)).sum(-2)
 
 
-def exact_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def exact_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Objectives, stationarity and distance to the front."""
     middle, curvature, front = problem.heldout
     c, A = problem.data

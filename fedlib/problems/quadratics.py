@@ -75,7 +75,7 @@ def quadratic_gradient(
     return batch.weight @ (weights[0] * (w - a) + weights[1] * (w - b))
 
 
-def exact_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def exact_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Excess objective, constraint and distance to the optimum."""
     a, b, c = problem.data
     (optimum,) = problem.heldout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 __all__ = ["task_metrics", "with_copies"]
@@ -15,8 +15,11 @@ RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
 
 
 def task_metrics(
-    w: Float[Tensor, "d"], rows: tuple[Tensor, ...], values: RowValues, chunk: int
-) -> dict[str, Tensor]:
+    w: Float[Tensor, "d"],
+    rows: tuple[Shaped[Tensor, "R ..."], ...],
+    values: RowValues,
+    chunk: int,
+) -> dict[str, Float[Tensor, ""]]:
     """Mean `loss_1`, ..., `loss_M` over some rows, their mean `loss`; the same of `accuracy`.
 
     Parameters

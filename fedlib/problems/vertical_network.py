@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
@@ -25,7 +26,7 @@ def vertical_network(
     *,
     clients: int = 10,
     scale: float = 255.0,
-    blocks: Sequence[Tensor] | None = None,
+    blocks: Sequence[Int[Tensor, "_"]] | None = None,
     labels_at: tuple[int, ...] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
@@ -86,6 +87,6 @@ def vertical_network(
     return vertical(network, form)
 
 
-def total(h: tuple[Tensor, ...]) -> Tensor:
+def total(h: tuple[Float[Tensor, "*b"], ...]) -> Float[Tensor, "*b"]:
     """The sum of what all clients told."""
     return sum(h[1:], h[0])

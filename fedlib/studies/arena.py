@@ -12,40 +12,28 @@ from fedlib.studies.arena_problems import NAMES, arena_problem
 from fedlib.studies.arena_reference import Resting, solved
 from fedlib.studies.arena_rules import SHARE
 from fedlib.studies.arena_units import units
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 
 __all__ = ["STUDY", "evaluations", "specs"]
 
-PARAMETERS = {
-    "problems": "the problems",
-    "methods": "the methods, those that do not apply left out problem by problem",
-    "seeds": "seeds; each fixes the data or their split, and the batches",
-    "passes": "gradients of every client in a run: the budget of every configuration",
-    "local_steps": "local steps E of the methods that have them",
-    "batch": "largest batch of a client, on the problems with minibatches",
-    "grid": "values of each parameter in a grid; a method has the square of it configurations",
-    "stand_in": "0: the files of Adult; else that many generated people in their place",
-}
-FULL: Params = {
-    "problems": tuple(NAMES),
-    "methods": tuple(METHODS),
-    "seeds": tuple(range(10)),
-    "passes": 1200,
-    "local_steps": 5,
-    "batch": 64,
-    "grid": 3,
-    "stand_in": 0,
-}
-QUICK: Params = {
-    **FULL,
-    "problems": ("np", "sparse"),
-    "methods": ("soft", "fedfw"),
-    "seeds": (0, 1, 2),
-    "passes": 60,
-    "local_steps": 2,
-    "grid": 2,
-    "stand_in": 2000,
-}
+PARAMETERS = parameters(
+    problems=("the problems", tuple(NAMES), ("np", "sparse")),
+    methods=(
+        "the methods, those that do not apply left out problem by problem",
+        tuple(METHODS),
+        ("soft", "fedfw"),
+    ),
+    seeds=(
+        "seeds; each fixes the data or their split, and the batches",
+        tuple(range(10)),
+        (0, 1, 2),
+    ),
+    passes=("gradients of every client in a run: the budget of every configuration", 1200, 60),
+    local_steps=("local steps E of the methods that have them", 5, 2),
+    batch=("largest batch of a client, on the problems with minibatches", 64),
+    grid=("values of each parameter in a grid; a method has the square of it configurations", 3, 2),
+    stand_in=("0: the files of Adult; else that many generated people in their place", 0, 2000),
+)
 KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g", "stationary")
 COARSE, FINE = 12, 24  # evaluations of a run, about
 
@@ -92,9 +80,8 @@ STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
     paper="all",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

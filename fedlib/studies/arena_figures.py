@@ -135,7 +135,7 @@ def spread(heights: Sequence[float]) -> list[float]:
     return placed
 
 
-def tradeoff(traces: Traces) -> plot.Draw:
+def tradeoff(traces: Traces) -> plot.Drawing:
     """Gap of the objective against violation on the test rows, at equal gradients, tuned."""
     p = setting(traces)
     found = {
@@ -195,7 +195,7 @@ def arms(x: Number) -> Any:
     return np.maximum([[x.value - x.low], [x.high - x.value]], 0)
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Distance to the optimum of the training rows against gradients and against bits, tuned."""
     p = setting(traces)
     chosen = {
@@ -243,7 +243,7 @@ def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
     return passes_of(method, p) if budget == "grads" else uploads(method, trace, p) / 8e3
 
 
-def grids(traces: Traces) -> plot.Draw:
+def grids(traces: Traces) -> plot.Drawing:
     """Where every configuration of every method ends on the validation rows."""
     p = setting(traces)
 

@@ -10,28 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.fedcmoo import FedCMOO
+from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
+from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.multiobjective import Scalarized
-from fedlib.studies.arena_makers import (
-    KEPT,
-    averaging,
-    compressed,
-    conex,
-    penalty,
-    preferring,
-    several,
-    soft,
-    splitting,
-    ssca,
-    switching,
-)
+from fedlib.algorithms.ssca import ConstrainedSSCA
+from fedlib.compress import TopK
+from fedlib.preference import Preference
+from fedlib.schedules import PowerLaw
 from fedlib.studies.arena_units import Units
-from fedlib.switching import Hard
+from fedlib.switching import Hard, Soft
 
 __all__ = ["FAMILIES", "METHODS", "Entry", "applies", "family_of", "form_of", "grid", "label_of"]
 
@@ -46,8 +42,70 @@ FAMILIES = {
     "none": "no constraint",
 }
 
+KEPT = 0.1  # the share of the entries that Top-K keeps
+LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
+RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
+FALL = 0.35
+FASTER = 10.0  # SSCA's steps in these units: they shrink, and no theorem ties tau to L
 
-Maker = Callable[[Units, float, float], Any]
+
+def soft(u: Units, x: float, y: float, **more: Any) -> FedSGM:
+    """Soft switching, the sharpness in units of 1 / level."""
+    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=Soft(y / u.level), **more)
+
+
+def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
+    """Penalty-FedAvg, the penalty in units of f(w0) / level."""
+    rho = y * u.start / u.level
+    return PenaltyFedAvg(**u.work(x), tolerance=0.0, rho=rho, level=u.level)
+
+
+def conex(u: Units, x: float, y: float) -> ConEx:
+    """IPP ConEx on batches as large as those of all clients; dual step times level^2 / f(w0)."""
+    return ConEx(
+        x * u.lr,
+        y * u.start / u.level**2,
+        tolerance=0.0,
+        level=u.level,
+        steps=u.local_steps,
+        batch_size=u.pooled_batch,
+        value_batch_size=u.pooled_batch,
+    )
+
+
+def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
+    """Surrogates whose own step is 10 x / L, averaged with y / t^0.35."""
+    return ConstrainedSSCA(
+        1 / (2 * FASTER * x * u.lr),
+        RHO,
+        PowerLaw(y, FALL),
+        penalty=LARGEST * u.start / u.level,
+        batch_size=u.batch,
+        levels=u.level,
+        growth=1,  # whole, so that no grid takes it for one of its numbers
+    )
+
+
+def splitting(u: Units, x: float, y: float) -> FedDR:
+    """FedDR, eta in units of 1 / L, and its relaxation."""
+    eta = u.lr / x
+    return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
+
+
+def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
+    """Losses in the ratio (y f(w0)) : level, the optimum's if y f(w0) is the optimal value."""
+    wanted = Preference(ratios=(1 / (y * u.start), 1 / u.level))
+    return FedCMOOPref(**u.work(x), preference=wanted)
+
+
+def local(steps: int) -> int:
+    """A gradient a local step."""
+    return steps
+
+
+def dense(_: int, d: int) -> float:
+    """A model and a number."""
+    return d + 1
 
 
 @dataclass(frozen=True)
@@ -68,129 +126,72 @@ class Entry:
     label: str
     family: str
     form: str
-    make: Maker
-    second: tuple[str, tuple[float, ...]]
-    passes: Callable[[int], int]
-    sent: Callable[[int, int], float]
+    make: Callable[[Units, float, float], Any]
+    second: tuple[str, tuple[float, ...]] = ("", ())
+    passes: Callable[[int], int] = local
+    sent: Callable[[int, int], float] = dense
 
 
-def dense(_: int, d: int) -> float:
-    """A model and a number."""
-    return d + 1
+functional = partial(Entry, family="functional", form="constraint")
+with_set = partial(Entry, family="set", form="set")
+frank_wolfe = partial(
+    with_set, second=("lambda", ()), passes=lambda _: 1, sent=lambda _, d: np.log2(d) / 32
+)
+several = partial(Entry, family="objectives", form="objectives")
+SHARPNESS = ("sharpness", (2.0, 8.0, 32.0))
 
-
-FACTORS = (0.1, 1.0, 10.0)
-SHARP = (2.0, 8.0, 32.0)
 METHODS: dict[str, Entry] = {
-    "hard": Entry(
+    "hard": functional(
         "FedSGM hard",
-        "functional",
-        "constraint",
-        lambda u, x, y: switching(u, x, tolerance=0 - y * u.level, switch=Hard()),
-        ("margin below the level", (0.0, 0.02, 0.1)),
-        lambda E: E,
-        dense,
+        make=lambda u, x, y: FedSGM(
+            **u.work(x), level=u.level, tolerance=0 - y * u.level, switch=Hard()
+        ),
+        second=("margin below the level", (0.0, 0.02, 0.1)),
     ),
-    "soft": Entry(
-        "FedSGM soft",
-        "functional",
-        "constraint",
-        soft,
-        ("sharpness", SHARP),
-        lambda E: E,
-        dense,
-    ),
-    "topk": Entry(
+    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS),
+    "topk": functional(
         "FedSGM soft, Top-K",
-        "functional",
-        "constraint",
-        compressed,
-        ("sharpness", SHARP),
-        lambda E: E,
-        lambda _, d: 1.5 * KEPT * d + 1,
+        make=partial(soft, uplink=TopK(KEPT), downlink=TopK(KEPT)),
+        second=SHARPNESS,
+        sent=lambda _, d: 1.5 * KEPT * d + 1,
     ),
-    "penalty": Entry(
-        "Penalty-FedAvg",
-        "functional",
-        "constraint",
-        penalty,
-        ("penalty", FACTORS),
-        lambda E: E,
-        dense,
-    ),
-    "conex": Entry(
+    "penalty": functional("Penalty-FedAvg", make=penalty, second=("penalty", (0.1, 1.0, 10.0))),
+    "conex": functional(
         "IPP ConEx",
-        "functional",
-        "pooled",
-        conex,
-        ("dual step", (0.01, 0.001, 0.1)),
-        lambda E: 2 * E,
-        lambda E, d: E * (2 * d + 1),
+        form="pooled",
+        make=conex,
+        second=("dual step", (0.01, 0.001, 0.1)),
+        passes=lambda E: 2 * E,
+        sent=lambda E, d: E * (2 * d + 1),
     ),
-    "ssca": Entry(
+    "ssca": functional(
         "Constrained SSCA",
-        "functional",
-        "constraint",
-        ssca,
-        ("averaging", (0.9, 0.3, 0.1)),
-        lambda _: 2,
-        lambda _, d: 2 * d + 1,
+        make=ssca,
+        second=("averaging", (0.9, 0.3, 0.1)),
+        passes=lambda _: 2,
+        sent=lambda _, d: 2 * d + 1,
     ),
-    "fedfw": Entry(
-        "FedFW",
-        "set",
-        "set",
-        lambda u, x, _: FedFW(x * u.penalty, batch_size=u.batch),
-        ("lambda", ()),
-        lambda _: 1,
-        lambda _, d: np.log2(d) / 32,
+    "fedfw": frank_wolfe("FedFW", make=lambda u, x, _: FedFW(x * u.penalty, batch_size=u.batch)),
+    "plus": frank_wolfe(
+        "FedFW+", make=lambda u, x, _: FedFWPlus(x * u.penalty, batch_size=u.batch)
     ),
-    "plus": Entry(
-        "FedFW+",
-        "set",
-        "set",
-        lambda u, x, _: FedFWPlus(x * u.penalty, batch_size=u.batch),
-        ("lambda", ()),
-        lambda _: 1,
-        lambda _, d: np.log2(d) / 32,
-    ),
-    "dr": Entry(
-        "FedDR",
-        "set",
-        "set",
-        splitting,
-        ("relaxation", (1.0, 0.5, 1.5)),
-        lambda E: E,
-        dense,
-    ),
-    "fedavg": Entry("FedAvg", "none", "constraint", averaging, ("", ()), lambda E: E, dense),
-    "fedcmoo": Entry(
+    "dr": with_set("FedDR", make=splitting, second=("relaxation", (1.0, 0.5, 1.5))),
+    "fedavg": Entry("FedAvg", "none", "constraint", lambda u, x, _: FedAvg(**u.work(x))),
+    "fedcmoo": several(
         "FedCMOO",
-        "objectives",
-        "objectives",
-        lambda u, x, y: FedCMOO(**several(u, x, server_lr=y)),
-        ("server step", (1.0, 0.5, 2.0)),
-        lambda E: E + 1,
-        lambda _, d: 2 * d + 8,
+        make=lambda u, x, y: FedCMOO(**u.work(x), server_lr=y),
+        second=("server step", (1.0, 0.5, 2.0)),
+        passes=lambda E: E + 1,
+        sent=lambda _, d: 2 * d + 8,
     ),
-    "pref": Entry(
+    "pref": several(
         "FedCMOO-Pref",
-        "objectives",
-        "objectives",
-        preferring,
-        ("f aimed at", (0.3, 0.9, 0.1)),
-        lambda E: E + 1,
-        lambda _, d: 2 * d + 10,
+        make=preferring,
+        second=("f aimed at", (0.3, 0.9, 0.1)),
+        passes=lambda E: E + 1,
+        sent=lambda _, d: 2 * d + 10,
     ),
-    "scalar": Entry(
-        "Scalarized",
-        "objectives",
-        "objectives",
-        lambda u, x, _: Scalarized(**several(u, x)),
-        ("", ()),
-        lambda E: E,
-        dense,
-    ),
+    "scalar": several("Scalarized", make=lambda u, x, _: Scalarized(**u.work(x))),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,7 +11,7 @@ from fedlib.studies.arena_losses import RADIUS
 from fedlib.studies.arena_problems import BATCHES, LEVELS, arena_problem
 from fedlib.types import Problem
 
-__all__ = ["ADULT", "Units", "measured", "units"]
+__all__ = ["ADULT", "Units", "of_data", "units"]
 
 
 class Units(NamedTuple):
@@ -31,6 +31,11 @@ class Units(NamedTuple):
         """Rows of a batch where all data are in one place."""
         return None if self.batch is None else self.batch * self.clients
 
+    def work(self, x: float) -> dict[str, Any]:
+        """What most methods have in common, with x / L as step size; everybody takes part."""
+        work = {"lr": x * self.lr, "local_steps": self.local_steps, "participants": self.clients}
+        return {**work, "batch_size": self.batch}
+
 
 #: Of fairness on Adult and seed 0, whose files not every machine has that reads the stored runs;
 #: a test holds them against the files.
@@ -44,7 +49,7 @@ def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> 
     `batch` is the most rows that a minibatch has.
     """
     recorded = name == "fair" and not (seed or stand_in)
-    found = ADULT if recorded else measured(name, seed, stand_in)
+    found = ADULT if recorded else of_data(name, seed, stand_in)
     own = BATCHES[name]
     return Units(
         level=LEVELS[name],
@@ -54,7 +59,7 @@ def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> 
     )
 
 
-def measured(name: str, seed: int, stand_in: int) -> dict[str, float]:
+def of_data(name: str, seed: int, stand_in: int) -> dict[str, float]:
     """What of the units is computed from the data."""
     problem = arena_problem(seed, name=name, stand_in=stand_in)
     return {

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from fedlib import checks, store
 from fedlib.claims import Claim, Outcome, PaperValue
 from fedlib.numbers import Number
-from fedlib.plot import Draw
+from fedlib.plot import Drawing
 from fedlib.run import resolve_device
 from fedlib.store import Spec
 from fedlib.trace import Trace
@@ -75,7 +75,7 @@ class Study:
     derive: Callable[[Traces, Params], dict[str, Number]]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
-    figures: Mapping[str, Callable[[Traces], Draw]] = ()  # type: ignore[assignment]
+    figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None.

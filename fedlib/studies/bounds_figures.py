@@ -31,7 +31,7 @@ NAMES = {
 }
 
 
-def sweep_rounds(traces: Traces) -> plot.Draw:
+def sweep_rounds(traces: Traces) -> plot.Drawing:
     """Measured accuracy and bound against T, one panel a theorem, with the fitted slopes."""
     found = {n: reached(n, t) for n, t in traces.items() if parts(n)[2].startswith("T")}
 
@@ -61,7 +61,7 @@ def sweep_rounds(traces: Traces) -> plot.Draw:
     return draw
 
 
-def settings(traces: Traces) -> plot.Draw:
+def settings(traces: Traces) -> plot.Drawing:
     """Measured accuracy and bound against E, q, q0 and n."""
     panels = (
         ("hard", "E", "local steps E"),
@@ -90,7 +90,7 @@ def settings(traces: Traces) -> plot.Draw:
     return draw
 
 
-def scaled(traces: Traces) -> plot.Draw:
+def scaled(traces: Traces) -> plot.Drawing:
     """The f gap, g and their maximum when threshold and step are not what the theorem says."""
     runs = {n: reached(n, t) for n, t in traces.items() if parts(n)[1] == "scaled"}
     pairs = {tuple(map(float, parts(n)[2][1:].split("s"))): r for n, r in runs.items()}
@@ -115,7 +115,7 @@ def scaled(traces: Traces) -> plot.Draw:
     return draw
 
 
-def hard_instance(traces: Traces) -> plot.Draw:
+def hard_instance(traces: Traces) -> plot.Drawing:
     """The staircase: objective gap and bound against T at E = 1, their ratio against E."""
 
     def draw(fig: Figure) -> None:

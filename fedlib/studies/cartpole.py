@@ -6,13 +6,14 @@ import math
 from dataclasses import replace
 from functools import partial
 
+from fedlib import checks
 from fedlib.algorithms import PolicyFedSGM
 from fedlib.compress import Compressor, Identity, Rounding, TopK
 from fedlib.problems.cartpole import cartpole
 from fedlib.store import Spec
 from fedlib.studies import cartpole_claims as claims
 from fedlib.studies import cartpole_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.cartpole_numbers import derive
 from fedlib.switching import Hard, Soft
 
@@ -22,71 +23,37 @@ KEEP = ("reward", "cost", "position", "angle", "time", "g_hat", "sigma")
 #: Names of the paper's number formats -> binary digits after the leading one.
 FORMATS = {16: 10, 8: 3, 4: 1}
 
-PARAMETERS = {
-    "seeds": "seeds of the main rows; each fixes the policy's start and all simulations",
-    "sweep_seeds": "seeds of the sweeps",
-    "rounds": "communication rounds T of the main rows",
-    "sweep_rounds": "communication rounds of the sweeps",
-    "free_rounds": "rounds of the run without constraint",
-    "clients": "clients N, with budgets evenly spaced on [25, 35]",
-    "participants": "participants n of the main rows (the paper's m)",
-    "sweep_participants": "participants of the sweep of Figure 4",
-    "environments": "parallel environments a client; 200 samples each a round",
-    "tolerance": "switching threshold epsilon, in units of cost",
-    "tolerances": "thresholds of the sweep",
-    "beta": "sharpness of soft switching",
-    "betas": "sharpnesses of the sweep",
-    "damping": "damping of the Fisher matrix",
-    "dampings": "dampings of the sweep",
-    "formats": "bits of the number formats of Table 1",
-    "fractions": "K/d of Table 1",
-    "cg_steps": "iterations of conjugate gradient",
-    "variants": "1: also two-logit policy, uplink-only compression, centralized runs with fewer "
-    "samples or curvature states, hard switching without compression; 0: not",
-    "evaluate_every": "rounds between two evaluations",
-}
-FULL: Params = {
-    "seeds": tuple(range(10)),
-    "sweep_seeds": tuple(range(5)),
-    "rounds": 500,
-    "sweep_rounds": 300,
-    "free_rounds": 60,
-    "clients": 10,
-    "participants": 7,
-    "sweep_participants": (3, 5, 10),
-    "environments": 5,
-    "tolerance": 0.0,
-    "tolerances": (-2.5, 2.5),
-    "beta": 0.2,
-    "betas": (0.1, 0.5, 1.0),
-    "damping": 0.1,
-    "dampings": (0.01, 0.03, 1.0),
-    "formats": (16, 8, 4),
-    "fractions": (0.5, 0.25),
-    "cg_steps": 10,
-    "variants": 1,
-    "evaluate_every": 10,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "sweep_seeds": (0,),
-    "rounds": 6,
-    "sweep_rounds": 6,
-    "free_rounds": 20,
-    "clients": 3,
-    "participants": 2,
-    "sweep_participants": (1, 3),
-    "environments": 2,
-    "tolerances": (2.5,),
-    "betas": (1.0,),
-    "dampings": (0.01,),
-    "formats": (4,),
-    "fractions": (0.5,),
-    "cg_steps": 3,
-    "variants": 0,
-    "evaluate_every": 2,
-}
+PARAMETERS = parameters(
+    seeds=(
+        "seeds of the main rows; each fixes the policy's start and all simulations",
+        tuple(range(10)),
+        (0, 1),
+    ),
+    sweep_seeds=("seeds of the sweeps", tuple(range(5)), (0,)),
+    rounds=("communication rounds T of the main rows", 500, 6),
+    sweep_rounds=("communication rounds of the sweeps", 300, 6),
+    free_rounds=("rounds of the run without constraint", 60, 20),
+    clients=("clients N, with budgets evenly spaced on [25, 35]", 10, 3),
+    participants=("participants n of the main rows (the paper's m)", 7, 2),
+    sweep_participants=("participants of the sweep of Figure 4", (3, 5, 10), (1, 3)),
+    environments=("parallel environments a client; 200 samples each a round", 5, 2),
+    tolerance=("switching threshold epsilon, in units of cost", 0.0),
+    tolerances=("thresholds of the sweep", (-2.5, 2.5), (2.5,)),
+    beta=("sharpness of soft switching", 0.2),
+    betas=("sharpnesses of the sweep", (0.1, 0.5, 1.0), (1.0,)),
+    damping=("damping of the Fisher matrix", 0.1),
+    dampings=("dampings of the sweep", (0.01, 0.03, 1.0), (0.01,)),
+    formats=("bits of the number formats of Table 1", (16, 8, 4), (4,)),
+    fractions=("K/d of Table 1", (0.5, 0.25), (0.5,)),
+    cg_steps=("iterations of conjugate gradient", 10, 3),
+    variants=(
+        "1: also two-logit policy, uplink-only compression, centralized runs with fewer "
+        "samples or curvature states, hard switching without compression; 0: not",
+        1,
+        0,
+    ),
+    evaluate_every=("rounds between two evaluations", 10, 2),
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -106,6 +73,8 @@ def specs(p: Params) -> dict[str, Spec]:
     at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
     half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
     wires: dict[str, Compressor] = {"none": Identity(), "top0.5": TopK(0.5)}
+    for bits in p["formats"]:
+        checks.one_of("cartpole", "formats", bits, tuple(FORMATS))
     wires |= {f"float{bits}": Rounding(FORMATS[bits]) for bits in p["formats"]}
     wires |= {f"top{x:g}": TopK(float(x)) for x in p["fractions"]}
 
@@ -154,11 +123,10 @@ STUDY = Study(
     name="cartpole",
     title="Constrained cartpole",
     paper="F",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

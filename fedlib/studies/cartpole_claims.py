@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from fedlib.claims import Claim, Numbers, Outcome, PaperValue, judge
-from fedlib.studies.cartpole_numbers import BUDGET
+from functools import partial
+
+from fedlib.claims import Claim, PaperValue
+from fedlib.needs import Needs
+from fedlib.rules import Rule, high, low, meets, told, value
+from fedlib.studies.cartpole_numbers import BUDGET, PAIRS
 
 __all__ = ["CLAIMS", "PAPER_VALUES", "TABLE_1"]
 
@@ -17,170 +21,144 @@ TABLE_1 = (
     ("soft_top0.5", "Top-K 0.5", 46.5, 23.8, 131.6, 24.0),
     ("soft_top0.25", "Top-K 0.25", 25.1, 22.7, 25.5, 22.2),
 )
-PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard"))
+KINDS = dict(zip(("federated", "centralized"), PAIRS, strict=True))
 FORMATS = ("float16", "float8", "float4")
+HARD = ("hard_top0.5", "central_fine_hard")
 
+full = partial(Claim, paper="F")
 
-def c16(n: Numbers) -> Outcome:
-    """Soft collects more reward over the run and violates in fewer rounds, in both pairs."""
-    parts, texts = {}, []
-    for soft, hard in PAIRS:
-        kind = "centralized" if soft.startswith("central") else "federated"
-        faster = n[f"{soft}/{hard}.area"]
-        parts[f"{kind}: soft is faster"] = faster.low > 1
-        parts[f"{kind}: soft violates in fewer late rounds"] = (
-            n[f"{soft}.violating"].high < n[f"{hard}.violating"].low
-        )
-        texts.append(
-            f"{kind}: mean reward over the run soft/hard {faster.text()}, violating late rounds "
-            f"{n[f'{soft}.violating'].text('.2f')} against {n[f'{hard}.violating'].text('.2f')}"
-        )
-    return judge(parts, "; ".join(texts))
-
-
-def c17(n: Numbers) -> Outcome:
-    """Under hard switching the federated run's reward exceeds the centralized one's."""
-    parts, texts = {}, []
-    for at in (100, 250, 500):
-        r = n[f"hard_top0.5/central_fine_hard.reward{at}"]
-        parts[f"federated ahead at round {at}"] = r.low > 1
-        texts.append(f"round {at}: {r.text()}")
-    return judge(parts, "reward federated/centralized " + ", ".join(texts))
-
-
-def c18(n: Numbers) -> Outcome:
-    """With fewest participants the run is slower and its cost scatters more than with all."""
-    slower, rougher = n["few/all.area"], n["few/all.cost_scatter"]
-    parts = {"slower": slower.high < 1, "cost less stable": rougher.low > 1}
-    text = f"3 of 10 against all: mean reward {slower.text()}, scatter of cost {rougher.text()}"
-    return judge(parts, text)
-
-
-def c19(n: Numbers) -> Outcome:
-    """At round 500 each format's mean reward is within 5 % of 197, its cost surely at most 30."""
-    parts, texts = {}, []
-    for name in FORMATS:
-        reward, cost = n[f"soft_{name}.reward500"], n[f"soft_{name}.cost500"]
-        parts[f"{name}: reward within 5 % of 197"] = reward.value >= 0.95 * 197
-        parts[f"{name}: cost at most 30"] = cost.high <= BUDGET
-        texts.append(f"{name} {reward.text()} at {cost.text()}")
-    return judge(parts, "; ".join(texts))
-
-
-def c20(n: Numbers) -> Outcome:
-    """Top-K 0.5 ends near 130 and is slower than no compression; Top-K 0.25 stays below 40."""
-    half, quarter = n["soft_top0.5.reward500"], n["soft_top0.25.reward500"]
-    slower = n["top0.5/none.area"]
-    parts = {
-        "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": half.low <= 158
-        and half.high >= 105,
-        "Top-K 0.5 is slower than no compression": slower.high < 1,
-        "Top-K 0.25 does not learn": quarter.high < 40,
-    }
-    text = (
-        f"reward at 500: Top-K 0.5 {half.text()}, Top-K 0.25 {quarter.text()}; mean reward over "
-        f"the run Top-K 0.5/none {slower.text()}"
-    )
-    return judge(parts, text)
-
-
-def c21(n: Numbers) -> Outcome:
-    """At round 500 the centralized cost exceeds 30, the federated one does not."""
-    central, federated = n["central_fine_soft.cost500"], n["soft_none.cost500"]
-    parts = {
-        "centralized soft violates": central.low > BUDGET,
-        "federated without compression does not": federated.low <= BUDGET,
-    }
-    return judge(parts, f"cost: centralized {central.text()}, federated {federated.text()}")
-
-
-def _table(label: str, run: str, values: tuple[float, ...]) -> tuple[PaperValue, ...]:
-    keys = ("reward100", "cost100", "reward500", "cost500")
-    words = ("reward at 100", "cost at 100", "reward at 500", "cost at 500")
-    return tuple(
-        PaperValue(f"{label}: {word}", f"{run}.{key}", x, f"{x:g}", "Table 1")
-        for key, word, x in zip(keys, words, values, strict=True)
-    )
-
-
-PAPER_VALUES = tuple(v for run, label, *x in TABLE_1 for v in _table(label, run, tuple(x)))
+C16 = Rule(
+    {f"{kind}: soft is faster": low(f"{a}/{b}.area") > 1 for kind, (a, b) in KINDS.items()}
+    | {
+        f"{kind}: soft violates in fewer late rounds": high(f"{soft}.violating")
+        < low(f"{hard}.violating")
+        for kind, (soft, hard) in KINDS.items()
+    },
+    "; ".join(
+        f"{kind}: mean reward over the run soft/hard {told(f'{soft}/{hard}.area')}, violating late "
+        f"rounds {told(f'{soft}.violating', '.2f')} against {told(f'{hard}.violating', '.2f')}"
+        for kind, (soft, hard) in KINDS.items()
+    ),
+)
+AHEAD = {at: f"{'/'.join(HARD)}.reward{at}" for at in (100, 250, 500)}
+C17 = Rule(
+    {f"federated ahead at round {at}": low(key) > 1 for at, key in AHEAD.items()},
+    "reward federated/centralized "
+    + ", ".join(f"round {at}: {told(key)}" for at, key in AHEAD.items()),
+)
+C18 = Rule(
+    {
+        "slower": high("few/all.area") < 1,
+        "cost less stable": low("few/all.cost_scatter") > 1,
+    },
+    f"3 of 10 against all: mean reward {told('few/all.area')}, "
+    f"scatter of cost {told('few/all.cost_scatter')}",
+)
+C19 = Rule(
+    {
+        f"{name}: {text}": holds
+        for name in FORMATS
+        for text, holds in {
+            "reward within 5 % of 197": value(f"soft_{name}.reward500") >= 0.95 * 197,
+            "cost at most 30": high(f"soft_{name}.cost500") <= BUDGET,
+        }.items()
+    },
+    "; ".join(f"{x} {told(f'soft_{x}.reward500')} at {told(f'soft_{x}.cost500')}" for x in FORMATS),
+    "The bound on the reward is 0.95 times 197.",
+)
+C20 = Rule(
+    {
+        "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": meets(
+            "soft_top0.5.reward500", 105, 158
+        ),
+        "Top-K 0.5 is slower than no compression": high("top0.5/none.area") < 1,
+        "Top-K 0.25 does not learn": high("soft_top0.25.reward500") < 40,
+    },
+    f"reward at 500: Top-K 0.5 {told('soft_top0.5.reward500')}, "
+    f"Top-K 0.25 {told('soft_top0.25.reward500')}; "
+    f"mean reward over the run Top-K 0.5/none {told('top0.5/none.area')}",
+)
+C21 = Rule(
+    {
+        "centralized soft violates": low("central_fine_soft.cost500") > BUDGET,
+        "federated without compression does not": low("soft_none.cost500") <= BUDGET,
+    },
+    f"cost: centralized {told('central_fine_soft.cost500')}, federated {told('soft_none.cost500')}",
+)
 
 CLAIMS = (
-    Claim(
-        "fedsgm/C16",
-        "F",
-        "Figure 3",
-        "Soft switching converges faster and more steadily than hard switching on cartpole.",
-        "Mean reward over all evaluations, soft divided by hard on the same seeds; share of rounds "
-        "in the second half whose estimated constraint is violated. Federated (7 of 10 clients, "
-        "Top-K 0.5 both ways) and centralized, 10 seeds.",
-        "Faster: the interval of the ratio lies above 1. Steadier: the intervals of the shares are "
-        "apart. Each for both pairs.",
-        tuple(run for pair in PAIRS for run in pair),
-        c16,
+    full(
+        id="fedsgm/C16",
+        place="Figure 3",
+        wording="Soft switching converges faster and more steadily than hard switching on "
+        "cartpole.",
+        measure="Mean reward over all evaluations (area), soft divided by hard on the same seeds; "
+        "share of rounds in the second half whose estimated constraint is violated (violating). "
+        "Federated (7 of 10 clients, Top-K 0.5 both ways) and centralized, 10 seeds.",
+        rule=C16,
+        runs=tuple(run for pair in PAIRS for run in pair),
         figure="figure_3",
     ),
-    Claim(
-        "fedsgm/C17",
-        "F",
-        "Figure 3",
-        "With hard switching the federated run learns the objective better than the centralized.",
-        "Reward around rounds 100, 250 and 500, federated divided by centralized on the same "
-        "seeds, 10 seeds.",
-        "The interval of the ratio lies above 1, at each of the three rounds.",
-        ("hard_top0.5", "central_fine_hard"),
-        c17,
+    full(
+        id="fedsgm/C17",
+        place="Figure 3",
+        wording="With hard switching the federated run learns the objective better than the "
+        "centralized.",
+        measure="Reward around rounds 100, 250 and 500, federated divided by centralized on the "
+        "same seeds, 10 seeds.",
+        rule=C17,
+        runs=HARD,
         figure="figure_3",
     ),
-    Claim(
-        "fedsgm/C18",
-        "F",
-        "Figure 4",
-        "Lower participation is slower and less stable.",
-        "3 of 10 clients against all, Top-K 0.5 both ways, soft, 5 seeds: ratio of the mean reward "
-        "over the run, and of the mean change of the cost between evaluations, second half.",
-        "The interval of the first ratio lies below 1, that of the second above 1.",
-        ("half_n3", "half_n10"),
-        c18,
+    full(
+        id="fedsgm/C18",
+        place="Figure 4",
+        wording="Lower participation is slower and less stable.",
+        measure="3 of 10 clients against all, Top-K 0.5 both ways, soft, 5 seeds: ratio of the "
+        "mean reward over the run (area), and of the mean change of the cost between evaluations, "
+        "second half (cost_scatter).",
+        rule=C18,
+        runs=("half_n3", "half_n10"),
         figure="figure_4",
+        needs=Needs(parameters=("sweep_participants",)),
     ),
-    Claim(
-        "fedsgm/C19",
-        "F",
-        "Table 1",
-        "With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 at a "
-        "cost of at most 30.",
-        "Reward and cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
-        "For each format the mean reward is at least 0.95 times 197, and the interval of the cost "
-        "lies below 30.",
-        tuple(f"soft_{name}" for name in FORMATS),
-        c19,
+    full(
+        id="fedsgm/C19",
+        place="Table 1",
+        wording="With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 "
+        "at a cost of at most 30.",
+        measure="Reward and cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
+        rule=C19,
+        runs=tuple(f"soft_{name}" for name in FORMATS),
         figure="table_1",
     ),
-    Claim(
-        "fedsgm/C20",
-        "F",
-        "Table 1",
-        "Top-K with half of the entries is slower (about 130 at round 500); with a quarter nothing "
-        "is learned.",
-        "Reward around round 500; mean reward over the run against that without compression; 10 "
-        "seeds.",
-        "The interval of the first meets 131.6 within a fifth, the ratio's lies below 1, and "
-        "that of Top-K 0.25 lies below 40.",
-        ("soft_top0.5", "soft_top0.25", "soft_none"),
-        c20,
+    full(
+        id="fedsgm/C20",
+        place="Table 1",
+        wording="Top-K with half of the entries is slower (about 130 at round 500); with a quarter "
+        "nothing is learned.",
+        measure="Reward around round 500; mean reward over the run against that without "
+        "compression (area); 10 seeds.",
+        rule=C20,
+        runs=("soft_top0.5", "soft_top0.25", "soft_none"),
         figure="table_1",
     ),
-    Claim(
-        "fedsgm/C21",
-        "F",
-        "Table 1",
-        "The centralized run violates the budget, the federated one without compression does not.",
-        "Cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
-        "The interval of the centralized cost lies above 30, that of the federated one reaches 30 "
-        "or less.",
-        ("central_fine_soft", "soft_none"),
-        c21,
+    full(
+        id="fedsgm/C21",
+        place="Table 1",
+        wording="The centralized run violates the budget, the federated one without compression "
+        "does not.",
+        measure="Cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
+        rule=C21,
+        runs=("central_fine_soft", "soft_none"),
         figure="table_1",
     ),
+)
+
+PAPER_VALUES = tuple(
+    PaperValue(f"{label}: {k} at {at}", f"{run}.{k}{at}", x, f"{x:g}", "Table 1")
+    for run, label, *row in TABLE_1
+    for (at, k), x in zip(
+        ((a, k) for a in (100, 500) for k in ("reward", "cost")), row, strict=True
+    )
 )

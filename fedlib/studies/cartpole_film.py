@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.plot import COLORS, Draw
+from fedlib.plot import COLORS, Drawing
 from fedlib.problems.cartpole import (
     CENTRES,
     FORCE,
@@ -82,7 +82,7 @@ def ending(rollout: Rollout) -> str:
     return f"falls at step {length}" if fallen else f"stands after {length} steps"
 
 
-def film(rollouts: Mapping[str, Rollout], frames: int = 6) -> Draw:
+def film(rollouts: Mapping[str, Rollout], frames: int = 6) -> Drawing:
     """Episodes side by side, time running down the page.
 
     Forbidden intervals are bands from top to bottom, the line is the cart's path, in red over steps

@@ -2,21 +2,66 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
+from math import inf
+from typing import Any
 
-from fedlib.numbers import Number, mean, ratio
+import numpy as np
+
+from fedlib.numbers import Number, mean, measured, ratio
 from fedlib.studies.base import Params, Traces
+from fedlib.studies.curves import Array
 from fedlib.trace import Trace
 
-__all__ = ["BUDGET", "SUCCESS", "around", "derive", "first_success", "succeeds"]
-
-Array = NDArray[np.float64]
+__all__ = ["BUDGET", "around", "derive", "succeeds"]
 
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
 SUCCESS = 190.0  # reward from which a run has learned to balance
 WINDOW = 2  # evaluations before and after the round that is reported
-ENDINGS = ("position", "angle", "time")
+PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard"))
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Rewards and costs around rounds 100, 300 and 500, successes, violations, endings; ratios."""
+    numbers: dict[str, Number] = {}
+    for name, trace in traces.items():
+        numbers |= measured({name: trace}, _measures(trace))
+    for a, b in PAIRS:
+        for k, of in {"first": first_success, "area": area}.items():
+            numbers[f"{a}/{b}.{k}"] = ratio(of(traces[a]), of(traces[b]))
+    a, b = "hard_top0.5", "central_fine_hard"
+    for at in (100, 250, 500):
+        federated, central = (around(traces[n], "reward", at) for n in (a, b))
+        numbers[f"{a}/{b}.reward{at}"] = ratio(federated, central)
+    participants = p["sweep_participants"]
+    few, everyone = (traces[f"half_n{n}"] for n in (min(participants), max(participants)))
+    return numbers | {
+        "few/all.area": ratio(area(few), area(everyone)),
+        "few/all.cost_scatter": ratio(cost_scatter(few), cost_scatter(everyone)),
+        "top0.5/none.area": ratio(area(traces["soft_top0.5"]), area(traces["soft_none"])),
+        "soft_level.predicted": mean([BUDGET + p["tolerance"] - 0.5 / p["beta"]]),
+    }
+
+
+def _measures(trace: Trace) -> dict[str, Any]:
+    """What is measured of a run; late in rounds it does not have, nothing."""
+    found: dict[str, Any] = {
+        "reward": partial(last, name="reward"),
+        "cost": partial(last, name="cost"),
+        "success": succeeds,
+        "first": (first_success, "rounds"),
+        "balanced": (partial(first_success, budget=inf), "rounds"),
+        "best": lambda t: t.metrics["reward"].max(1),
+        "area": area,
+        "violating": lambda t: (second_half(t.info["g_hat"]) > 0).mean(1),
+        "cost_scatter": cost_scatter,
+        "sigma": lambda t: second_half(t.info["sigma"]).mean(1),
+    }
+    for at in (100, 300, 500):
+        if trace.rounds[-1] >= at or at == 100:
+            for k in ("reward", "cost"):
+                found[f"{k}{at}"] = partial(around, name=k, round_=at)
+    return found | {f"by_{k}": partial(last, name=k) for k in ("position", "angle", "time")}
 
 
 def around(trace: Trace, name: str, round_: int) -> Array:
@@ -36,50 +81,15 @@ def succeeds(trace: Trace) -> Array:
     return np.asarray(good, float)
 
 
-def first_success(trace: Trace) -> Array:
-    """Per seed the first evaluated round with reward >= 190 and cost <= 30; T if there is none."""
-    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= BUDGET)
+def first_success(trace: Trace, budget: float = BUDGET) -> Array:
+    """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
+    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= budget)
     return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
 
 
-def first_balanced(trace: Trace) -> Array:
-    """Per seed the first evaluated round with reward >= 190, whatever the cost; T if none."""
-    good = trace.metrics["reward"] >= SUCCESS
-    return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
-
-
-def violating(trace: Trace) -> Array:
-    """Per seed the share of the second half's rounds whose estimate of g is positive."""
-    g = trace.info["g_hat"]
-    return np.asarray((g[:, g.shape[1] // 2 :] > 0).mean(1))
-
-
-def scatter(trace: Trace, name: str) -> Array:
-    """Per seed the mean absolute change of a metric between evaluations in the second half."""
-    x = trace.metrics[name]
-    return np.asarray(np.abs(np.diff(x[:, x.shape[1] // 2 :], axis=1)).mean(1))
-
-
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Rewards and costs around rounds 100, 300 and 500, successes, violations, endings; ratios."""
-    numbers: dict[str, Number] = {}
-    for name, trace in traces.items():
-        numbers |= {f"{name}.{k}": v for k, v in _measures(trace).items()}
-    for a, b in (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard")):
-        numbers[f"{a}/{b}.first"] = ratio(first_success(traces[a]), first_success(traces[b]))
-        numbers[f"{a}/{b}.area"] = ratio(area(traces[a]), area(traces[b]))
-    for at in (100, 250, 500):
-        federated, central = (
-            around(traces[n], "reward", at) for n in ("hard_top0.5", "central_fine_hard")
-        )
-        numbers[f"hard_top0.5/central_fine_hard.reward{at}"] = ratio(federated, central)
-    few, all_ = (traces[f"half_n{n}"] for n in _ends(p["sweep_participants"]))
-    numbers["few/all.area"] = ratio(area(few), area(all_))
-    numbers["few/all.cost_scatter"] = ratio(scatter(few, "cost"), scatter(all_, "cost"))
-    half, none = traces["soft_top0.5"], traces["soft_none"]
-    numbers["top0.5/none.area"] = ratio(area(half), area(none))
-    numbers["soft_level.predicted"] = mean([BUDGET + p["tolerance"] - 0.5 / p["beta"]])
-    return numbers
+def cost_scatter(trace: Trace) -> Array:
+    """Per seed the mean absolute change of the cost between evaluations in the second half."""
+    return np.asarray(np.abs(np.diff(second_half(trace.metrics["cost"]), axis=1)).mean(1))
 
 
 def area(trace: Trace) -> Array:
@@ -87,27 +97,6 @@ def area(trace: Trace) -> Array:
     return np.asarray(trace.metrics["reward"].mean(1))
 
 
-def _ends(values: tuple[int, ...]) -> tuple[int, int]:
-    return min(values), max(values)
-
-
-def _measures(trace: Trace) -> dict[str, Number]:
-    found = {
-        "reward": mean(last(trace, "reward")),
-        "cost": mean(last(trace, "cost")),
-        "success": mean(succeeds(trace)),
-        "first": mean(first_success(trace), "rounds"),
-        "balanced": mean(first_balanced(trace), "rounds"),
-        "best": mean(trace.metrics["reward"].max(1)),
-        "area": mean(area(trace)),
-        "violating": mean(violating(trace)),
-        "cost_scatter": mean(scatter(trace, "cost")),
-        "sigma": mean(trace.info["sigma"][:, trace.info["sigma"].shape[1] // 2 :].mean(1)),
-    }
-    for at in (100, 300, 500):
-        if trace.rounds[-1] >= at or at == 100:
-            found[f"reward{at}"] = mean(around(trace, "reward", at))
-            found[f"cost{at}"] = mean(around(trace, "cost", at))
-    for ending in ENDINGS:
-        found[f"by_{ending}"] = mean(last(trace, ending))
-    return found
+def second_half(values: Array) -> Array:
+    """The later half of the columns."""
+    return values[:, values.shape[1] // 2 :]

@@ -15,7 +15,7 @@ from fedlib.studies.base import Params
 from fedlib.types import Problem
 from fedlib.weights import Least
 
-__all__ = ["FULL", "PARAMETERS", "QUICK", "RATES", "method", "pair_problem", "test_pictures"]
+__all__ = ["RATES", "method", "pair_problem", "shared", "test_pictures"]
 
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation
 
@@ -29,45 +29,28 @@ RATES = {
 #: FSMGDA's weights for two objectives end at 0.001 and 0.999 in the authors' code.
 CLIPPED = Least(0.002, mixture=False)
 
-PARAMETERS = {
-    "source": "0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download",
-    "clients": "clients N",
-    "participants": "clients a round",
-    "local_steps": "local steps E, a minibatch each",
-    "batch": "rows of a client's minibatch",
-    "loss_rows": "rows on which a client of FedCMOO-Pref estimates its losses",
-    "alpha": "concentration of the Dirichlet split over composite labels",
-    "copies": "turned copies of every training picture",
-    "pictures": "0: all training pictures; else the first so many",
-    "test_pictures": "0: all test pictures; else the first so many",
-    "evaluate_every": "rounds between two evaluations",
+SHARED: dict[str, tuple[Any, ...]] = {
+    "source": (
+        "0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download",
+        0,
+        2,
+    ),
+    "clients": ("clients N", 100, 6),
+    "participants": ("clients a round", 10, 2),
+    "local_steps": ("local steps E, a minibatch each", 10, 2),
+    "batch": ("rows of a client's minibatch", 128, 16),
+    "loss_rows": ("rows on which a client of FedCMOO-Pref estimates its losses", 600, 32),
+    "alpha": ("concentration of the Dirichlet split over composite labels", 0.3),
+    "copies": ("turned copies of every training picture", 3, 1),
+    "pictures": ("0: all training pictures; else the first so many", 0, 480),
+    "test_pictures": ("0: all test pictures; else the first so many", 0, 80),
+    "evaluate_every": ("rounds between two evaluations", 5, 1),
 }
-FULL: Params = {
-    "source": 0,
-    "clients": 100,
-    "participants": 10,
-    "local_steps": 10,
-    "batch": 128,
-    "loss_rows": 600,
-    "alpha": 0.3,
-    "copies": 3,
-    "pictures": 0,
-    "test_pictures": 0,
-    "evaluate_every": 5,
-}
-QUICK: Params = {
-    **FULL,
-    "source": 2,
-    "clients": 6,
-    "participants": 2,
-    "local_steps": 2,
-    "batch": 16,
-    "loss_rows": 32,
-    "copies": 1,
-    "pictures": 480,
-    "test_pictures": 80,
-    "evaluate_every": 1,
-}
+
+
+def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
+    """Parameters of every study of pairs, some with a value of its own in the quick profile."""
+    return {k: (*v[:2], quick.get(k, v[-1])) for k, v in SHARED.items()}
 
 
 @lru_cache(maxsize=3)

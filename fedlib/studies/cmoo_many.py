@@ -20,7 +20,7 @@ from fedlib.problems.attributes import attributes
 from fedlib.store import Spec
 from fedlib.studies import cmoo_many_claims as claims
 from fedlib.studies import cmoo_many_figures as figures
-from fedlib.studies.base import Params, Study, Traces
+from fedlib.studies.base import Params, Study, Traces, parameters
 from fedlib.studies.cmoo_common import CLIPPED
 from fedlib.studies.cmoo_many_numbers import METHODS, SETS, derive, per_task
 from fedlib.types import Problem
@@ -37,44 +37,23 @@ HELD = 597  # of scikit-learn's 1797 digits, for the test
 #: Server and client step size, the same for all methods: CelebA-5's of the paper, and CelebA's.
 RATES = {"halves": (1.6, 0.3), "groups": (1.6, 0.3), "attributes": (1.0, 0.2)}
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split, participants and batches",
-    "rounds": "communication rounds T",
-    "source": "0: a digit and an item, 1: CelebA (your copy), 2: pairs of scikit-learn's digits",
-    "clients": "clients N",
-    "participants": "clients a round",
-    "local_steps": "local steps E, a minibatch each",
-    "batch": "rows of a client's minibatch",
-    "loss_rows": "rows on which a client of FedCMOO-Pref estimates its losses",
-    "alpha": "concentration of the Dirichlet split",
-    "pictures": "0: all training pictures; else the first so many",
-    "test_pictures": "0: all test pictures; else the first so many",
-}
-FULL: Params = {
-    "seeds": (0,),
-    "rounds": 25,
-    "source": 0,
-    "clients": 100,
-    "participants": 5,
-    "local_steps": 10,
-    "batch": 128,
-    "loss_rows": 600,
-    "alpha": 0.3,
-    "pictures": 0,
-    "test_pictures": 5000,
-}
-QUICK: Params = {
-    **FULL,
-    "rounds": 2,
-    "source": 2,
-    "clients": 6,
-    "participants": 1,
-    "local_steps": 2,
-    "batch": 8,
-    "loss_rows": 16,
-    "pictures": 600,
-    "test_pictures": 100,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    rounds=("communication rounds T", 25, 2),
+    source=(
+        "0: a digit and an item, 1: CelebA (your copy), 2: pairs of scikit-learn's digits",
+        0,
+        2,
+    ),
+    clients=("clients N", 100, 6),
+    participants=("clients a round", 5, 1),
+    local_steps=("local steps E, a minibatch each", 10, 2),
+    batch=("rows of a client's minibatch", 128, 8),
+    loss_rows=("rows on which a client of FedCMOO-Pref estimates its losses", 600, 16),
+    alpha=("concentration of the Dirichlet split", 0.3),
+    pictures=("0: all training pictures; else the first so many", 0, 600),
+    test_pictures=("0: all test pictures; else the first so many", 5000, 100),
+)
 
 
 @lru_cache(maxsize=3)
@@ -217,11 +196,10 @@ STUDY = Study(
     name="cmoo_many",
     title="Many objectives",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

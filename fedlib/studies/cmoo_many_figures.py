@@ -53,7 +53,7 @@ def marked(fig: Figure, traces: Traces) -> None:
         fig.suptitle("stand-in: pairs of scikit-learn's digits", fontsize=9, style="italic")
 
 
-def figure_10(traces: Traces) -> plot.Draw:
+def figure_10(traces: Traces) -> plot.Drawing:
     """Final test loss of every task as a distance from the centre, five tasks and forty."""
 
     def draw(fig: Figure) -> None:
@@ -84,7 +84,7 @@ def figure_10(traces: Traces) -> plot.Draw:
     return draw
 
 
-def progress(traces: Traces) -> plot.Draw:
+def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds, uploads and gradients, a row each; a column for every M."""
 
     def draw(fig: Figure) -> None:
@@ -123,7 +123,7 @@ def band(ax: Any, x: Any, trace: Trace, color: str, label: str) -> None:
         ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
 
 
-def gap_by_tasks(traces: Traces) -> plot.Draw:
+def gap_by_tasks(traces: Traces) -> plot.Drawing:
     """Lead of FedCMOO over FSMGDA, and spread of the losses over tasks, against M."""
     found = [gaps(traces[f"{t}_fedcmoo"], traces[f"{t}_fsmgda"]) for t in SETS]
     budgets = {

@@ -11,15 +11,13 @@ from fedlib.lowrank import LowRank
 from fedlib.pairs import MNIST_SCALE
 from fedlib.problems.paired_dropout import dropped
 from fedlib.store import Spec
-from fedlib.studies import cmoo_common as common
 from fedlib.studies import cmoo_pairs_claims as claims
 from fedlib.studies import cmoo_pairs_figures as figures
-from fedlib.studies.base import Params, Study
-from fedlib.studies.cmoo_common import RATES, method, pair_problem
+from fedlib.studies.base import Params, Study, parameters
+from fedlib.studies.cmoo_common import RATES, method, pair_problem, shared
 from fedlib.studies.cmoo_pairs_numbers import derive
 from fedlib.studies.cmoo_standin import (
     dropped_standin,
-    marked,
     noted,
     standin_problem,
     stands_in,
@@ -31,49 +29,19 @@ METHODS = ("fsmgda", "fedcmoo", "pref")
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split, participants and batches",
-    "single_seeds": "seeds of training in one task alone",
-    "variant_seeds": "seeds of the variants",
-    "rounds": "communication rounds T on the two grey data sets",
-    "mixed_rounds": "rounds with two kinds of loss",
-    "dropout_seeds": "seeds of the runs with dropout",
-    "dropout_rounds": "rounds with dropout",
-    "colour_seeds": "seeds on CIFAR-10 with digits",
-    "colour_rounds": "rounds there",
-    "colour_budget": "length of a compressed Jacobian there, in gradients",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": (0, 1, 2),
-    "single_seeds": (0, 1, 2),
-    "variant_seeds": (0,),
-    "rounds": 100,
-    "mixed_rounds": 60,
-    "dropout_seeds": (0, 1, 2),
-    "dropout_rounds": 100,
-    "colour_seeds": (0,),
-    "colour_rounds": 3,
-    "colour_budget": 1.0,
-    **common.FULL,
-}
-QUICK: Params = {
-    "seeds": (0, 1),
-    "single_seeds": (0,),
-    "variant_seeds": (0,),
-    "rounds": 2,
-    "mixed_rounds": 1,
-    "dropout_seeds": (0,),
-    "dropout_rounds": 1,
-    "colour_seeds": (0,),
-    "colour_rounds": 1,
-    "colour_budget": 0.02,
-    **common.QUICK,
-    "participants": 1,
-    "local_steps": 1,
-    "batch": 8,
-    "loss_rows": 16,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0, 1, 2), (0, 1)),
+    single_seeds=("seeds of training in one task alone", (0, 1, 2), (0,)),
+    variant_seeds=("seeds of the variants", (0,)),
+    rounds=("communication rounds T on the two grey data sets", 100, 2),
+    mixed_rounds=("rounds with two kinds of loss", 60, 1),
+    dropout_seeds=("seeds of the runs with dropout", (0, 1, 2), (0,)),
+    dropout_rounds=("rounds with dropout", 100, 1),
+    colour_seeds=("seeds on CIFAR-10 with digits", (0,)),
+    colour_rounds=("rounds there", 3, 1),
+    colour_budget=("length of a compressed Jacobian there, in gradients", 1.0, 0.02),
+    **shared(participants=1, local_steps=1, batch=8, loss_rows=16),
+)
 
 
 def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: Any) -> Spec:
@@ -144,11 +112,10 @@ STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
-    derive=marked(derive),
+    derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    **PARAMETERS,
 )

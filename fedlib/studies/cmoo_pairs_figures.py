@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib import plot
+from fedlib.panels import Layer, columns, grid, legend_below, on, panel, row
+from fedlib.studies.base import Traces
 from fedlib.studies.cmoo_common import test_pictures
 from fedlib.studies.cmoo_pairs_numbers import DATA, GREY, METHODS, MIXED, VARIANTS
 from fedlib.studies.cmoo_standin import standin_pairs, what
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "gallery", "gallery_text"]
 
-Traces = Mapping[str, Trace]
 COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
@@ -55,27 +57,26 @@ def title(traces: Traces, data: str) -> str:
     return DATA[data] + short
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Figures 1, 8, 9: mean test accuracy above, mean test loss below, a column a data set."""
-    rows = (("accuracy", "mean test accuracy (%)"), ("loss", "mean test loss"))
-    return grid(traces, lambda ax, data, k: plot.bands(ax, methods(traces, data), rows[k][0]), rows)
+    rows = {"accuracy": "mean test accuracy (%)", "loss": "mean test loss"}
+    return by_data(traces, rows, lambda ax, data, k: plot.bands(ax, methods(traces, data), k))
 
 
-def tasks(traces: Traces) -> plot.Draw:
+def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
-    rows = (("accuracy_1", "first task (%)"), ("accuracy_2", "second task (%)"))
 
-    def panel(ax: Axes, data: str, k: int) -> None:
-        plot.bands(ax, methods(traces, data), rows[k][0])
-        alone = f"{data}_single_{k + 1}"
+    def fill(ax: Axes, data: str, metric: str) -> None:
+        plot.bands(ax, methods(traces, data), metric)
+        task = int(metric[-1])
+        alone = f"{data}_single_{task}"
         if alone in traces:
-            run = {"that task alone": percent(traces[alone])}
-            plot.bands(ax, run, rows[k][0], colors=(SINGLE,))
+            plot.bands(ax, {"that task alone": percent(traces[alone])}, metric, colors=(SINGLE,))
             ax.lines[-1].set_linestyle("--")
-        task = task_names(traces, data)[k]
-        ax.text(0.04, 0.9, task, transform=ax.transAxes, style="italic")
+        name = task_names(traces, data)[task - 1]
+        ax.text(0.04, 0.9, name, transform=ax.transAxes, style="italic")
 
-    return grid(traces, panel, rows)
+    return by_data(traces, {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"}, fill)
 
 
 def task_names(traces: Traces, data: str) -> tuple[str, str]:
@@ -86,108 +87,103 @@ def task_names(traces: Traces, data: str) -> tuple[str, str]:
     return str(first), str(second)
 
 
-def grid(
-    traces: Traces, panel: Callable[[Axes, str, int], None], rows: tuple[tuple[str, str], ...]
-) -> plot.Draw:
-    """Two rows of panels, a column a data set; `panel(axes, data, row)` fills one."""
+def by_data(
+    traces: Traces, rows: Mapping[str, str], fill: Callable[[Axes, str, str], None]
+) -> plot.Drawing:
+    """A row of panels a metric, a column a data set; `fill(axes, data, metric)` fills one."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(rows), len(DATA), sharex="col", squeeze=False)
-        for k, (_, label) in enumerate(rows):
-            for ax, data in zip(axes[k], DATA, strict=True):
-                panel(ax, data, k)
-                ax.set_xlabel("round" if k == len(rows) - 1 else "")
-                ax.locator_params(axis="x", integer=True)
-                if k == 0:
-                    ax.set_title(title(traces, data))
-            axes[k, 0].set_ylabel(label)
-        axes[0, 0].legend(loc="lower right")
+    def one(ax: Axes, data: str, metric: str) -> None:
+        fill(ax, data, metric)
+        whole_rounds(ax)
 
-    return draw
+    (first, above), (second, below) = rows.items()
+    titles = {data: title(traces, data) for data in DATA}
+    corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
+    return grid(
+        columns(partial(one, metric=first), titles, ylabel=above, **corner),
+        columns(partial(one, metric=second), dict.fromkeys(DATA, ""), ylabel=below),
+        sharex="col",
+    )
 
 
-def weights(traces: Traces) -> plot.Draw:
+def whole_rounds(ax: Axes) -> None:
+    """No ticks between two rounds."""
+    ax.set_xlabel("round")
+    ax.locator_params(axis="x", integer=True)
+
+
+def weights(traces: Traces) -> plot.Drawing:
     """The weight of the first task in every round, a dot a seed, a column a data set."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, len(DATA), sharey=True)
-        for ax, data in zip(axes, DATA, strict=True):
-            for text, run in methods(traces, data).items():
-                w = run.info["weight_1"]
-                ax.plot(np.arange(w.shape[1]), w.T, ".", color=COLOR[text], markersize=3)
-                ax.plot([], [], "o", color=COLOR[text], label=text)
-            ax.set_title(title(traces, data))
-            ax.set_xlabel("round")
-            ax.locator_params(axis="x", integer=True)
-            ax.set_ylim(-0.03, 1.03)
-        axes[0].set_ylabel("weight of the first task")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    def fill(ax: Axes, data: str) -> None:
+        for text, run in methods(traces, data).items():
+            w = run.info["weight_1"]
+            ax.plot(np.arange(w.shape[1]), w.T, ".", color=COLOR[text], markersize=3)
+            ax.plot([], [], "o", color=COLOR[text], label=text)
+        whole_rounds(ax)
 
-    return draw
+    titles = {data: title(traces, data) for data in DATA}
+    shown = columns(fill, titles, ylabel="weight of the first task", ylim=(-0.03, 1.03))
+    return legend_below(row(*shown, sharey=True), 3)
 
 
-def mixed(traces: Traces) -> plot.Draw:
+def mixed(traces: Traces) -> plot.Drawing:
     """Table 2's first half as curves: accuracy of both digits, and the first one's weight."""
     runs = {text: percent(traces[f"mixed_{m}"]) for m, text in MIXED.items()}
-    shown = {"accuracy_1": "Digit 1, squared loss", "accuracy_2": "Digit 2, NLL"}
+    weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 3)
-        for ax, (metric, text) in zip(axes, shown.items(), strict=False):
-            plot.bands(ax, runs, metric, colors=[COLOR[t] for t in runs])
-            ax.set_ylim(0, 100)
-            ax.set_title(text)
-        axes[0].set_ylabel("test accuracy (%)")
-        weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
-        plot.bands(axes[2], weighted, "weight_1", colors=[COLOR[t] for t in weighted])
-        axes[2].axhline(0.5, color=COLOR["Scalarized"], linewidth=1.5)
-        axes[2].set_ylim(-0.03, 1.03)
-        axes[2].set_title("weight of Digit 1")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    def fill(ax: Axes, metric: str) -> None:
+        shown = weighted if metric == "weight_1" else runs
+        plot.bands(ax, shown, metric, colors=[COLOR[t] for t in shown])
+        if metric == "weight_1":
+            ax.axhline(0.5, color=COLOR["Scalarized"], linewidth=1.5)
+        ax.set_ylim((-0.03, 1.03) if metric == "weight_1" else (0, 100))
 
-    return draw
+    titles = {"accuracy_1": "Digit 1, squared loss", "accuracy_2": "Digit 2, NLL"}
+    titles["weight_1"] = "weight of Digit 1"
+    return legend_below(row(*columns(fill, titles, ylabel="test accuracy (%)")), 3)
 
 
-def variants(traces: Traces) -> plot.Draw:
+def variants(traces: Traces) -> plot.Drawing:
     """Ways to estimate the Gram matrix, and the least weight: one seed, mean accuracy."""
     runs = {text: f"mnist_fashion_{name}" for name, text in VARIANTS.items()}
     few = traces["mnist_fashion_fedcmoo_oneway"].seeds
     same = {text: of_seeds(percent(traces[run]), few) for text, run in runs.items()}
-    panels = [("FedCMOO", "FedCMOO, one-way"), tuple(t for t in same if "Pref" in t)]
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, sharey=True)
-        for ax, names, used in zip(axes, panels, (plot.COLORS[1::4], plot.COLORS[2:]), strict=True):
-            plot.bands(ax, {n: same[n] for n in names}, "accuracy", colors=used)
-            for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
-                line.set_linestyle(style)
-            ax.legend(loc="lower right")
-        axes[0].set_ylabel("mean test accuracy (%)")
+    def some(pref: bool, colors: tuple[str, ...], **frame: Any) -> Layer:
+        shown = {text: run for text, run in same.items() if ("Pref" in text) == pref}
+        curves = on(plot.bands, shown, "accuracy", colors=colors)
+        return panel(curves, in_styles, legend={"loc": "lower right"}, **frame)
 
-    return draw
+    label = "mean test accuracy (%)"
+    one, other = plot.COLORS[1::4], plot.COLORS[2:]
+    return row(some(False, one, ylabel=label), some(True, other), sharey=True)
 
 
-def dropout(traces: Traces) -> plot.Draw:
+def in_styles(ax: Any) -> None:
+    """The curves solid, dashed, dotted."""
+    for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
+        line.set_linestyle(style)
+
+
+def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, len(GREY), sharey=True)
-        for ax, data in zip(axes, GREY, strict=True):
-            runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in METHODS.items()}
-            plot.bands(ax, runs, "accuracy")
-            last = max(run.rounds[-1] for run in runs.values())
-            for m, text in METHODS.items():
-                plain = percent(traces[f"{data}_{m}"])
-                shown = plain.rounds <= last
-                mean = plain.metrics["accuracy"].mean(0)
-                ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
-            ax.set(xlabel="round", title=DATA[data])
-            ax.locator_params(axis="x", integer=True)
-        axes[0].plot([], [], ":", color=SINGLE, label="without dropout")
-        axes[0].set_ylabel("mean test accuracy (%)")
-        axes[0].legend(loc="lower right")
+    def fill(ax: Axes, data: str) -> None:
+        runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in METHODS.items()}
+        plot.bands(ax, runs, "accuracy")
+        last = max(run.rounds[-1] for run in runs.values())
+        for text, plain in methods(traces, data).items():
+            shown = plain.rounds <= last
+            mean = plain.metrics["accuracy"].mean(0)
+            ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
+        if data == GREY[0]:
+            ax.plot([], [], ":", color=SINGLE, label="without dropout")
+        whole_rounds(ax)
 
-    return draw
+    titles = {data: DATA[data] for data in GREY}
+    label, corner = "mean test accuracy (%)", {"loc": "lower right"}
+    return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
 
 
 def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
@@ -201,25 +197,22 @@ def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     )
 
 
-def gallery(traces: Traces) -> plot.Draw:
+def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     there = [data for data in DATA if f"{data}_fedcmoo" in traces]
-    if what(traces) is None:
-        sets = {data: test_pictures(data) for data in there}
-    else:
-        sets = {data: standin_pairs(data, "test") for data in there}
+    own = what(traces) is None
+    sets = {data: test_pictures(data) if own else standin_pairs(data, "test") for data in there}
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(len(sets), SHOWN, squeeze=False)
-        for row, (data, pictures) in zip(axes, sets.items(), strict=True):
-            for i, ax in enumerate(row):
+        for line, (data, pictures) in zip(axes, sets.items(), strict=True):
+            for i, ax in enumerate(line):
                 x = pictures.X[i].permute(1, 2, 0).numpy()
                 ax.imshow(x if x.shape[-1] == 3 else x[..., 0], cmap="gray", vmin=0, vmax=255)
                 ax.set_title(labels(pictures.names, pictures.y[i].tolist()), fontsize=8)
-                ax.set_xticks([])
-                ax.set_yticks([])
+                ax.set(xticks=[], yticks=[])
                 ax.grid(visible=False)
-            row[0].set_ylabel(DATA[data].replace(" + ", " +\n"))
+            line[0].set_ylabel(DATA[data].replace(" + ", " +\n"))
 
     return draw
 

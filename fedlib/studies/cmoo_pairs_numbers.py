@@ -47,7 +47,6 @@ VARIANTS = {
 FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
 CORNER = 0.1  # the least weight of FedCMOO-Pref with two tasks
-LEAST_ROUNDS = 60  # a study with fewer is not judged
 
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
 UNITS = {
@@ -69,6 +68,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     Accuracies are in %. Keys are `run.measure`, of differences `data_a_vs_b.measure`. Where a run
     is missing or two have no seed in common, the numbers that need them are missing.
     """
+    del p
     found = {name: measures(trace) for name, trace in traces.items()}
     for data in GREY:
         add_single(found, traces, data)
@@ -78,17 +78,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     for name, (a, b) in pairs().items():
         if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
-    anchors = [traces[run] for run in (f"{d}_fedcmoo" for d in GREY) if run in traces]
-    if anchors and whole(p):  # no verdict on the paper from a part of its data
-        pictures = [float(t.config["problem"]["pictures"]) for t in anchors]
-        numbers["whole.pictures"] = mean(pictures, "pictures")
     return numbers
-
-
-def whole(p: Params) -> bool:
-    """Whether claims may be judged: all pictures, and enough rounds."""
-    enough = min(p["rounds"], p["mixed_rounds"]) >= LEAST_ROUNDS
-    return bool(enough and p["pictures"] == 0 and p["test_pictures"] == 0)
 
 
 def unit(measure: str) -> str:

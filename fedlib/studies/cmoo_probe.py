@@ -12,15 +12,14 @@ from fedlib.algorithms.probes import ERRORS, GramProbe, ProgressProbe
 from fedlib.attributes import labelled
 from fedlib.problems.attributes import attributes
 from fedlib.store import Spec
-from fedlib.studies import cmoo_common as common
 from fedlib.studies import cmoo_probe_claims as claims
 from fedlib.studies import cmoo_probe_figures as figures
-from fedlib.studies.base import Params, Study
-from fedlib.studies.cmoo_common import method
+from fedlib.studies.base import Params, Study, parameters
+from fedlib.studies.cmoo_common import encoder_sizes, method, shared
 from fedlib.studies.cmoo_many import many_problem
 from fedlib.studies.cmoo_pairs import GREY, base
 from fedlib.studies.cmoo_probe_numbers import derive
-from fedlib.studies.cmoo_standin import marked, noted, stands_in
+from fedlib.studies.cmoo_standin import noted, stands_in
 from fedlib.types import Problem
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
@@ -34,36 +33,16 @@ GAINS = tuple(
 )
 CURVES = ("loss", "accuracy")
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split, participants and batches",
-    "gram_rounds": "rounds with two grey tasks in which the Gram estimates are measured",
-    "colour_rounds": "such rounds on CIFAR-10 with digits; 0: none",
-    "attribute_rounds": "such rounds with forty attributes; 0: none",
-    "attribute_participants": "clients a round there",
-    "progress_rounds": "rounds in which local progress is measured",
-    "equal_rounds": "rounds in which FSMGDA's local training has FedCMOO's step size",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": (0,),
-    "gram_rounds": 30,
-    "colour_rounds": 2,
-    "attribute_rounds": 3,
-    "attribute_participants": 6,
-    "progress_rounds": 40,
-    "equal_rounds": 12,
-    **common.FULL,
-}
-QUICK: Params = {
-    **FULL,
-    "gram_rounds": 1,
-    "colour_rounds": 0,
-    "attribute_rounds": 1,
-    "attribute_participants": 2,
-    "progress_rounds": 2,
-    "equal_rounds": 1,
-    **common.QUICK,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    gram_rounds=("rounds with two grey tasks in which the Gram estimates are measured", 30, 1),
+    colour_rounds=("such rounds on CIFAR-10 with digits; 0: none", 2, 0),
+    attribute_rounds=("such rounds with forty attributes; 0: none", 3, 1),
+    attribute_participants=("clients a round there", 6, 2),
+    progress_rounds=("rounds in which local progress is measured", 40, 2),
+    equal_rounds=("rounds in which FSMGDA's local training has FedCMOO's step size", 12, 1),
+    **shared(),
+)
 
 
 @lru_cache(maxsize=2)
@@ -120,7 +99,7 @@ def of_attributes(p: Params) -> Spec:
         participants=p["attribute_participants"],
         batch_size=p["batch"],
         value_batch_size=p["loss_rows"],
-        shared=common.encoder_sizes()["mnist_fashion"],
+        shared=encoder_sizes()["mnist_fashion"],
         shared_batch=True,
     )
     made: Any = attribute_problem
@@ -141,11 +120,10 @@ STUDY = Study(
     name="cmoo_probe",
     title="Gram estimates and local progress, FedCMOO",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
-    derive=marked(derive),
+    derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    **PARAMETERS,
 )

@@ -47,7 +47,7 @@ TRAINED = {
 PAPER = {v.key: v.paper for v in PAPER_VALUES if v.paper is not None}
 
 
-def errors(traces: Traces) -> plot.Draw:
+def errors(traces: Traces) -> plot.Drawing:
     """Mean error of every estimate, a panel a data set; two-way filled, one-way hollow."""
     there = {run: title for run, title in RUNS.items() if run in traces}
 
@@ -92,7 +92,7 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
     ax.scatter([printed_own], [own + BELOW], marker="x", s=22, color=plot.COLORS[2])
 
 
-def errors_by_round(traces: Traces) -> plot.Draw:
+def errors_by_round(traces: Traces) -> plot.Drawing:
     """The error of the main estimates against the rounds, on both grey data sets."""
 
     def draw(fig: Figure) -> None:
@@ -124,17 +124,17 @@ def errors_by_round(traces: Traces) -> plot.Draw:
     return draw
 
 
-def figure_11(traces: Traces) -> plot.Draw:
+def figure_11(traces: Traces) -> plot.Drawing:
     """Gains of local training in loss and accuracy, running means, both data sets."""
     return gained(traces, "")
 
 
-def equal_steps(traces: Traces) -> plot.Draw:
+def equal_steps(traces: Traces) -> plot.Drawing:
     """The same with FedCMOO's step size in both local trainings, round by round."""
     return gained(traces, "_equal")
 
 
-def gained(traces: Traces, suffix: str) -> plot.Draw:
+def gained(traces: Traces, suffix: str) -> plot.Drawing:
     """Two rows, loss and accuracy; a column a data set."""
 
     def draw(fig: Figure) -> None:

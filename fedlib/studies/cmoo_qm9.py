@@ -18,63 +18,36 @@ from fedlib.sampling import seeded
 from fedlib.store import Spec
 from fedlib.studies import cmoo_qm9_claims as claims
 from fedlib.studies import cmoo_qm9_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.cmoo_qm9_numbers import LOSSES, derive
-from fedlib.studies.cmoo_standin import marked, noted, stands_in
+from fedlib.studies.cmoo_standin import noted, stands_in
 from fedlib.types import Problem
 
 __all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
 
 GENERATED = "generated graphs whose targets follow a known rule"
 
-PARAMETERS = {
-    "source": "0: QM9, 2: generated graphs with targets of a known rule, without a download",
-    "seeds": "seeds; each fixes start, split, participants and batches",
-    "rounds": "communication rounds T of FedCMOO and FedCMOO-Pref",
-    "fsmgda_rounds": "rounds of FSMGDA, whose clients take six times as many steps",
-    "lr": "step size of the clients' Adam",
-    "clients": "clients N",
-    "participants": "clients a round",
-    "local_steps": "local steps E, a minibatch each",
-    "batch": "molecules of a client's minibatch",
-    "loss_rows": "molecules on which a client of FedCMOO-Pref estimates its losses",
-    "molecules": "training molecules of all clients together",
-    "test_molecules": "test molecules on which the losses of the figures are measured",
-    "evaluate_every": "rounds between two evaluations",
-    "objectives": "numbers of objectives M of the one-round runs whose uploads are counted",
-    "count_dim": "parameters d of the model in these",
-}
-FULL: Params = {
-    "source": 0,
-    "seeds": (0,),
-    "rounds": 22,
-    "fsmgda_rounds": 8,
-    "lr": 0.01,
-    "clients": 20,
-    "participants": 4,
-    "local_steps": 14,
-    "batch": 8,
-    "loss_rows": 32,
-    "molecules": 40_000,
-    "test_molecules": 500,
-    "evaluate_every": 1,
-    "objectives": (2, 5, 11, 40),
-    "count_dim": 20_000,
-}
-QUICK: Params = {
-    **FULL,
-    "source": 2,
-    "rounds": 1,
-    "fsmgda_rounds": 1,
-    "participants": 1,
-    "local_steps": 2,
-    "batch": 2,
-    "loss_rows": 2,
-    "molecules": 200,
-    "test_molecules": 20,
-    "objectives": (2,),
-    "count_dim": 2_000,
-}
+PARAMETERS = parameters(
+    source=("0: QM9, 2: generated graphs with targets of a known rule, without a download", 0, 2),
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    rounds=("communication rounds T of FedCMOO and FedCMOO-Pref", 22, 1),
+    fsmgda_rounds=("rounds of FSMGDA, whose clients take six times as many steps", 8, 1),
+    lr=("step size of the clients' Adam", 0.01),
+    clients=("clients N", 20),
+    participants=("clients a round", 4, 1),
+    local_steps=("local steps E, a minibatch each", 14, 2),
+    batch=("molecules of a client's minibatch", 8, 2),
+    loss_rows=("molecules on which a client of FedCMOO-Pref estimates its losses", 32, 2),
+    molecules=("training molecules of all clients together", 40_000, 200),
+    test_molecules=("test molecules on which the losses of the figures are measured", 500, 20),
+    evaluate_every=("rounds between two evaluations", 1),
+    objectives=(
+        "numbers of objectives M of the one-round runs whose uploads are counted",
+        (2, 5, 11, 40),
+        (2,),
+    ),
+    count_dim=("parameters d of the model in these", 20_000, 2000),
+)
 
 
 @lru_cache(maxsize=1)
@@ -164,11 +137,10 @@ STUDY = Study(
     name="cmoo_qm9",
     title="Properties of molecules, FedCMOO",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
-    derive=marked(derive),
+    derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    **PARAMETERS,
 )

@@ -70,7 +70,7 @@ def curve(ax: Axes, x: Any, y: Any, method: str) -> None:
         ax.fill_between(x, low, high, color=COLOR[method], alpha=0.18, linewidth=0)
 
 
-def figure_3(traces: Traces) -> plot.Draw:
+def figure_3(traces: Traces) -> plot.Drawing:
     """Mean test loss against rounds, and against what has been uploaded."""
     runs = main_runs(traces)
 
@@ -87,7 +87,7 @@ def figure_3(traces: Traces) -> plot.Draw:
     return draw
 
 
-def figure_12(traces: Traces) -> plot.Draw:
+def figure_12(traces: Traces) -> plot.Drawing:
     """Radial plots of the test loss of every target: at equal rounds, and at equal upload."""
     runs = main_runs(traces)
     rounds = common_round(runs)
@@ -124,7 +124,7 @@ def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
     ax.set_rlabel_position(180 / len(TASKS))  # between two spokes
 
 
-def uploads(traces: Traces) -> plot.Draw:
+def uploads(traces: Traces) -> plot.Drawing:
     """Counted uploads of a client and round against the number of objectives."""
     names = [n for n in traces if n.startswith("count_fsmgda_")]
     tasks = sorted(int(n.rpartition("_")[2]) for n in names)

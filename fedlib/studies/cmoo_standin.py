@@ -2,8 +2,7 @@
 
 The pictures are made of scikit-learn's digits in the way in which the paper's are made of MNIST,
 Fashion-MNIST and CIFAR-10: of the same size, with the same encoder and two labels of ten classes.
-They show that everything runs. No claim is judged by them: their configuration is not that of the
-stored runs (`needs`).
+They show that everything runs. No claim is judged by them: their configuration names them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from fedlib import checks, data
-from fedlib.numbers import Number, mean
 from fedlib.pairs import CIFAR10_SCALE, MNIST_SCALE, NAMES, Pairs, beside, blended
 from fedlib.problems.paired_digits import paired_digits
 from fedlib.problems.paired_dropout import dropped
@@ -28,12 +26,11 @@ from fedlib.types import Problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fedlib.plot import Draw
+    from fedlib.plot import Drawing
 
 __all__ = [
     "DIGITS",
     "dropped_standin",
-    "marked",
     "noted",
     "source_text",
     "standin_pairs",
@@ -46,7 +43,6 @@ __all__ = [
 PAPER, STAND_IN = 0, 2
 DIGITS = "pairs of scikit-learn's digits"
 
-MARK = "stand_in.runs"  # a number that derived numbers have with stand-ins alone
 HELD = 597  # of scikit-learn's 1797 digits, for the test
 DIM = 0.4  # how bright every second row of a striped digit is
 
@@ -179,13 +175,13 @@ def source_text(traces: Traces, paper: str) -> str:
 
 
 def noted(
-    figures: Mapping[str, Callable[[Traces], Draw]],
-) -> dict[str, Callable[[Traces], Draw]]:
+    figures: Mapping[str, Callable[[Traces], Drawing]],
+) -> dict[str, Callable[[Traces], Drawing]]:
     """The figures, with a line on the picture itself where it shows stand-ins."""
     return {name: partial(with_note, figure) for name, figure in figures.items()}
 
 
-def with_note(figure: Callable[[Traces], Draw], traces: Traces) -> Draw:
+def with_note(figure: Callable[[Traces], Drawing], traces: Traces) -> Drawing:
     """One of `noted`."""
     drawn, made = figure(traces), what(traces)
 
@@ -195,15 +191,3 @@ def with_note(figure: Callable[[Traces], Draw], traces: Traces) -> Draw:
             fig.suptitle(f"stand-in: {made}", fontsize=9, style="italic")
 
     return draw
-
-
-def marked(
-    derive: Callable[[Traces, Params], dict[str, Number]],
-) -> Callable[[Traces, Params], dict[str, Number]]:
-    """The derived numbers, and one more if they come from stand-ins."""
-
-    def all_numbers(traces: Traces, p: Params) -> dict[str, Number]:
-        found = derive(traces, p)
-        return found | ({MARK: mean([float(len(traces))], "runs")} if what(traces) else {})
-
-    return all_numbers

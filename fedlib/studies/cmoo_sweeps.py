@@ -6,44 +6,29 @@ from typing import Any
 
 from fedlib.preference import Preference
 from fedlib.store import Spec
-from fedlib.studies import cmoo_common as common
 from fedlib.studies import cmoo_sweeps_claims as claims
 from fedlib.studies import cmoo_sweeps_figures as figures
-from fedlib.studies.base import Params, Study
-from fedlib.studies.cmoo_common import method
+from fedlib.studies.base import Params, Study, parameters
+from fedlib.studies.cmoo_common import method, shared
 from fedlib.studies.cmoo_pairs import GREY, base
-from fedlib.studies.cmoo_standin import marked, noted
+from fedlib.studies.cmoo_standin import noted
 from fedlib.studies.cmoo_sweeps_numbers import derive
 
 __all__ = ["STUDY", "ratios", "specs"]
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split, participants and batches",
-    "step_rounds": "communication rounds T of the runs with different local steps",
-    "steps": "numbers of local steps",
-    "preference_rounds": "rounds T of the runs with preferences",
-    "ratios": "r_2 / r_1 of the preferences",
-    "tolerances": "thresholds of the divergence below which FedCMOO-Pref stops balancing",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": (0,),
-    "step_rounds": 30,
-    "steps": (1, 5, 20),
-    "preference_rounds": 30,
-    "ratios": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "tolerances": (0.01, 0.0001),
-    **common.FULL,
-}
-QUICK: Params = {
-    **FULL,
-    "step_rounds": 2,
-    "steps": (1, 2),
-    "preference_rounds": 2,
-    "ratios": (0.5, 1.0),
-    "tolerances": (0.01, 0.001),
-    **common.QUICK,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    step_rounds=("communication rounds T of the runs with different local steps", 30, 2),
+    steps=("numbers of local steps", (1, 5, 20), (1, 2)),
+    preference_rounds=("rounds T of the runs with preferences", 30, 2),
+    ratios=("r_2 / r_1 of the preferences", (0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0)),
+    tolerances=(
+        "thresholds of the divergence below which FedCMOO-Pref stops balancing",
+        (0.01, 0.0001),
+        (0.01, 0.001),
+    ),
+    **shared(),
+)
 
 
 def ratios(second: float) -> tuple[float, float]:
@@ -75,11 +60,10 @@ STUDY = Study(
     name="cmoo_sweeps",
     title="Local steps and preferences, FedCMOO",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
-    derive=marked(derive),
+    derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    **PARAMETERS,
 )

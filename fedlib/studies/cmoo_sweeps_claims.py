@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
 
-from fedlib.claims import Claim, Numbers, Outcome, PaperValue, judge
+from fedlib.claims import Claim, PaperValue
+from fedlib.rules import Rule, all_of, rises, told_value, value
+from fedlib.studies.cmoo_sweeps_numbers import GREY
 
-__all__ = ["CLAIMS", "PAPER_VALUES", "c6", "c10"]
+__all__ = ["C6", "C10", "CLAIMS", "PAPER_VALUES"]
 
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
-STEPS = (1, 20)  # the fewest and the most
+STEPS = (1, 20)  # local steps, the fewest and the most
 POINT = 1.0  # percentage points of accuracy
 EPSILON = 0.01
 NEAR = 2 * EPSILON  # divergence of final test losses that counts as meeting the preference
 MODERATE = ("0.5", "1", "2")  # r_2 / r_1
 STRONG = ("0.25", "4")
 ALL = ("0.25", "0.5", "1", "2", "4")
+ONE_SEED = "One seed, so no interval over seeds."
+
+cmoo = partial(Claim, paper="C")
 
 
 def run(data: str, second: str) -> str:
@@ -23,72 +27,78 @@ def run(data: str, second: str) -> str:
     return f"{data}_ratio{second}_tolerance{EPSILON:g}"
 
 
-def c6(n: Numbers) -> Outcome:
-    """Two parts a data set: the lead at the most local steps, and its growth."""
-    parts, texts = {}, []
-    for data, title in GREY.items():
-        leads = {steps: n[f"{data}.lead{steps}"].value for steps in STEPS}
-        fewest, most = leads[STEPS[0]], leads[STEPS[-1]]
-        parts[f"FedCMOO ahead with {STEPS[-1]} local steps on {title}"] = most >= POINT
-        parts[f"its lead growing on {title}"] = most >= fewest + POINT
-        shown = ", ".join(f"{x:.1f} ({steps})" for steps, x in leads.items())
-        texts.append(f"{title} {shown}")
-    return judge(parts, "lead in points (local steps), one seed: " + "; ".join(texts))
+def quotient(data: str, second: str) -> str:
+    """F_1 / F_2 at the end of that run."""
+    return f"{run(data, second)}.quotient"
 
 
-def c10(n: Numbers) -> Outcome:
-    """Five parts, as the claim's rule says."""
-    quotients = {d: {r: n[f"{run(d, r)}.quotient"].value for r in ALL} for d in GREY}
-    mu = {r: n[f"{run('multi_mnist', r)}.mu"].value for r in ALL}
-    of, even = quotients["multi_mnist"], quotients["multi_mnist"]["1"]
-    partly = all(mu[r] > NEAR for r in STRONG) and of["0.25"] < even < of["4"]
-    parts = {
-        "moderate preferences met on MultiMNIST": max(mu[r] for r in MODERATE) <= NEAR,
-        "strong preferences met in part on MultiMNIST": partly,
-        "the smaller loss on MNIST with FMNIST": max(quotients["mnist_fashion"].values()) < 1,
+def listed(data: str, measure: str, spec: str) -> str:
+    """A measure of the runs with each preference on one data set."""
+    return ", ".join(f"{told_value(f'{run(data, r)}.{measure}', spec)} ({r})" for r in ALL)
+
+
+LEADS = {title: [f"{data}.lead{steps}" for steps in STEPS] for data, title in GREY.items()}
+C6 = Rule(
+    {
+        part: condition
+        for title, (fewest, most) in LEADS.items()
+        for part, condition in {
+            f"FedCMOO ahead with {STEPS[-1]} local steps on {title}": value(most) >= POINT,
+            f"its lead growing on {title}": value(most) - value(fewest) >= POINT,
+        }.items()
+    },
+    "lead in points (local steps), one seed: "
+    + "; ".join(
+        f"{title} " + ", ".join(f"{told_value(k, '.1f')} ({k.rpartition('lead')[2]})" for k in keys)
+        for title, keys in LEADS.items()
+    ),
+    note=ONE_SEED,
+)
+C10 = Rule(
+    {
+        "moderate preferences met on MultiMNIST": all_of(
+            *(value(f"{run('multi_mnist', r)}.mu") <= NEAR for r in MODERATE)
+        ),
+        "strong preferences met in part on MultiMNIST": all_of(
+            *(value(f"{run('multi_mnist', r)}.mu") > NEAR for r in STRONG)
+        )
+        & rises(*(quotient("multi_mnist", r) for r in ("0.25", "1", "4"))),
+        "the smaller loss on MNIST with FMNIST": all_of(
+            *(value(quotient("mnist_fashion", r)) < 1 for r in ALL)
+        ),
     }
-    for data, title in GREY.items():
-        ordered = all(a < b for a, b in pairwise(quotients[data][r] for r in ALL))
-        parts[f"F1/F2 increasing in r2/r1 on {title}"] = ordered
-    texts = [
-        f"{title} " + ", ".join(f"{quotients[data][r]:.2f} ({r})" for r in ALL)
+    | {
+        f"F1/F2 increasing in r2/r1 on {title}": rises(*(quotient(data, r) for r in ALL))
         for data, title in GREY.items()
-    ]
-    texts.append("mu on MultiMNIST " + ", ".join(f"{mu[r]:.2g} ({r})" for r in ALL))
-    return judge(parts, "F1/F2 (r2/r1), one seed: " + "; ".join(texts))
-
+    },
+    "F1/F2 (r2/r1), one seed: "
+    + "; ".join(f"{title} {listed(data, 'quotient', '.2f')}" for data, title in GREY.items())
+    + f"; mu on MultiMNIST {listed('multi_mnist', 'mu', '.2g')}",
+    note=f"{NEAR:g} is twice the tolerance. {ONE_SEED}",
+)
 
 CLAIMS = (
-    Claim(
-        "fedcmoo/C6",
-        "C",
-        "Figure 2",
-        "With more local steps FSMGDA falls behind FedCMOO.",
-        "Final mean test accuracy (evaluations of the last tenth of the rounds, far fewer than the "
-        "paper's 500), FedCMOO minus FSMGDA, with 1 and with 20 local steps and fixed step sizes, "
-        "one seed.",
-        "One seed, so no interval over seeds. On MultiMNIST and on MNIST+FMNIST: (1) with 20 local "
-        "steps FedCMOO is at least one point ahead; (2) that lead is at least one point larger "
-        "than with one local step.",
-        tuple(f"{d}_{m}_steps{s}" for d in GREY for m in ("fsmgda", "fedcmoo") for s in STEPS),
-        c6,
+    cmoo(
+        id="fedcmoo/C6",
+        place="Figure 2",
+        wording="With more local steps FSMGDA falls behind FedCMOO.",
+        measure="Final mean test accuracy (evaluations of the last tenth of the rounds, far fewer "
+        "than the paper's 500), FedCMOO minus FSMGDA, with 1 and with 20 local steps (lead1, "
+        "lead20) and fixed step sizes, one seed.",
+        rule=C6,
+        runs=tuple(f"{d}_{m}_steps{s}" for d in GREY for m in ("fsmgda", "fedcmoo") for s in STEPS),
         figure="figure_2",
     ),
-    Claim(
-        "fedcmoo/C10",
-        "C",
-        "Figure 4",
-        "FedCMOO-Pref ends near r1 F1 = r2 F2 on MultiMNIST for moderate preferences; strongly "
-        "unequal ones are met in part; on MNIST+FMNIST the smaller loss stays with MNIST.",
-        "Final test losses (evaluations of the last tenth of the rounds) for r2/r1 = 1/4, 1/2, 1, "
-        "2, 4, tolerance 0.01, no least weight, one seed: their quotient F1/F2, and the divergence "
-        "mu of (r1 F1, r2 F2) from equal shares.",
-        "One seed, so no interval over seeds. On MultiMNIST (1) mu <= 0.02, twice the tolerance, "
-        "for r2/r1 = 1/2, 1, 2; (2) mu > 0.02 for 1/4 and 4, while F1/F2 is below that of 1 for "
-        "1/4 and above it for 4. (3) On MNIST+FMNIST F1 < F2 for all five. (4), (5) On each data "
-        "set F1/F2 increases with r2/r1.",
-        tuple(run(d, r) for d in GREY for r in ALL),
-        c10,
+    cmoo(
+        id="fedcmoo/C10",
+        place="Figure 4",
+        wording="FedCMOO-Pref ends near r1 F1 = r2 F2 on MultiMNIST for moderate preferences; "
+        "strongly unequal ones are met in part; on MNIST+FMNIST the smaller loss stays with MNIST.",
+        measure="Final test losses (evaluations of the last tenth of the rounds) for r2/r1 = 1/4, "
+        "1/2, 1, 2, 4 (ratio), tolerance 0.01, no least weight, one seed: their quotient F1/F2, "
+        "and the divergence mu of (r1 F1, r2 F2) from equal shares.",
+        rule=C10,
+        runs=tuple(run(d, r) for d in GREY for r in ALL),
         figure="figure_4",
     ),
 )
@@ -107,11 +117,7 @@ PAPER_VALUES = (
     ),
     *(
         PaperValue(
-            f"{title}: F1/F2 for r2/r1 = {r}",
-            f"{run(data, r)}.quotient",
-            None,
-            "points only",
-            "Figure 4",
+            f"{title}: F1/F2 for r2/r1 = {r}", quotient(data, r), None, "points only", "Figure 4"
         )
         for data, title in GREY.items()
         for r in ALL

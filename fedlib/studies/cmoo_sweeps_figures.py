@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedlib import plot
 from fedlib.numbers import mean
-from fedlib.studies.cmoo_sweeps_numbers import final, ratios_of
+from fedlib.panels import columns, row
+from fedlib.studies.base import Traces
+from fedlib.studies.cmoo_sweeps_numbers import GREY, final, ratios_of
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
+__all__ = ["FIGURES", "GREY", "METHODS"]
 
-Traces = Mapping[str, Trace]
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 METHODS = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 AXES = {
     "multi_mnist": ("F₁, first digit", "F₂, second digit"),
@@ -52,70 +50,49 @@ def tolerance(trace: Trace) -> float:
     return float(trace.config["algorithm"]["preference"]["epsilon"])
 
 
-def figure_2(traces: Traces) -> plot.Draw:
+def figure_2(traces: Traces) -> plot.Drawing:
     """Final mean test accuracy against the number of local steps."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, sharey=True)
-        for ax, (data, title) in zip(axes, GREY.items(), strict=True):
-            runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
-            steps = list(runs["FedCMOO"])
-            rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
-            plot.dots(ax, steps, rows)
-            ax.set_xscale("log")
-            ax.set_xticks(steps, [str(s) for s in steps])
-            ax.minorticks_off()
-            ax.set_title(title)
-            ax.set_xlabel("local steps")
-        axes[0].set_ylabel("final mean test accuracy")
-        axes[0].legend()
+    def fill(ax: Axes, data: str) -> None:
+        runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
+        steps = list(runs["FedCMOO"])
+        rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
+        plot.dots(ax, steps, rows)
+        ax.set(xscale="log", xlabel="local steps")
+        ax.set_xticks(steps, [str(s) for s in steps])
+        ax.minorticks_off()
 
-    return draw
+    return row(*columns(fill, GREY, ylabel="final mean test accuracy", legend=True), sharey=True)
 
 
-def curves(traces: Traces) -> plot.Draw:
+def curves(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds by local steps; FedCMOO solid, FSMGDA dashed."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, sharey=True)
-        for ax, (data, title) in zip(axes, GREY.items(), strict=True):
-            for (name, label), style in zip(METHODS.items(), ("-", "--"), strict=True):
-                for i, (steps, trace) in enumerate(by_steps(traces, data, name).items()):
-                    ax.plot(
-                        trace.rounds,
-                        trace.metrics["accuracy"].mean(0),
-                        style,
-                        color=plot.COLORS[i],
-                        label=f"{label}, {steps}",
-                        linewidth=1.4,
-                    )
-            ax.set_title(title)
-            ax.set_xlabel("round")
-        axes[0].set_ylabel("mean test accuracy")
-        axes[1].legend(title="local steps", loc="upper left", bbox_to_anchor=(1, 1.03))
+    def fill(ax: Axes, data: str) -> None:
+        for (name, label), style in zip(METHODS.items(), ("-", "--"), strict=True):
+            for i, (steps, trace) in enumerate(by_steps(traces, data, name).items()):
+                look: Any = {"color": plot.COLORS[i], "label": f"{label}, {steps}"}
+                x = trace.metrics["accuracy"].mean(0)
+                ax.plot(trace.rounds, x, style, linewidth=1.4, **look)
 
-    return draw
+    outside = {"title": "local steps", "loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    frame: Any = {"ylabel": "mean test accuracy", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2)
-        for ax, (data, title) in zip(axes, GREY.items(), strict=True):
-            runs = by_preference(traces, data)
-            top = 1.25 * max(final(t, k).max() for t in runs.values() for k in ("loss_1", "loss_2"))
-            for i, (label, trace) in enumerate(runs.items()):
-                preferred(ax, trace, label, plot.COLORS[i], top)
-            ax.set_xlim(0, top)
-            ax.set_ylim(0, top)
-            ax.set_aspect("equal")
-            ax.set_title(title)
-            ax.set_xlabel(f"test loss {AXES[data][0]}")
-            ax.set_ylabel(f"test loss {AXES[data][1]}")
-        axes[1].legend(title="r₁ : r₂", loc="upper left", bbox_to_anchor=(1, 1.03))
+    def fill(ax: Axes, data: str) -> None:
+        runs = by_preference(traces, data)
+        top = 1.25 * max(final(t, k).max() for t in runs.values() for k in ("loss_1", "loss_2"))
+        for i, (label, trace) in enumerate(runs.items()):
+            preferred(ax, trace, label, plot.COLORS[i], top)
+        first, second = (f"test loss {text}" for text in AXES[data])
+        ax.set(xlim=(0, top), ylim=(0, top), aspect="equal", xlabel=first, ylabel=second)
 
-    return draw
+    outside = {"title": "r₁ : r₂", "loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    return row(*columns(fill, GREY, legend=outside, at=-1))
 
 
 def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> None:
@@ -127,22 +104,17 @@ def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> Non
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
 
 
-def tolerances(traces: Traces) -> plot.Draw:
+def tolerances(traces: Traces) -> plot.Drawing:
     """Quotient of the test losses over rounds for equal preference, by tolerance."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, sharey=True)
-        for ax, (data, title) in zip(axes, GREY.items(), strict=True):
-            for i, (epsilon, trace) in enumerate(by_tolerance(traces, data).items()):
-                quotient = (trace.metrics["loss_1"] / trace.metrics["loss_2"]).mean(0)
-                ax.plot(trace.rounds, quotient, color=plot.COLORS[i], label=f"ε = {epsilon:g}")
-            plot.level(ax, 1, "F₁ = F₂")
-            ax.set_title(title)
-            ax.set_xlabel("round")
-        axes[0].set_ylabel("test loss F₁ / F₂")
-        axes[0].legend()
+    def fill(ax: Axes, data: str) -> None:
+        for i, (epsilon, trace) in enumerate(by_tolerance(traces, data).items()):
+            quotient = (trace.metrics["loss_1"] / trace.metrics["loss_2"]).mean(0)
+            ax.plot(trace.rounds, quotient, color=plot.COLORS[i], label=f"ε = {epsilon:g}")
+        plot.level(ax, 1, "F₁ = F₂")
 
-    return draw
+    frame: Any = {"ylabel": "test loss F₁ / F₂", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
 
 
 FIGURES = {"figure_2": figure_2, "curves": curves, "figure_4": figure_4, "tolerances": tolerances}

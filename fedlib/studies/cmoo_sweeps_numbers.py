@@ -11,11 +11,11 @@ from fedlib.preference import balancing
 from fedlib.studies.base import Params, Traces
 from fedlib.trace import Trace
 
-__all__ = ["CURVES", "LATE", "derive", "final", "ratios_of"]
+__all__ = ["CURVES", "GREY", "LATE", "derive", "final", "ratios_of"]
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
-GREY = ("multi_mnist", "mnist_fashion")
+GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from fedlib.sketches import Exact
 from fedlib.store import Spec
 from fedlib.studies import cmoo_toy_claims as claims
 from fedlib.studies import cmoo_toy_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.cmoo_toy_numbers import derive, edge_ratios
 from fedlib.studies.cmoo_toy_problems import CLIENTS, DirectionProbe, federation, plane
 from fedlib.theory_cmoo import Setting, corollary
@@ -21,60 +21,33 @@ from fedlib.weights import MinNorm
 
 __all__ = ["STUDY"]
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes the instance, participants and batches",
-    "lr": "client step size but for the rate",
-    "plane_rounds": "rounds in the plane",
-    "plane_ratios": "preferences r_2 in the plane, with r_1 = 1",
-    "rounds": "rounds of the sweep over local steps",
-    "edge_rounds": "rounds of the sweeps over tolerance and scale",
-    "local_steps_grid": "local steps E of the sweep",
-    "spreads": "root mean square distances of the clients' optima from the common ones",
-    "horizons": "T of the rate",
-    "rate_local_steps": "local steps E of the rate",
-    "rate_participants": "n of 20 clients, also for each of the two Gram factors",
-    "tolerances": "FedCMOO-Pref's epsilon",
-    "objectives": "M of the sweep over tolerances and of the direction",
-    "scale": "factor of objective 1 in the scale mismatch",
-    "guard_steps": "server steps of the guard, with 5 local steps",
-    "guard_rounds": "rounds there",
-    "points": "random models and preferences a seed, for the direction",
-}
-FULL: Params = {
-    "seeds": tuple(range(10)),
-    "lr": 0.1,
-    "plane_rounds": 60,
-    "plane_ratios": (0.25, 1.0, 4.0),
-    "rounds": 400,
-    "edge_rounds": 150,
-    "local_steps_grid": (1, 5, 10, 20, 50),
-    "spreads": (0.0, 1.0),
-    "horizons": (50, 100, 200, 400, 800, 1600),
-    "rate_local_steps": 5,
-    "rate_participants": 10,
-    "tolerances": (0.1, 0.01, 0.001, 0.0001),
-    "objectives": (2, 5),
-    "scale": 20.0,
-    "guard_steps": (1.0, 2.0, 4.0, 6.0, 7.0, 8.0),
-    "guard_rounds": 60,
-    "points": 100,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "plane_rounds": 8,
-    "plane_ratios": (1.0,),
-    "rounds": 20,
-    "edge_rounds": 20,
-    "local_steps_grid": (1, 10),
-    "spreads": (0.0,),
-    "horizons": (20, 40),
-    "tolerances": (0.1, 0.01),
-    "objectives": (2,),
-    "guard_steps": (2.0, 8.0),
-    "guard_rounds": 10,
-    "points": 10,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
+    lr=("client step size but for the rate", 0.1),
+    plane_rounds=("rounds in the plane", 60, 8),
+    plane_ratios=("preferences r_2 in the plane, with r_1 = 1", (0.25, 1.0, 4.0), (1.0,)),
+    rounds=("rounds of the sweep over local steps", 400, 20),
+    edge_rounds=("rounds of the sweeps over tolerance and scale", 150, 20),
+    local_steps_grid=("local steps E of the sweep", (1, 5, 10, 20, 50), (1, 10)),
+    spreads=(
+        "root mean square distances of the clients' optima from the common ones",
+        (0.0, 1.0),
+        (0.0,),
+    ),
+    horizons=("T of the rate", (50, 100, 200, 400, 800, 1600), (20, 40)),
+    rate_local_steps=("local steps E of the rate", 5),
+    rate_participants=("n of 20 clients, also for each of the two Gram factors", 10),
+    tolerances=("FedCMOO-Pref's epsilon", (0.1, 0.01, 0.001, 0.0001), (0.1, 0.01)),
+    objectives=("M of the sweep over tolerances and of the direction", (2, 5), (2,)),
+    scale=("factor of objective 1 in the scale mismatch", 20.0),
+    guard_steps=(
+        "server steps of the guard, with 5 local steps",
+        (1.0, 2.0, 4.0, 6.0, 7.0, 8.0),
+        (2.0, 8.0),
+    ),
+    guard_rounds=("rounds there", 60, 10),
+    points=("random models and preferences a seed, for the direction", 100, 10),
+)
 EXACT = OneWay(Exact())
 GUARD_STEPS = 5  # local steps of the runs that the guard watches
 ENDS = ("f_1", "f_2", "stationarity", "distance")
@@ -220,11 +193,10 @@ STUDY = Study(
     name="cmoo_toy",
     title="FedCMOO on quadratics with a known front",
     paper="C",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

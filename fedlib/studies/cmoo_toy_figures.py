@@ -42,7 +42,7 @@ def label_of(name: str) -> str:
     return NAMES.get(name, f"Pref, r = (1, {name[4:]})")
 
 
-def plane_figure(traces: Traces) -> plot.Draw:
+def plane_figure(traces: Traces) -> plot.Drawing:
     """Paths of one seed in the plane of the models and of the losses, and the weights."""
     runs = {label_of(n): t for n, t in runs_of(traces, "plane").items()}
     seed = next(iter(runs.values())).seeds[0]
@@ -90,7 +90,7 @@ def contours(ax: Axes, seed: int) -> None:
         ax.contour(x, y, away / 2, levels=levels, colors=color, linewidths=0.5, alpha=0.6)
 
 
-def drift_figure(traces: Traces) -> plot.Draw:
+def drift_figure(traces: Traces) -> plot.Drawing:
     """Stationarity at the end against local steps, a panel for every spread, and the ratio."""
     runs = runs_of(traces, "drift")
     settings = sorted({n.split("_")[1] for n in runs}, key=lambda s: float(s[6:]))
@@ -124,7 +124,7 @@ def drift_figure(traces: Traces) -> plot.Draw:
     return draw
 
 
-def rate_figure(traces: Traces) -> plot.Draw:
+def rate_figure(traces: Traces) -> plot.Drawing:
     """The mean square against T, both axes logarithmic, and a line of slope -1/2."""
     labels = {"exact": "uncompressed", "randk": "Rand-K, half of the entries"}
 
@@ -148,7 +148,7 @@ def rate_figure(traces: Traces) -> plot.Draw:
     return draw
 
 
-def edge_figure(traces: Traces) -> plot.Draw:
+def edge_figure(traces: Traces) -> plot.Drawing:
     """Ratio of two weighted losses within what epsilon allows, and the imbalance of M losses."""
     runs = runs_of(traces, "edge")
     counts = sorted({int(n[1:].split("_")[0]) for n in runs})

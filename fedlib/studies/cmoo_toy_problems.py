@@ -130,7 +130,6 @@ class DirectionProbe:
     length: float = 1e-4
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.positive("DirectionProbe", "radius", self.radius)
         checks.positive("DirectionProbe", "length", self.length)
 

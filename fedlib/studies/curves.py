@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from fedlib.studies.base import Traces
 from fedlib.trace import Trace
 
-__all__ = ["after_feasible", "first_round", "jitter", "oscillation", "violations"]
+__all__ = [
+    *("FEASIBLE", "Array", "after_feasible", "first_round", "jitter", "oscillation"),
+    *("tolerance_of", "tuned", "violations"),
+]
 
 Array = NDArray[np.float64]
+FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 
 
 def violations(trace: Trace, tolerance: float) -> Array:
@@ -41,3 +48,20 @@ def oscillation(trace: Trace) -> Array:
 def jitter(trace: Trace, rounds: int = 20) -> Array:
     """Per seed, the standard deviation of g over the last rounds, in thousandths."""
     return np.asarray(1e3 * trace.of_rounds("g")[:, -rounds:].std(1))
+
+
+def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
+    """The run with the smallest late f among those with mean late g <= 1.05 tolerance.
+
+    If none is feasible, the one with the smallest late g. Training data only.
+    """
+    late = {n: (traces[n].late("f").mean(), traces[n].late("g").mean()) for n in names}
+    feasible = {n: f for n, (f, g) in late.items() if g <= FEASIBLE * tolerance}
+    if feasible:
+        return min(feasible, key=feasible.__getitem__)
+    return min(late, key=lambda n: late[n][1])
+
+
+def tolerance_of(trace: Trace) -> float:
+    """The threshold that a run was made with."""
+    return float(trace.config["algorithm"]["tolerance"])

@@ -7,12 +7,12 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fedlib import adult
-from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg
+from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg, PenaltySGM
 from fedlib.problems import fairness
 from fedlib.store import Spec
 from fedlib.studies import fairness_claims as claims
 from fedlib.studies import fairness_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.fairness_numbers import METRICS, derive
 from fedlib.switching import Hard, Soft, Switch
 from fedlib.types import Problem
@@ -22,58 +22,30 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY", "clients_table", "people", "problem"]
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, partition and participants",
-    "sweep_seeds": "seeds of the sweeps over step size, split and sign",
-    "rounds": "communication rounds T",
-    "lr": "step size of all runs but the sweep over step sizes",
-    "lrs": "step sizes of the sweep",
-    "tolerance": "switching threshold and level of the gap, epsilon",
-    "beta": "sharpness of soft switching",
-    "betas": "sharpnesses of the sweep",
-    "clients": "clients N",
-    "participants": "clients a round",
-    "alpha": "concentration of the Dirichlet split",
-    "alphas": "concentrations of the sweep",
-    "local_steps": "local steps E, a minibatch each",
-    "batch": "rows of a client's minibatch; a centralized one has that of all participants",
-    "central_values": "rows of a centralized method's batch for the gap",
-    "rhos": "penalties",
-    "duals": "dual steps of IPP ConEx",
-    "stand_in_rows": "0: the official files of Adult; else that many generated rows",
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4),
-    "sweep_seeds": (0, 1, 2),
-    "rounds": 500,
-    "lr": 0.1,
-    "lrs": (0.0001, 0.01, 0.3, 1.0),
-    "tolerance": 0.05,
-    "beta": 40.0,
-    "betas": (10.0, 160.0),
-    "clients": 10,
-    "participants": 5,
-    "alpha": 2.0,
-    "alphas": (0.5,),
-    "local_steps": 2,
-    "batch": 64,
-    "central_values": 1024,
-    "rhos": (0.1, 1.0, 10.0),
-    "duals": (1.0, 10.0),
-    "stand_in_rows": 0,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "sweep_seeds": (0, 1),
-    "rounds": 100,
-    "lr": 0.3,
-    "lrs": (0.0001,),
-    "betas": (160.0,),
-    "batch": 16,
-    "central_values": 256,
-    "stand_in_rows": 2000,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
+    sweep_seeds=("seeds of the sweeps over step size, split and sign", (0, 1, 2), (0, 1)),
+    rounds=("communication rounds T", 500, 100),
+    lr=("step size of all runs but the sweep over step sizes", 0.1, 0.3),
+    lrs=("step sizes of the sweep", (0.0001, 0.01, 0.3, 1.0), (0.0001,)),
+    tolerance=("switching threshold and level of the gap, epsilon", 0.05),
+    beta=("sharpness of soft switching", 40.0),
+    betas=("sharpnesses of the sweep", (10.0, 160.0), (160.0,)),
+    clients=("clients N", 10),
+    participants=("clients a round", 5),
+    alpha=("concentration of the Dirichlet split", 2.0),
+    alphas=("concentrations of the sweep", (0.5,)),
+    local_steps=("local steps E, a minibatch each", 2),
+    batch=(
+        "rows of a client's minibatch; a centralized one has that of all participants",
+        64,
+        16,
+    ),
+    central_values=("rows of a centralized method's batch for the gap", 1024, 256),
+    rhos=("penalties", (0.1, 1.0, 10.0)),
+    duals=("dual steps of IPP ConEx", (1.0, 10.0)),
+    stand_in_rows=("0: the official files of Adult; else that many generated rows", 0, 2000),
+)
 
 
 @lru_cache(maxsize=4)
@@ -125,29 +97,20 @@ def clients_table(p: Params) -> pd.DataFrame:
 
 def specs(p: Params) -> dict[str, Spec]:
     """All runs: Figure 7's curves, the penalties, and sweeps of step size, beta, split, sign."""
+    local: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+        "batch_size": p["batch"],
+    }
+    limit: dict[str, Any] = {**local, "tolerance": float(p["tolerance"])}
     modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
-    found: dict[str, Spec] = {}
-    for mode, switch in modes.items():
-        main = FedSGM(
-            lr=float(p["lr"]),
-            local_steps=p["local_steps"],
-            participants=p["participants"],
-            tolerance=float(p["tolerance"]),
-            switch=switch,
-            batch_size=p["batch"],
-        )
-        found[mode] = base(main, p)
-    for b in p["betas"]:
-        sharp = replace(found["soft"].algorithm, switch=Soft(float(b)))  # type: ignore[type-var]
-        found[f"soft_beta{b:g}"] = replace(found["soft"], algorithm=sharp)
-    found |= _penalties(p) | _central(p, modes)
-    free = FedAvg(
-        lr=float(p["lr"]),
-        local_steps=p["local_steps"],
-        participants=p["participants"],
-        batch_size=p["batch"],
-    )
-    found["fedavg"] = base(free, p)
+    switches = modes | {f"soft_beta{b:g}": Soft(float(b)) for b in p["betas"]}
+    found = {name: base(FedSGM(**limit, switch=s), p) for name, s in switches.items()}
+    for rho in p["rhos"]:
+        found[f"penalty_rho{rho:g}"] = base(PenaltyFedAvg(**limit, rho=float(rho)), p)
+    found |= _central(p, modes)
+    found["fedavg"] = base(FedAvg(**local), p)
     return found | _sweeps({k: found[k] for k in ("hard", "soft", "fedavg")}, p)
 
 
@@ -162,24 +125,6 @@ def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
     return Spec(algorithm, task, p["rounds"], tuple(p["seeds"]), evaluate_every=10, keep=METRICS)
 
 
-def _penalties(p: Params) -> dict[str, Spec]:
-    """Penalty-FedAvg with every penalty."""
-    return {
-        f"penalty_rho{rho:g}": base(
-            PenaltyFedAvg(
-                lr=float(p["lr"]),
-                local_steps=p["local_steps"],
-                participants=p["participants"],
-                tolerance=float(p["tolerance"]),
-                rho=float(rho),
-                batch_size=p["batch"],
-            ),
-            p,
-        )
-        for rho in p["rhos"]
-    }
-
-
 def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
     """The centralized methods: E steps a round, on batches as large as all participants'."""
     shared: dict[str, Any] = {
@@ -191,7 +136,7 @@ def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
     }
     found = {f"central_{m}": base(SGM(switch=s, **shared), p, 1) for m, s in modes.items()}
     for rho in p["rhos"]:
-        found[f"central_penalty_rho{rho:g}"] = base(SGM(penalty=float(rho), **shared), p, 1)
+        found[f"central_penalty_rho{rho:g}"] = base(PenaltySGM(rho=float(rho), **shared), p, 1)
     for dual in p["duals"]:
         found[f"conex_dual{dual:g}"] = base(ConEx(dual_lr=float(dual), **shared), p, 1)
     return found
@@ -218,11 +163,10 @@ STUDY = Study(
     name="fairness",
     title="Fair classification, full paper",
     paper="F",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fedlib import plot
-from fedlib.numbers import Number, mean
-from fedlib.studies.fairness_numbers import tuned
+from fedlib.numbers import mean
+from fedlib.panels import Layer, grid, on, panel, row
+from fedlib.studies.base import Traces
+from fedlib.studies.curves import tolerance_of, tuned
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "source"]
 
-Traces = Mapping[str, Trace]
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g", "test_accuracy": "test accuracy"}
+MODES = ("hard", "soft")
 
 
 def source(traces: Traces) -> str:
@@ -28,15 +30,19 @@ def source(traces: Traces) -> str:
     return f"generated stand-in, not Adult: {rows}"
 
 
-def marked(fig: Figure, traces: Traces) -> None:
-    """The warning on the picture itself."""
-    if traces["hard"].config["problem"]["data"] != "adult":
+def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
+    """The figure with the warning on the picture itself, where the rows are not Adult's."""
+
+    def warned(fig: Figure) -> None:
+        draw(fig)
         fig.suptitle("generated stand-in, not Adult", fontsize=9, style="italic")
 
+    return draw if traces["hard"].config["problem"]["data"] == "adult" else warned
 
-def tolerance_of(traces: Traces) -> float:
-    """The threshold that the study was made with."""
-    return float(traces["hard"].config["algorithm"]["tolerance"])
+
+def level(traces: Traces) -> Layer:
+    """The level that the study was made with."""
+    return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
 def penalties(traces: Traces, group: str) -> dict[str, str]:
@@ -45,114 +51,108 @@ def penalties(traces: Traces, group: str) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: float(item[0])))
 
 
-def best(traces: Traces, group: str) -> tuple[str, Trace]:
+def best(traces: Traces, group: str) -> Traces:
     """The tuned penalty method: its label and its run."""
-    runs = penalties(traces, group)
-    name = tuned(traces, list(runs.values()), tolerance_of(traces))
-    return f"penalty {name.rpartition('rho')[2]}", traces[name]
+    runs = list(penalties(traces, group).values())
+    name = tuned(traces, runs, tolerance_of(traces["hard"]))
+    return {f"penalty {name.rpartition('rho')[2]}": traces[name]}
 
 
-def figure_7(traces: Traces) -> plot.Draw:
+def duals(traces: Traces) -> Traces:
+    """The runs of IPP ConEx."""
+    names = [n for n in traces if n.startswith("conex_dual")]
+    return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
+
+
+def figure_7(traces: Traces) -> plot.Drawing:
     """Loss and gap against rounds: federated solid above, centralized dashed below."""
-    label, run = best(traces, "penalty")
-    above = {"FedSGM hard": traces["hard"], "FedSGM soft": traces["soft"], label: run}
+    above = {f"FedSGM {m}": traces[m] for m in MODES} | dict(best(traces, "penalty"))
     above["FedAvg, no constraint"] = traces["fedavg"]
-    label, run = best(traces, "central_penalty")
-    below = {"hard": traces["central_hard"], "soft": traces["central_soft"], label: run}
-    duals = [n for n in traces if n.startswith("conex_dual")]
-    below |= {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in duals}
+    below = {m: traces[f"central_{m}"] for m in MODES} | dict(best(traces, "central_penalty"))
+    below |= duals(traces)
+    top = 2.4 * tolerance_of(traces["hard"])  # without constraint it leaves the frame
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(2, 2, sharex=True, sharey="col")
-        for row, (shown, where) in enumerate(((above, "federated"), (below, "centralized"))):
-            for column, metric in enumerate(("f", "g")):
-                ax = axes[row, column]
-                plot.bands(ax, shown, metric)
-                ax.set_title(f"{where}: {TITLES[metric]}")
-                for line in ax.lines if row else ():
-                    line.set_linestyle("--")
-                ax.set_xlabel("round" if row else "")
-            plot.level(axes[row, 1], tolerance_of(traces), "level")
-            axes[row, 0].legend()
-        axes[0, 0].set_ylim(0.3, 0.6)
-        axes[0, 1].set_ylim(0, 2.4 * tolerance_of(traces))  # without constraint it leaves the frame
-        marked(fig, traces)
+    def dashed(ax: Axes) -> None:
+        for line in ax.lines:
+            line.set_linestyle("--")
 
-    return draw
+    def pair(shown: Traces, where: str, *style: Layer, **frame: Any) -> list[Layer]:
+        f, g = (on(plot.bands, shown, metric) for metric in "fg")
+        titles = [f"{where}: {TITLES[metric]}" for metric in "fg"]
+        return [
+            panel(f, *style, title=titles[0], ylim=(0.3, 0.6), legend=True, **frame),
+            panel(g, *style, level(traces), title=titles[1], ylim=(0, top), **frame),
+        ]
+
+    rows = pair(above, "federated", xlabel=""), pair(below, "centralized", dashed)
+    return marked(traces, grid(*rows, sharex=True, sharey="col"))
 
 
-def trade_off(traces: Traces) -> plot.Draw:
+def trade_off(traces: Traces) -> plot.Drawing:
     """Late loss against late gap, a point a seed: penalties as crosses, centralized hollow."""
-    groups: dict[str, tuple[Trace, str, bool]] = {}
-    for m in ("hard", "soft"):
-        groups[f"FedSGM {m}"] = traces[m], "o", True
+    groups: dict[str, tuple[Trace, str]] = {f"FedSGM {m}": (traces[m], "o") for m in MODES}
     for rho, name in penalties(traces, "penalty").items():
-        groups[f"penalty {rho}"] = traces[name], "x", True
-    for m in ("hard", "soft"):
-        groups[f"centralized {m}"] = traces[f"central_{m}"], "s", False
+        groups[f"penalty {rho}"] = traces[name], "x"
+    for m in MODES:
+        groups[f"centralized {m}"] = traces[f"central_{m}"], "s"
     for rho, name in penalties(traces, "central_penalty").items():
-        groups[f"centralized penalty {rho}"] = traces[name], "D", False
-    for name in [n for n in traces if n.startswith("conex_dual")]:
-        groups[f"IPP ConEx, dual step {name.removeprefix('conex_dual')}"] = traces[name], "^", False
+        groups[f"centralized penalty {rho}"] = traces[name], "D"
+    groups |= {label: (trace, "^") for label, trace in duals(traces).items()}
+    tolerance = tolerance_of(traces["hard"])
+    near = [t.late("f") for t, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance]
+    ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
 
-    near = [t for t, _, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance_of(traces)]
+    def points(ax: Axes) -> None:
+        for i, (label, (trace, marker)) in enumerate(groups.items()):
+            color = plot.COLORS[i % len(plot.COLORS)]
+            face: dict[str, Any] = {"color": color}
+            if marker in "sD^":
+                face = {"edgecolors": color, "facecolors": "none"}
+            ax.scatter(trace.late("f"), trace.late("g"), marker=marker, s=28, label=label, **face)
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2)
-        for ax in axes:
-            for i, (label, (trace, marker, full)) in enumerate(groups.items()):
-                color = plot.COLORS[i % len(plot.COLORS)]
-                face: dict[str, Any] = {"color": color}
-                if not full:
-                    face = {"edgecolors": color, "facecolors": "none"}
-                f, g = trace.late("f"), trace.late("g")
-                ax.scatter(f, g, marker=marker, s=28, label=label, **face)
-            plot.level(ax, tolerance_of(traces), "level")
-            ax.set_xlabel("late training loss f")
-        ends = [end for t in near for end in (t.late("f").min(), t.late("f").max())]
-        axes[1].set_xlim(min(ends) - 0.003, max(ends) + 0.003)
-        axes[1].set_ylim(0, 1.3 * tolerance_of(traces))
-        axes[0].set_title("all methods")
-        axes[1].set_title("those that keep the level")
-        axes[0].set_ylabel("late gap g")
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1, 1.05))
-        marked(fig, traces)
-
-    return draw
+    shown = points, level(traces)
+    xlabel = "late training loss f"
+    return marked(
+        traces,
+        row(
+            panel(*shown, title="all methods", xlabel=xlabel, ylabel="late gap g"),
+            panel(
+                *shown,
+                title="those that keep the level",
+                xlabel=xlabel,
+                xlim=(min(ends) - 0.003, max(ends) + 0.003),
+                ylim=(0, 1.3 * tolerance),
+                legend={"loc": "upper left", "bbox_to_anchor": (1, 1.05)},
+            ),
+        ),
+    )
 
 
-def readings(traces: Traces) -> plot.Draw:
+def readings(traces: Traces) -> plot.Drawing:
     """Late loss, gap and test accuracy against the step size, with the majority's accuracy."""
     groups = {"hard": "hard", "soft": "soft", "fedavg": "no constraint"}
-    majority = float(traces["hard"].config["problem"]["majority"])
+    share = float(traces["hard"].config["problem"]["majority"])
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 3)
-        for ax, metric in zip(axes, TITLES, strict=True):
-            rows = {text: rates(traces, name, metric) for name, text in groups.items()}
-            x = [rate for rate, _ in rates_of(traces, "hard")]
-            plot.dots(ax, x, rows)
-            ax.set_title(f"late {TITLES[metric]}")
-            ax.set_xscale("log")
-            ax.set_xlabel("step size")
-        plot.level(axes[1], tolerance_of(traces), "level")
-        axes[2].axhline(majority, color="#7d6bb0", linestyle="--", label="majority class")
-        axes[0].legend()
-        axes[2].legend(loc="lower right")
-        marked(fig, traces)
+    def majority(ax: Axes) -> None:
+        ax.axhline(share, color="#7d6bb0", linestyle="--", label="majority class")
 
-    return draw
+    def late(metric: str, *more: Layer, legend: Any = False) -> Layer:
+        rates = {text: rates_of(traces, name) for name, text in groups.items()}
+        shown = {text: [mean(t.late(metric)) for _, t in runs] for text, runs in rates.items()}
+        dots = on(plot.dots, [x for x, _ in rates["hard"]], shown)
+        title = f"late {TITLES[metric]}"
+        return panel(dots, *more, title=title, xscale="log", xlabel="step size", legend=legend)
+
+    panels = late("f", legend=True), late("g", level(traces))
+    return marked(
+        traces, row(*panels, late("test_accuracy", majority, legend={"loc": "lower right"}))
+    )
 
 
 def rates_of(traces: Traces, name: str) -> list[tuple[float, Trace]]:
     """The sweep over step sizes, in increasing order, on the seeds that all have."""
     runs = [t for n, t in traces.items() if n == name or n.startswith(f"{name}_lr")]
     return sorted(((float(t.config["algorithm"]["lr"]), t) for t in runs), key=lambda x: x[0])
-
-
-def rates(traces: Traces, name: str, metric: str) -> list[Number]:
-    """Late means of a metric over the sweep of step sizes."""
-    return [mean(t.late(metric)) for _, t in rates_of(traces, name)]
 
 
 FIGURES = {"figure_7": figure_7, "trade_off": trade_off, "readings": readings}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedlib.numbers import Number, mean
+from fedlib.numbers import Number, mean, measured
 from fedlib.studies.base import Params, Traces
+from fedlib.studies.curves import FEASIBLE, Array, tuned
 from fedlib.trace import Trace
 
-__all__ = ["FEASIBLE", "METRICS", "derive", "tuned"]
+__all__ = ["METRICS", "derive"]
 
-FEASIBLE = 1.05  # a method counts as feasible if its late mean of g is below this times epsilon
 METRICS = (
     "f",
     "f_clients",
@@ -27,15 +26,13 @@ METRICS = (
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, the tuned penalties, and differences paired by seed."""
-    tolerance = float(p["tolerance"])
-    numbers: dict[str, Number] = {}
-    for name, trace in traces.items():
-        numbers |= {f"{name}.{k}": v for k, v in measures(trace, tolerance).items()}
+    measures = _measures(float(p["tolerance"]))
+    numbers = measured(traces, measures)
     best = {}
     for group in ("penalty", "central_penalty"):
-        best[group] = tuned(traces, [f"{group}_rho{r:g}" for r in p["rhos"]], tolerance)
-        for k, v in measures(traces[best[group]], tolerance).items():
-            numbers[f"{group}.{k}"] = v
+        runs = [f"{group}_rho{rho:g}" for rho in p["rhos"]]
+        best[group] = tuned(traces, runs, p["tolerance"])
+        numbers |= measured({group: traces[best[group]]}, measures)
         numbers[f"{group}.rho"] = mean([float(best[group].rpartition("rho")[2])])
     pairs = {
         "hard_vs_penalty": ("hard", best["penalty"]),
@@ -48,43 +45,32 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     }
     for name, (a, b) in pairs.items():
         numbers |= {f"{name}.{k}": v for k, v in difference(traces[a], traces[b]).items()}
-    problem = traces["hard"].config["problem"]
-    numbers["majority"] = mean([problem["majority"]])
-    if problem["data"] == "adult":  # no verdict on the paper without its data
-        numbers["adult.rows"] = mean([problem["train_rows"]], "rows")
-    return numbers
+    return numbers | {"majority": mean([traces["hard"].config["problem"]["majority"]])}
 
 
-def measures(trace: Trace, tolerance: float) -> dict[str, Number]:
+def _measures(tolerance: float) -> dict[str, Any]:
     """Late means, violations of the second half, and the best feasible loss of one run."""
-    found = {k: mean(trace.late(k)) for k in METRICS}
-    found["infeasible"] = mean(trace.late("g") > FEASIBLE * tolerance, "of seeds")
-    g = trace.of_rounds("g")
-    found["violations"] = mean((g[:, g.shape[1] // 2 :] > tolerance).mean(1), "of rounds")
-    found["best_f"] = mean(best_feasible(trace, tolerance))
-    return found
+
+    def violating(t: Trace) -> Array:
+        g = t.of_rounds("g")
+        return np.asarray((g[:, g.shape[1] // 2 :] > tolerance).mean(1))
+
+    return {k: lambda t, k=k: t.late(k) for k in METRICS} | {
+        "infeasible": (lambda t: t.late("g") > FEASIBLE * tolerance, "of seeds"),
+        "violations": (violating, "of rounds"),
+        "best_f": lambda t: best_feasible(t, tolerance),
+    }
 
 
-def best_feasible(trace: Trace, tolerance: float) -> NDArray[np.float64]:
+def best_feasible(trace: Trace, tolerance: float) -> Array:
     """Per seed the smallest f at an evaluated round with g within the tolerance, NaN if none."""
     f = np.where(trace.of_rounds("g") <= tolerance, trace.of_rounds("f"), np.inf).min(1)
     return np.asarray(np.where(np.isfinite(f), f, np.nan))
-
-
-def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
-    """The run with the smallest late f among those with mean late g <= 1.05 tolerance.
-
-    If none is feasible, the one with the smallest late g. Training data only.
-    """
-    late = {n: (traces[n].late("f").mean(), traces[n].late("g").mean()) for n in names}
-    feasible = {n: f for n, (f, g) in late.items() if g <= FEASIBLE * tolerance}
-    if feasible:
-        return min(feasible, key=feasible.__getitem__)
-    return min(late, key=lambda n: late[n][1])
 
 
 def difference(a: Trace, b: Trace) -> dict[str, Number]:
     """Late f, g and test accuracy of run a minus those of run b, on the seeds that both have."""
     seeds = [s for s in a.seeds if s in b.seeds]
     one, other = ([t.seeds.index(s) for s in seeds] for t in (a, b))
-    return {k: mean(a.late(k)[one] - b.late(k)[other]) for k in ("f", "g", "test_accuracy")}
+    shown = ("f", "g", "test_accuracy") if seeds else ()
+    return {k: mean(a.late(k)[one] - b.late(k)[other]) for k in shown}

@@ -17,8 +17,11 @@ from fedlib.types import ConvexSet, Problem
 
 __all__ = [
     "CNN_RATES",
+    "CODE_FEDDR",
     "COLUMNS",
     "DIVERGED",
+    "ETA",
+    "KEEP",
     "LABELS",
     "METHODS",
     "NORMS",
@@ -42,6 +45,10 @@ NORMS = {"l2": "ℓ2", "l1": "ℓ1"}
 #: FedDR's step sizes by data and model; the first is the one with five local steps.
 RATES = {"pictures": (0.01, 0.05), "cifar10": (0.01, 0.05), "synthetic": (0.5, 0.05)}
 CNN_RATES = (0.2, 0.1, 0.05)
+KEEP = ("loss", "accuracy", "gap", "size")
+ETA = 10.0  # FedDR's proximal parameter where no grid is asked for
+#: FedDR's parameters in the authors' code.
+CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
 #: A point of the grid that left the finite numbers in round 64; it cannot be chosen.
 DIVERGED = ("cnn_pictures_iid_l2_feddr_0.2_10",)
 METHODS = {"feddr": "FedDR", "fedfw": "FedFW", "plus": "FedFW+"}

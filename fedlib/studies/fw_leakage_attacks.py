@@ -62,7 +62,6 @@ class Attacker:
     steps: int = 100
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.count("Attacker", "steps", self.steps)
 
     def init(self, problem: Problem) -> State:

@@ -39,7 +39,7 @@ def title(place: str) -> str:
     return f"{NAMES[name]}, {NETWORKS[kind]}"
 
 
-def psnr(traces: Traces) -> plot.Draw:
+def psnr(traces: Traces) -> plot.Drawing:
     """PSNR against the steps, a panel for each data set and network."""
 
     def draw(fig: Figure) -> None:
@@ -72,7 +72,7 @@ def curve(ax: Axes, trace: Trace, label: str, color: str, style: str) -> None:
     ax.fill_between(t, x.min(0), x.max(0), color=color, alpha=0.08, linewidth=0)
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Drawing:
     """The pictures that the attacks end with, beside the client's."""
 
     def draw(fig: Figure) -> None:

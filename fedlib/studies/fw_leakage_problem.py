@@ -52,7 +52,6 @@ class Network:
     hidden: int = 32
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.one_of("Network", "kind", self.kind, KINDS)
         checks.count("Network", "channels", self.channels)
         checks.count("Network", "side", self.side, low=4)

@@ -44,7 +44,7 @@ def oracle_work(traces: Traces, trace: Trace, method: str) -> float:
     return clients * lmo if method in FRANK_WOLFE else project
 
 
-def loss(traces: Traces) -> plot.Draw:
+def loss(traces: Traces) -> plot.Drawing:
     """Excess loss against rounds, bits and oracle seconds, a row for each task."""
 
     def draw(fig: Figure) -> None:
@@ -67,7 +67,7 @@ def loss(traces: Traces) -> plot.Draw:
     return draw
 
 
-def truth(traces: Traces) -> plot.Draw:
+def truth(traces: Traces) -> plot.Drawing:
     """Error to the true matrix against rounds and bits, and the rank, a row for each task."""
 
     def draw(fig: Figure) -> None:
@@ -121,7 +121,7 @@ def line(ax: Axes, x: Array, y: Array, method: str, i: int) -> None:
     ax.fill_between(x, y.min(0), y.max(0), color=plot.COLORS[i], alpha=0.1, linewidth=0)
 
 
-def clock(traces: Traces) -> plot.Draw:
+def clock(traces: Traces) -> plot.Drawing:
     """Seconds of the two oracles, and bits of the two messages, against the side of the matrix."""
 
     def draw(fig: Figure) -> None:

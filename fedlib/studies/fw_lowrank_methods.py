@@ -56,7 +56,6 @@ class Accelerated:
     lr: float
 
     def __post_init__(self) -> None:
-        """Check the step size."""
         checks.positive("Accelerated", "lr", self.lr)
 
     def init(self, problem: Problem) -> Pace:
@@ -160,7 +159,6 @@ class Clock:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checks.count("Clock", "repeats", self.repeats)
 
     def init(self, problem: Problem) -> Ticks:

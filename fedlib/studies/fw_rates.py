@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from fedlib.algorithms import FedFW, FedFWPlus, FedFWSto, NaiveFW
+from fedlib.algorithms import FedFW, FedFWPlus, FedFWReset, FedFWSto, NaiveFW
 from fedlib.protocols import Algorithm
 from fedlib.schedules import Convex, Fixed, Nonconvex
 from fedlib.store import Spec
 from fedlib.studies import fw_rates_claims as claims
 from fedlib.studies import fw_rates_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies import fw_rates_rules as rules
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.fw_rates_data import generated, photographed, tasks
 from fedlib.studies.fw_rates_numbers import derive, norms
 from fedlib.studies.fw_rates_oracles import InexactFW
@@ -30,89 +31,38 @@ STILL = 1e-3  # Figure 3's fixed penalty
 CONSTANTS = ("smooth", "dual", "slope", "first", "noise", "least", "certificate", "spread")
 CURVES = ("loss", "gap", "accuracy")
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes a split, a network's start, coins and batches",
-    "balls": "sets: 1 for the l1 ball, 2 for the l2 ball",
-    "pair_rounds": "rounds on the counterexample",
-    "pair_penalties": "lambda_0 there",
-    "rows": "digits for Theorems 1 to 3, all clients together",
-    "convex_rounds": "rounds for Theorem 1 and with wrong oracles",
-    "convex_penalties": "lambda_0 for Theorem 1",
-    "stochastic_rounds": "rounds for Theorem 3",
-    "stochastic_penalties": "lambda_0 for Theorem 3",
-    "batch": "rows of a client's minibatch there",
-    "horizons": "T for Theorem 2",
-    "nonconvex_penalties": "lambda_0 for Theorem 2",
-    "shares": "participation p",
-    "share_penalties": "lambda_0 of Figure 2",
-    "share_rounds": "rounds of Figures 2 and 3",
-    "most": "generated rows of a client, at most",
-    "penalties": "lambda_0 of Figure 4",
-    "penalty_rounds": "rounds of Figure 4",
-    "data": "pictures of Figure 4",
-    "pictures": "training pictures, all clients together",
-    "tested": "test pictures",
-    "wrong_penalty": "lambda_0 with wrong oracles",
-    "qualities": "share of the gap that a wrong oracle attains",
-    "slips": "additive error of the oracles of all clients together",
-    "lanczos": "steps of the nuclear ball's oracle",
-    "lanczos_rounds": "rounds there",
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4),
-    "balls": (1, 2),
-    "pair_rounds": 2000,
-    "pair_penalties": (0.01, 0.1, 1.0),
-    "rows": 600,
-    "convex_rounds": 4000,
-    "convex_penalties": (1e-3, 1e-2, 1e-1),
-    "stochastic_rounds": 10_000,
-    "stochastic_penalties": (1e-2, 1e-1),
-    "batch": 10,
-    "horizons": (64, 256, 1024, 4096),
-    "nonconvex_penalties": (1e-2, 1e-1),
-    "shares": (0.2, 0.5, 0.8, 1.0),
-    "share_penalties": (0.01, 0.001),
-    "share_rounds": 300,
-    "most": 2000,
-    "penalties": (1e-3, 1e-2, 1e-1, 1.0),
-    "penalty_rounds": 100,
-    "data": "mnist",
-    "pictures": 4000,
-    "tested": 2000,
-    "wrong_penalty": 1e-2,
-    "qualities": (0.75, 0.5, 0.25),
-    "slips": (1e-3, 1e-2, 1e-1),
-    "lanczos": (1, 2, 3, 5, 40),
-    "lanczos_rounds": 1000,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "balls": (1,),
-    "pair_rounds": 100,
-    "pair_penalties": (0.1, 1.0),
-    "rows": 150,
-    "convex_rounds": 60,
-    "convex_penalties": (1e-2, 1e-1),
-    "stochastic_rounds": 60,
-    "stochastic_penalties": (1e-1,),
-    "batch": 4,
-    "horizons": (16, 64),
-    "nonconvex_penalties": (1e-1,),
-    "shares": (0.5, 1.0),
-    "share_rounds": 15,
-    "most": 200,
-    "penalties": (1e-2, 1.0),
-    "penalty_rounds": 21,
-    "data": "digits",
-    "pictures": 300,
-    "tested": 60,
-    "qualities": (0.5,),
-    "slips": (1e-1,),
-    "lanczos": (1, 40),
-    "lanczos_rounds": 30,
-}
+PARAMETERS = parameters(
+    seeds=(
+        "seeds; each fixes a split, a network's start, coins and batches",
+        (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
+    pair_rounds=("rounds on the counterexample", 2000, 100),
+    pair_penalties=("lambda_0 there", rules.PAIR_PENALTIES, (0.1, 1.0)),
+    rows=("digits for Theorems 1 to 3, all clients together", 600, 150),
+    convex_rounds=("rounds for Theorem 1 and with wrong oracles", rules.CONVEX_ROUNDS, 60),
+    convex_penalties=("lambda_0 for Theorem 1", rules.CONVEX_PENALTIES, (0.01, 0.1)),
+    stochastic_rounds=("rounds for Theorem 3", 10_000, 60),
+    stochastic_penalties=("lambda_0 for Theorem 3", rules.STOCHASTIC_PENALTIES, (0.1,)),
+    batch=("rows of a client's minibatch there", 10, 4),
+    horizons=("T for Theorem 2", rules.HORIZONS, (16, 64)),
+    nonconvex_penalties=("lambda_0 for Theorem 2", rules.NONCONVEX_PENALTIES, (0.1,)),
+    shares=("participation p", rules.SHARES, (0.5, 1.0)),
+    share_penalties=("lambda_0 of Figure 2", rules.SHARE_PENALTIES),
+    share_rounds=("rounds of Figures 2 and 3", 300, 15),
+    most=("generated rows of a client, at most", 2000, 200),
+    penalties=("lambda_0 of Figure 4", rules.PENALTIES, (0.01, 1.0)),
+    penalty_rounds=("rounds of Figure 4", 100, 21),
+    data=("pictures of Figure 4", "mnist", "digits"),
+    pictures=("training pictures, all clients together", 4000, 300),
+    tested=("test pictures", 2000, 60),
+    wrong_penalty=("lambda_0 with wrong oracles", 0.01),
+    qualities=("share of the gap that a wrong oracle attains", rules.QUALITIES, (0.5,)),
+    slips=("additive error of the oracles of all clients together", rules.SLIPS, (0.1,)),
+    lanczos=("steps of the nuclear ball's oracle", rules.LANCZOS, (1, 40)),
+    lanczos_rounds=("rounds there", 1000, 30),
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -132,7 +82,7 @@ def pairs(p: Params) -> dict[str, Spec]:
     for lam in map(float, p["pair_penalties"]):
         methods[f"pair_fedfw_L{lam:g}"] = FedFW(lam)
         methods[f"pair_plus_L{lam:g}"] = FedFWPlus(lam)
-        methods[f"pair_code_L{lam:g}"] = FedFW(lam, reset_local=True, local_steps=LOCAL)
+        methods[f"pair_code_L{lam:g}"] = FedFWReset(lam, local_steps=LOCAL)
     T, seeds = p["pair_rounds"], tuple(p["seeds"])
     return {n: Spec(a, pair, T, seeds, between(T), ("x", "excess")) for n, a in methods.items()}
 
@@ -228,10 +178,9 @@ STUDY = Study(
     name="fw_rates",
     title="Rates of Federated Frank-Wolfe",
     paper="D",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

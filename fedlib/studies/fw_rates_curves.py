@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedlib import plot
+from fedlib.panels import Layer, grid, on, panel
+from fedlib.studies.base import Traces
 from fedlib.studies.fw_rates_numbers import EARLY, NORMS, along
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 __all__ = ["figure_2", "figure_3", "figure_4"]
 
-Traces = Mapping[str, Trace]
 LABELS = {"loss": "training loss", "gap": "Frank-Wolfe gap", "accuracy": "test accuracy"}
 
 
-def figure_2(traces: Traces) -> plot.Draw:
+def figure_2(traces: Traces) -> plot.Drawing:
     """Participation: logistic regression on the l1 ball, a column for each lambda_0."""
     start = "share_mclr_L"
     found = {float(n.removeprefix(start).split("_")[0]) for n in traces if n.startswith(start)}
@@ -27,41 +28,38 @@ def figure_2(traces: Traces) -> plot.Draw:
     return by_share(traces, columns)
 
 
-def figure_3(traces: Traces) -> plot.Draw:
+def figure_3(traces: Traces) -> plot.Drawing:
     """Participation: the network on the l2 ball with a fixed penalty, FedFW and FedFW+."""
     return by_share(traces, {"share_fedfw_p": "network, FedFW", "share_plus_p": "network, FedFW+"})
 
 
-def by_share(traces: Traces, columns: Mapping[str, str]) -> plot.Draw:
+def by_share(traces: Traces, columns: Mapping[str, str]) -> plot.Drawing:
     """Loss above accuracy, a column a setting, a curve for each p."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
-        for j, (start, title) in enumerate(columns.items()):
-            runs = {f"p = {q:g}": traces[f"{start}{q:g}"] for q in along(traces, start)}
-            for ax, metric in zip(axes[:, j], ("loss", "accuracy"), strict=True):
-                plot.bands(ax, after_start(runs), metric)
-                ax.set_xlabel("")
-            axes[0, j].set_title(title)
-            axes[1, j].set_xlabel("round")
-        for ax, metric in zip(axes[:, 0], ("loss", "accuracy"), strict=True):
-            ax.set_ylabel(LABELS[metric])
-        for ax in axes[0]:
-            plot.plain_log(ax)
-        axes[0, -1].legend()
+    def one(start: str, metric: str) -> Layer:
+        loss, (first, *_), (*_, end) = metric == "loss", columns, columns
+        frame: dict[str, Any] = {"xlabel": "" if loss else "round"}
+        frame |= {"title": columns[start]} if loss else {}
+        frame |= {"ylabel": LABELS[metric]} if start == first else {}
+        curves = on(plot.bands, labelled(traces, start, "p"), metric, log=loss)
+        return panel(curves, legend=loss and start == end, **frame)
 
-    return draw
+    rows = ([one(start, metric) for start in columns] for metric in ("loss", "accuracy"))
+    return grid(*rows, sharex=True, sharey="row")
 
 
-def after_start(runs: Mapping[str, Trace]) -> dict[str, Trace]:
-    """The runs without their common start."""
+def labelled(traces: Traces, start: str, symbol: str) -> dict[str, Trace]:
+    """The runs of a sweep by their value, without the start that they have in common."""
     return {
-        label: replace(t, rounds=t.rounds[1:], metrics={k: v[:, 1:] for k, v in t.metrics.items()})
-        for label, t in runs.items()
+        f"{symbol} = {x:g}": replace(
+            t, rounds=t.rounds[1:], metrics={k: v[:, 1:] for k, v in t.metrics.items()}
+        )
+        for x in along(traces, start)
+        for t in [traces[f"{start}{x:g}"]]
     }
 
 
-def figure_4(traces: Traces) -> plot.Draw:
+def figure_4(traces: Traces) -> plot.Drawing:
     """Loss, gap and accuracy by lambda_0, a row for each model and set."""
     rows = {
         f"penalty_{model}_{norm}_L": f"{text}, {norm}"
@@ -70,17 +68,14 @@ def figure_4(traces: Traces) -> plot.Draw:
         if along(traces, f"penalty_{model}_{norm}_L")
     }
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(rows), len(LABELS), squeeze=False)
-        for own, (start, title) in zip(axes, rows.items(), strict=True):
-            runs = {f"λ₀ = {x:g}": traces[f"{start}{x:g}"] for x in along(traces, start)}
-            for ax, (metric, label) in zip(own, LABELS.items(), strict=True):
-                plot.bands(ax, after_start(runs), metric, log=metric != "accuracy")
-                ax.set_title(f"{title}: {label}", fontsize=9)
-                ax.set_xlabel("")
-            own[1].axvspan(1, EARLY, color="#888888", alpha=0.12, linewidth=0)
-        for ax in axes[-1]:
-            ax.set_xlabel("round")
-        axes[0, -1].legend()
+    def curves(ax: Axes, start: str, metric: str) -> None:
+        runs = labelled(traces, start, "λ₀")
+        plot.bands(ax, runs, metric, log=metric != "accuracy")
+        ax.set_title(f"{rows[start]}: {LABELS[metric]}", fontsize=9)
+        ax.set_xlabel("round" if start == [*rows][-1] else "")
+        if metric == "gap":
+            ax.axvspan(1, EARLY, color="#888888", alpha=0.12, linewidth=0)
+        if metric == "accuracy" and start == next(iter(rows)):
+            ax.legend()
 
-    return draw
+    return grid(*([on(curves, start, metric) for metric in LABELS] for start in rows))

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedlib import theory_fw
-from fedlib.numbers import Number, mean, ratio
+from fedlib.numbers import Number, mean, measured, ratio
 from fedlib.studies.base import Params, Traces
 from fedlib.theory_fw import Constants
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
-__all__ = [
-    "EARLY",
-    "NORMS",
-    "along",
-    "bounds",
-    "derive",
-    "enough",
-    "horizons",
-    "least_gaps",
-    "norms",
-    "power",
-]
+__all__ = ["along", "bounds", "derive", "gap_bound", "horizons", "least_gaps", "norms", "power"]
 
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
 CLIENTS = 10
 WINDOW = 0.05  # slopes are fitted from this share of the rounds on
 EARLY = 20  # rounds that are Figure 4's first ones
-LEAST_SEEDS = 3
 
-Array = NDArray[np.float64]
 Bound = Callable[[Constants, int], float]
-
-
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Where runs end, how fast they get there, and how far below the bounds they are.
-
-    Keys are `run.measure`; differences of two runs, paired by seed, `run_vs_value.measure`. A
-    number whose runs are missing is missing too.
-    """
-    found: dict[str, Number] = {}
-    for name, trace in traces.items():
-        kind = name.partition("_")[0]
-        if name.endswith("_reference"):
-            found |= {f"{name}.{k}": mean(v[:, 0]) for k, v in trace.metrics.items()}
-        else:
-            own = MEASURES[kind](trace)
-            found |= {f"{name}.{k}": v for k, v in own.items()}
-    found |= beside_bounds(traces, p) | rates(traces, p) | apart(traces, p) | errors(traces, p)
-    return found | enough(p)
+Measure = Callable[[Trace], Array]
 
 
 def norms(p: Params) -> list[str]:
@@ -62,38 +32,25 @@ def norms(p: Params) -> list[str]:
     return [f"l{int(k)}" for k in p["balls"]]
 
 
-def enough(p: Params) -> dict[str, Number]:
-    """`whole.part` for every part that is long enough to judge the paper by."""
-    seeds = len(p["seeds"]) >= LEAST_SEEDS
-    right = {
-        "pair": p["pair_rounds"] >= 1000,
-        "convex": p["convex_rounds"] >= 2000 and p["rows"] >= 400,
-        "stochastic": p["stochastic_rounds"] >= 3000 and p["rows"] >= 400,
-        "nonconvex": max(p["horizons"]) >= 1024 and p["rows"] >= 400,
-        "shares": p["share_rounds"] >= 100 and p["most"] >= 500,
-        "penalties": p["data"] == "mnist" and p["penalty_rounds"] >= 50 and p["pictures"] >= 3000,
-        "wrong": p["convex_rounds"] >= 2000 and p["lanczos_rounds"] >= 500,
-    }
-    both = seeds and len(p["balls"]) == len(NORMS)
-    return {f"whole.{k}": mean([1.0]) for k, holds in right.items() if holds and both}
+def last(metric: str, factor: float = 1.0) -> Measure:
+    """Per seed a metric of the final model."""
+    return lambda t: np.asarray(factor * t.metrics[metric][:, -1])
 
 
-def on_pair(trace: Trace) -> dict[str, Number]:
-    """Where x is, and its distance from the minimizer at a tenth of the rounds and at the end."""
-    x, early = trace.metrics["x"], np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
-    return {
-        "x": mean(x[:, -1]),
-        "farthest": mean([np.abs(x[:, -1]).max()]),
-        "early": mean(np.abs(1 - x[:, early])),
-        "late": mean(np.abs(1 - x[:, -1])),
-        "nearer": mean(np.abs(1 - x[:, early]) - np.abs(1 - x[:, -1])),
-    }
+def over(metric: str) -> Measure:
+    """Per seed the mean over the evaluated rounds, without the start that all runs have."""
+    return lambda t: np.asarray(t.metrics[metric][:, 1:].mean(1))
 
 
-def to_the_least(trace: Trace) -> dict[str, Number]:
-    """Excess and gap at the end, and the slope of the excess by rounds, both logarithmic."""
-    ends = {k: mean(trace.metrics[k][:, -1]) for k in ("excess", "fw_gap")}
-    return ends | {"slope": mean(power(trace.rounds, trace.metrics["excess"]))}
+def early(trace: Trace) -> Array:
+    """On the counterexample, the distance from the minimizer after a tenth of the rounds."""
+    at = np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
+    return np.asarray(np.abs(1 - trace.metrics["x"][:, at]))
+
+
+def late(trace: Trace) -> Array:
+    """The same at the end."""
+    return np.abs(1 - last("x")(trace))
 
 
 def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
@@ -109,59 +66,80 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
     return np.array([np.polyfit(x, row, 1, w=weight)[0] for row in y])
 
 
-def of_gap(trace: Trace) -> dict[str, Number]:
-    """The smallest gap of the evaluated rounds, the mean over the last fifth, and the last."""
-    gap = trace.metrics["fw_gap"]
-    found = {"least_gap": mean(least_gaps(trace)), "late_gap": mean(trace.late("fw_gap"))}
-    return found | {"fw_gap": mean(gap[:, -1])}
+def least_gaps(trace: Trace) -> Array:
+    """Per seed the smallest Frank-Wolfe gap of the models before rounds 1 .. T."""
+    return np.asarray(trace.of_rounds("fw_gap").min(1))
 
 
-def curves(trace: Trace) -> dict[str, Number]:
-    """Loss, gap and accuracy at the end, on average over the rounds, and the best accuracy."""
-    m = trace.metrics
-    return {
-        "loss": mean(m["loss"][:, -1]),
-        "gap": mean(m["gap"][:, -1]),
-        "accuracy": mean(100 * m["accuracy"][:, -1], "%"),
-        "best_accuracy": mean(100 * m["accuracy"].max(1), "%"),
-        "mean_loss": mean(over(trace, "loss")),
-        "mean_accuracy": mean(100 * over(trace, "accuracy"), "%"),
-    }
-
-
-def over(trace: Trace, metric: str) -> Array:
-    """Per seed the mean over the evaluated rounds, without the start that all runs have."""
-    return np.asarray(trace.metrics[metric][:, 1:].mean(1))
-
-
-def early(trace: Trace) -> dict[str, Number]:
-    """`curves`, and the mean gaps of the first rounds, of F at w and of the surrogate."""
-    first, surrogate = early_gaps(trace)
-    return curves(trace) | {"early_gap": mean(first), "early_surrogate": mean(surrogate)}
-
-
-def early_gaps(trace: Trace) -> tuple[Array, Array]:
-    """Per seed the mean over the first rounds: (11) at w, and sum_i <g_i, x_i - s_i>."""
+def early_gap(trace: Trace) -> Array:
+    """Per seed the mean of (11) at the server's model over the first rounds."""
     some = (trace.rounds > 0) & (trace.rounds <= EARLY)
-    return (
-        np.asarray(trace.metrics["gap"][:, some].mean(1)),
-        np.asarray(trace.info["gap"][:, 1 : EARLY + 1].mean(1)),
-    )
+    return np.asarray(trace.metrics["gap"][:, some].mean(1))
 
 
-MEASURES: Mapping[str, Callable[[Trace], dict[str, Number]]] = {
-    "pair": on_pair,
-    "convex": to_the_least,
-    "sto": to_the_least,
-    "wrong": to_the_least,
-    "nonconvex": of_gap,
-    "nuclear": of_gap,
-    "share": curves,
-    "penalty": early,
+def early_surrogate(trace: Trace) -> Array:
+    """Per seed the mean of sum_i <g_i, x_i - s_i> over the first rounds."""
+    return np.asarray(trace.info["gap"][:, 1 : EARLY + 1].mean(1))
+
+
+TO_THE_LEAST = {
+    "excess": last("excess"),
+    "fw_gap": last("fw_gap"),
+    "slope": lambda t: power(t.rounds, t.metrics["excess"]),
+}
+OF_GAP = {"least_gap": least_gaps, "late_gap": lambda t: t.late("fw_gap"), "fw_gap": last("fw_gap")}
+CURVES = {
+    "loss": last("loss"),
+    "gap": last("gap"),
+    "accuracy": (last("accuracy", 100), "%"),
+    "best_accuracy": (lambda t: 100 * t.metrics["accuracy"].max(1), "%"),
+    "mean_loss": over("loss"),
+    "mean_accuracy": (lambda t: 100 * over("accuracy")(t), "%"),
+}
+#: The measures of a run by the first word of its name.
+MEASURES: dict[str, dict[str, Any]] = {
+    "pair": {
+        "x": last("x"),
+        "farthest": lambda t: [np.abs(last("x")(t)).max()],
+        "early": early,
+        "late": late,
+        "nearer": lambda t: early(t) - late(t),
+    },
+    "convex": TO_THE_LEAST,
+    "sto": TO_THE_LEAST,
+    "wrong": TO_THE_LEAST,
+    "nonconvex": OF_GAP,
+    "nuclear": OF_GAP,
+    "share": CURVES,
+    "penalty": CURVES | {"early_gap": early_gap, "early_surrogate": early_surrogate},
+}
+#: What is compared between neighbours of a sweep: measure, factor, unit.
+BY_SHARE: dict[str, tuple[Measure, float, str]] = {
+    "mean_loss": (over("loss"), 1, ""),
+    "mean_accuracy": (over("accuracy"), 100, "points"),
+}
+BY_PENALTY: dict[str, tuple[Measure, float, str]] = {
+    "early_gap": (early_gap, 1, ""),
+    "early_surrogate": (early_surrogate, 1, ""),
 }
 
 
-def bounds(bound: Bound, reference: Trace, lam: float, rounds: Array, batch: int = 1) -> Array:
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Where runs end, how fast they get there, and how far below the bounds they are.
+
+    Keys are `run.measure`; differences of two runs, paired by seed, `run_vs_value.measure`. A
+    number whose runs are missing is missing too.
+    """
+    found: dict[str, Number] = {}
+    for name, trace in traces.items():
+        if name.endswith("_reference"):
+            found |= {f"{name}.{k}": mean(v[:, 0]) for k, v in trace.metrics.items()}
+        else:
+            found |= measured({name: trace}, MEASURES[name.partition("_")[0]])
+    return found | beside_bounds(traces, p) | rates(traces, p) | apart(traces, p) | errors(traces)
+
+
+def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
     """A theorem's bound for the model after each number of rounds, `[S, T]`; t counts from 1."""
     rows = []
     for j in range(len(reference.seeds)):
@@ -184,18 +162,19 @@ def bounds(bound: Bound, reference: Trace, lam: float, rounds: Array, batch: int
 def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
     """The largest excess by its bound, (38) or (68), and the smallest gap by (62)."""
     found: dict[str, Number] = {}
+    kinds = {"convex_{}_fedfw": theory_fw.convex_excess, "sto_{}": theory_fw.stochastic_excess}
     for norm in norms(p):
-        for kind, name, bound in (
-            ("convex", "convex_{}_fedfw", theory_fw.convex_excess),
-            ("stochastic", "sto_{}", theory_fw.stochastic_excess),
-        ):
+        known = traces[f"convex_{norm}_reference"]
+        for (form, bound), kind in zip(kinds.items(), ("convex", "stochastic"), strict=True):
             for lam in p[f"{kind}_penalties"]:
-                run = f"{name.format(norm)}_L{lam:g}"
-                top = partial(bounds, bound, traces[f"convex_{norm}_reference"], float(lam))
-                found |= below(run, traces[run], top, p["batch"])
+                run = f"{form.format(norm)}_L{lam:g}"
+                above = bounds(bound, known, float(lam), traces[run].rounds[1:], p["batch"])
+                shares = traces[run].metrics["excess"][:, 1:] / above
+                found[f"{run}.bound"] = mean(above[:, -1])
+                found[f"{run}.ratio"] = mean(shares.max(1))
+        known = traces[f"nonconvex_{norm}_reference"]
         for lam in p["nonconvex_penalties"]:
             for T, run in horizons(traces, norm, lam).items():
-                known = traces[f"nonconvex_{norm}_reference"]
                 above = bounds(gap_bound, known, float(lam), np.array([T - 1]))[:, 0]
                 found[f"{run}.bound"] = mean(above)
                 found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
@@ -207,22 +186,10 @@ def gap_bound(c: Constants, rounds: int) -> float:
     return theory_fw.nonconvex_gap(c, rounds)
 
 
-def below(run: str, trace: Trace, top: Callable[..., Array], batch: int) -> dict[str, Number]:
-    """The bound at the end, and the largest share of it that the excess takes in any round."""
-    above = top(trace.rounds[1:], batch)
-    shares = trace.metrics["excess"][:, 1:] / above
-    return {f"{run}.bound": mean(above[:, -1]), f"{run}.ratio": mean(shares.max(1))}
-
-
 def horizons(traces: Traces, norm: str, lam: float) -> dict[int, str]:
     """The runs of Theorem 2 by T, ascending."""
     start = f"nonconvex_{norm}_L{lam:g}_T"
     return dict(sorted((int(n.removeprefix(start)), n) for n in traces if n.startswith(start)))
-
-
-def least_gaps(trace: Trace) -> Array:
-    """Per seed the smallest Frank-Wolfe gap of the models before rounds 1 .. T."""
-    return np.asarray(trace.of_rounds("fw_gap").min(1))
 
 
 def rates(traces: Traces, p: Params) -> dict[str, Number]:
@@ -245,35 +212,27 @@ def along(names: Traces, start: str) -> list[float]:
 
 def apart(traces: Traces, p: Params) -> dict[str, Number]:
     """Neighbours in p and in lambda_0, the larger minus the smaller, paired by seed."""
+    shares = [f"share_mclr_L{lam:g}_p" for lam in p["share_penalties"]]
+    shares += ["share_fedfw_p", "share_plus_p"]
+    penalties = [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]
     found: dict[str, Number] = {}
-    kinds = [f"share_mclr_L{lam:g}_p" for lam in p["share_penalties"]]
-    for start in (*kinds, "share_fedfw_p", "share_plus_p"):
-        for small, large in pairwise(along(traces, start)):
-            a, b = traces[f"{start}{large:g}"], traces[f"{start}{small:g}"]
-            name = f"{start}{large:g}_vs_{small:g}"
-            found[f"{name}.mean_loss"] = mean(over(a, "loss") - over(b, "loss"))
-            gain = 100 * (over(a, "accuracy") - over(b, "accuracy"))
-            found[f"{name}.mean_accuracy"] = mean(gain, "points")
-    for start in [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]:
-        for small, large in pairwise(along(traces, start)):
-            two = (early_gaps(traces[f"{start}{x:g}"]) for x in (large, small))
-            names = ("early_gap", "early_surrogate")
-            for k, a, b in zip(names, *two, strict=True):
-                found[f"{start}{large:g}_vs_{small:g}.{k}"] = mean(a - b)
+    for starts, measures in ((shares, BY_SHARE), (penalties, BY_PENALTY)):
+        for start in starts:
+            for small, large in pairwise(along(traces, start)):
+                a, b = traces[f"{start}{large:g}"], traces[f"{start}{small:g}"]
+                for k, (of, factor, unit) in measures.items():
+                    gain = mean(factor * (of(a) - of(b)), unit)
+                    found[f"{start}{large:g}_vs_{small:g}.{k}"] = gain
     return found
 
 
-def errors(traces: Traces, p: Params) -> dict[str, Number]:
+def errors(traces: Traces) -> dict[str, Number]:
     """Wrong oracles: excess and gap at the end beside those with exact ones."""
     found: dict[str, Number] = {}
-    for norm in norms(p):
-        exact = traces[f"wrong_{norm}_exact"].metrics["excess"][:, -1]
-        for name, trace in traces.items():
-            if name.startswith(f"wrong_{norm}_"):
-                own = trace.metrics["excess"][:, -1]
-                found[f"{name}.times"] = ratio(own, exact)
-                found[f"{name}.more"] = mean(own - exact)
-        found["wrong.rounds"] = mean([float(traces[f"wrong_{norm}_exact"].rounds[-1])])
+    for name, trace in traces.items():
+        if name.startswith("wrong_"):
+            own, exact = map(last("excess"), (trace, traces[f"{name.rpartition('_')[0]}_exact"]))
+            found |= {f"{name}.times": ratio(own, exact), f"{name}.more": mean(own - exact)}
     runs = {n: t.late("fw_gap") for n, t in traces.items() if n.startswith("nuclear_k")}
     best = max(runs, key=lambda n: int(n.removeprefix("nuclear_k")))
     return found | {f"{n}.times": ratio(gap, runs[best]) for n, gap in runs.items()}

@@ -69,7 +69,6 @@ class InexactFW(FedFW):
     fall: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters alone."""
         super().__post_init__()
         checks.in_range("InexactFW", "quality", self.quality, 0, 1, open_low=True)
         checks.nonnegative("InexactFW", "slip", self.slip)

@@ -10,67 +10,30 @@ from fedlib.algorithms.fedfw import FedFWSto
 from fedlib.store import Spec
 from fedlib.studies import fw_stochastic_claims as claims
 from fedlib.studies import fw_stochastic_figures as figures
-from fedlib.studies.base import Params, Study
-from fedlib.studies.fw_cells import COLUMNS, make_problem
+from fedlib.studies.base import Params, Study, parameters
+from fedlib.studies.fw_cells import CODE_FEDDR, COLUMNS, ETA, KEEP, make_problem
 from fedlib.studies.fw_stochastic_numbers import COLUMNS_3, TRACED_3, derive
 
 __all__ = ["STUDY", "specs"]
 
-KEEP = ("loss", "accuracy", "gap", "size")
-ETA = 10.0
-CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
-
-PARAMETERS = {
-    "pictures": "mnist, or digits: the 8 x 8 pictures of scikit-learn",
-    "seeds": "seeds; each fixes rows, split, test rows and batches",
-    "rounds": "rounds T",
-    "evaluate_every": "rounds between two evaluations",
-    "clients": "clients",
-    "batch": "rows of a client's minibatch",
-    "rows": "training pictures of all clients, grey ones",
-    "tested": "most test pictures",
-    "cifar_rows": "training pictures of CIFAR-10; 0: without CIFAR-10",
-    "most": "most generated rows of a client, a quarter of them for testing; 0: without",
-    "lambdas": "grid of lambda_0",
-    "rates": "grid of FedDR's step sizes on pictures",
-    "cifar_lambdas": "grid of lambda_0 on CIFAR-10",
-    "cifar_rates": "grid of FedDR's step sizes on CIFAR-10",
-    "synthetic_rates": "grid of FedDR's step sizes on generated data",
-    "code_seeds": "seeds of the protocol behind the printed values",
-}
-FULL: Params = {
-    "pictures": "mnist",
-    "seeds": (0, 1, 2),
-    "rounds": 300,
-    "evaluate_every": 10,
-    "clients": 100,
-    "batch": 64,
-    "rows": 20_000,
-    "tested": 2000,
-    "cifar_rows": 10_000,
-    "most": 600,
-    "lambdas": (1e-4, 1e-3, 1e-2),
-    "rates": (0.01, 0.05, 0.2),
-    "cifar_lambdas": (1e-4, 1e-3),
-    "cifar_rates": (0.01, 0.05),
-    "synthetic_rates": (0.05, 0.2, 1.0),
-    "code_seeds": (0,),
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "pictures": "digits",
-    "rounds": 40,
-    "evaluate_every": 4,
-    "clients": 10,
-    "batch": 16,
-    "rows": 1400,
-    "tested": 360,
-    "cifar_rows": 0,
-    "most": 0,
-    "lambdas": (1e-3, 1e-2),
-    "rates": (0.05, 0.2),
-}
+PARAMETERS = parameters(
+    pictures=("mnist, or digits: the 8 x 8 pictures of scikit-learn", "mnist", "digits"),
+    seeds=("seeds; each fixes rows, split, test rows and batches", (0, 1, 2), (0, 1)),
+    rounds=("rounds T", 300, 40),
+    evaluate_every=("rounds between two evaluations", 10, 4),
+    clients=("clients", 100, 10),
+    batch=("rows of a client's minibatch", 64, 16),
+    rows=("training pictures of all clients, grey ones", 20_000, 1400),
+    tested=("most test pictures", 2000, 360),
+    cifar_rows=("training pictures of CIFAR-10; 0: without CIFAR-10", 10_000, 0),
+    most=("most generated rows of a client, a quarter of them for testing; 0: without", 600, 0),
+    lambdas=("grid of lambda_0", claims.LAMBDAS, (0.001, 0.01)),
+    rates=("grid of FedDR's step sizes on pictures", claims.RATES, (0.05, 0.2)),
+    cifar_lambdas=("grid of lambda_0 on CIFAR-10", claims.CIFAR_LAMBDAS),
+    cifar_rates=("grid of FedDR's step sizes on CIFAR-10", claims.CIFAR_RATES),
+    synthetic_rates=("grid of FedDR's step sizes on generated data", claims.SYNTHETIC_RATES),
+    code_seeds=("seeds of the protocol behind the printed values", (0,)),
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -125,11 +88,10 @@ STUDY = Study(
     name="fw_stochastic",
     title="FedFW's Table 3",
     paper="D",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -8,14 +8,18 @@ from typing import Any, NamedTuple
 
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.store import Spec
 from fedlib.studies import fw_tables_claims as claims
 from fedlib.studies import fw_tables_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.fw_cells import (
     CNN_RATES,
+    CODE_FEDDR,
     COLUMNS,
     DIVERGED,
+    ETA,
+    KEEP,
     NORMS,
     RADIUS,
     RATES,
@@ -25,76 +29,37 @@ from fedlib.studies.fw_cells import (
 )
 from fedlib.studies.fw_tables_numbers import derive
 
-__all__ = ["CODE_FEDDR", "STUDY", "columns", "specs"]
+__all__ = ["STUDY", "columns", "specs"]
 
-KEEP = ("loss", "accuracy", "gap", "size")
-ETA = 10.0  # FedDR's proximal parameter where no grid is asked for
-CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
 CODE_EVERY = 100  # evaluations of a run of the authors' protocol
 
-PARAMETERS = {
-    "pictures": "mnist, or digits: the 8 x 8 pictures of scikit-learn",
-    "splits": "splits: IID, three labels a client, three classes of the generator",
-    "seeds": "seeds; each fixes rows, split, test rows and batches",
-    "rounds": "rounds T of the protocol as written",
-    "evaluate_every": "rounds between two evaluations there",
-    "clients": "clients",
-    "rows": "training pictures of all clients, grey ones",
-    "tested": "most test pictures",
-    "cifar_rows": "training pictures of CIFAR-10; 0: without CIFAR-10",
-    "most": "most generated rows of a client, a quarter of them for testing; 0: without",
-    "cnn_rows": "training pictures of the CNN; 0: without the CNN",
-    "cnn_tested": "most test pictures of the CNN",
-    "cnn_seeds": "seeds of the CNN",
-    "lambdas": "grid of lambda_0",
-    "short_lambdas": "grid of lambda_0 for CIFAR-10 and the CNN",
-    "etas": "grid of FedDR's eta; for CIFAR-10 and the CNN it is 10",
-    "more_steps": "local steps of a second FedDR; 0: without",
-    "code_seeds": "seeds of the protocol behind the printed values",
-    "code_rounds": "rounds there, the best of which counts",
-    "code_steps": "minibatches of a client in a round there",
-    "batch": "rows of a minibatch there",
-}
-FULL: Params = {
-    "pictures": "mnist",
-    "splits": ("iid", "labels", "classes"),
-    "seeds": (0, 1, 2),
-    "rounds": 100,
-    "evaluate_every": 5,
-    "clients": 10,
-    "rows": 6000,
-    "tested": 5000,
-    "cifar_rows": 2000,
-    "most": 1000,
-    "cnn_rows": 400,
-    "cnn_tested": 1000,
-    "cnn_seeds": (0,),
-    "lambdas": (1e-4, 1e-3, 1e-2, 1e-1),
-    "short_lambdas": (1e-3, 1e-2, 1e-1),
-    "etas": (1.0, 10.0, 100.0),
-    "more_steps": 5,
-    "code_seeds": (0,),
-    "code_rounds": 1000,
-    "code_steps": 3,
-    "batch": 64,
-}
-QUICK: Params = {
-    **FULL,
-    "pictures": "digits",
-    "splits": ("labels",),
-    "seeds": (0, 1),
-    "rounds": 20,
-    "rows": 400,
-    "tested": 360,
-    "cifar_rows": 0,
-    "most": 0,
-    "cnn_rows": 0,
-    "lambdas": (1e-3, 1e-1),
-    "etas": (10.0,),
-    "more_steps": 0,
-    "code_rounds": 40,
-    "batch": 16,
-}
+PARAMETERS = parameters(
+    pictures=("mnist, or digits: the 8 x 8 pictures of scikit-learn", "mnist", "digits"),
+    splits=(
+        "splits: IID, three labels a client, three classes of the generator",
+        ("iid", "labels", "classes"),
+        ("labels",),
+    ),
+    seeds=("seeds; each fixes rows, split, test rows and batches", (0, 1, 2), (0, 1)),
+    rounds=("rounds T of the protocol as written", 100, 20),
+    evaluate_every=("rounds between two evaluations there", 5),
+    clients=("clients", 10),
+    rows=("training pictures of all clients, grey ones", 6000, 400),
+    tested=("most test pictures", 5000, 360),
+    cifar_rows=("training pictures of CIFAR-10; 0: without CIFAR-10", 2000, 0),
+    most=("most generated rows of a client, a quarter of them for testing; 0: without", 1000, 0),
+    cnn_rows=("training pictures of the CNN; 0: without the CNN", 400, 0),
+    cnn_tested=("most test pictures of the CNN", 1000),
+    cnn_seeds=("seeds of the CNN", (0,)),
+    lambdas=("grid of lambda_0", claims.LAMBDAS, (1e-3, 1e-1)),
+    short_lambdas=("grid of lambda_0 for CIFAR-10 and the CNN", claims.SHORT),
+    etas=("grid of FedDR's eta; for CIFAR-10 and the CNN it is 10", claims.ETAS, (10.0,)),
+    more_steps=("local steps of a second FedDR; 0: without", 5, 0),
+    code_seeds=("seeds of the protocol behind the printed values", (0,)),
+    code_rounds=("rounds there, the best of which counts", 1000, 40),
+    code_steps=("minibatches of a client in a round there", 3),
+    batch=("rows of a minibatch there", 64, 16),
+)
 
 
 class Grid(NamedTuple):
@@ -197,7 +162,7 @@ def as_printed(name: str, norm: str, g: Grid, p: Params) -> dict[str, Spec]:
     for lam, radius in dict.fromkeys(traced(name, norm)):
         problem = partial(make_problem, **task, radius=radius, tensors=True)
         steps, batch = p["code_steps"], p["batch"]
-        algorithm = FedFW(lam, batch_size=batch, reset_local=True, local_steps=steps)
+        algorithm = FedFWReset(lam, batch_size=batch, local_steps=steps)
         made[f"code_fw_{lam:g}_r{radius:g}"] = Spec(algorithm, problem, rounds, seeds, every, CODE)
     baseline: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
     problem = partial(make_problem, **task, radius=RADIUS)
@@ -211,11 +176,10 @@ STUDY = Study(
     name="fw_tables",
     title="FedFW's Tables 1 and 2",
     paper="D",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

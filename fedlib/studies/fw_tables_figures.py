@@ -9,27 +9,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib import plot
+from fedlib.panels import Layer, grid, legend_below, on, panel
+from fedlib.studies.base import Traces
 from fedlib.studies.fw_cells import COLUMNS, METHODS, NORMS, TABLES, column_text
-from fedlib.studies.fw_tables_numbers import LATE, cells, chosen, code_run, settings
+from fedlib.studies.fw_tables_numbers import (
+    cells,
+    code_run,
+    late,
+    percent,
+    picked,
+    settings,
+    source,
+)
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
+__all__ = ["FIGURES", "in_percent", "title"]
 
-Traces = Mapping[str, Trace]
 COLOR = dict(zip((*METHODS, "feddr5"), plot.COLORS, strict=False))
 MARKS = {"written": ("o", "final, as written"), "code": ("s", "best, as behind the tables")}
 PRINTED = "#888888"
 WIDTH = 7  # panels a row: the columns of Table 1
-
-
-def source(traces: Traces) -> str:
-    """`"mnist"` or `"digits"`: the pictures of these runs."""
-    first = next(t for n, t in traces.items() if n.split("_")[1] == "pictures")
-    return str(first.config["problem"]["data"])
 
 
 def there(traces: Traces, *nets: str) -> list[str]:
@@ -37,40 +40,47 @@ def there(traces: Traces, *nets: str) -> list[str]:
     return [c for c in COLUMNS if COLUMNS[c].net in nets and (c, "l2", f"{c}_l2") in cells(traces)]
 
 
-def picked(traces: Traces, cell: str, method: str) -> Trace:
-    """The chosen run of a method, accuracy in %."""
-    trace = settings(traces, cell, method)[chosen(traces, cell, method)]
-    return replace(trace, metrics={**trace.metrics, "accuracy": 100 * trace.metrics["accuracy"]})
+def in_percent(trace: Trace) -> Trace:
+    """A run with its accuracy in %."""
+    return replace(trace, metrics={**trace.metrics, "accuracy": percent(trace)})
 
 
-def curves(*nets: str) -> Callable[[Traces], plot.Draw]:
+def title(column: str, traces: Traces) -> str:
+    """A column in words, on several lines."""
+    return column_text(column, source(traces)).replace(", ", "\n")
+
+
+def nothing(fig: Figure) -> None:
+    """What is drawn of a table without runs."""
+    fig.text(0.5, 0.5, "not among these runs", ha="center")
+
+
+def curves(*nets: str) -> Callable[[Traces], plot.Drawing]:
     """Test accuracy by round, l2 above and l1 below, a panel a column of the table."""
 
-    def made(traces: Traces) -> plot.Draw:
-        def draw(fig: Figure) -> None:
-            names = there(traces, *nets)
-            if not names:
-                fig.text(0.5, 0.5, "not among these runs", ha="center")
-                return
-            axes = fig.subplots(2, len(names), sharex=True, squeeze=False)
-            for k, norm in enumerate(NORMS):
-                for ax, column in zip(axes[k], names, strict=True):
-                    shown = {m: picked(traces, f"{column}_{norm}", m) for m in METHODS}
-                    labels = {METHODS[m]: t for m, t in shown.items()}
-                    plot.bands(ax, labels, "accuracy", colors=[COLOR[m] for m in shown])
-                    ax.set_xlabel("round" if k else "")
-                    if not k:
-                        ax.set_title(column_text(column, source(traces)).replace(", ", "\n"))
-                axes[k, 0].set_ylabel(f"{NORMS[norm]}: test accuracy (%)")
-            handles = axes[0, 0].get_legend_handles_labels()
-            fig.legend(*handles, loc="outside lower center", ncols=len(METHODS))
+    def made(traces: Traces) -> plot.Drawing:
+        names = there(traces, *nets)
+        if not names:
+            return nothing
 
-        return draw
+        def one(column: str, norm: str) -> Layer:
+            shown = picked(traces, f"{column}_{norm}", METHODS)
+            runs = {METHODS[m]: in_percent(t) for m, t in shown.items()}
+            first, left = norm == "l2", column == names[0]
+            return panel(
+                on(plot.bands, runs, "accuracy", colors=[COLOR[m] for m in shown]),
+                title=title(column, traces) if first else "",
+                xlabel="" if first else "round",
+                ylabel=f"{NORMS[norm]}: test accuracy (%)" if left else "",
+            )
+
+        rows = ([one(column, norm) for column in names] for norm in NORMS)
+        return legend_below(grid(*rows, sharex=True), len(METHODS))
 
     return made
 
 
-def protocols(traces: Traces) -> plot.Draw:
+def protocols(traces: Traces) -> plot.Drawing:
     """Every cell: the printed value, the best by the printed protocol, the final one as written."""
 
     def draw(fig: Figure) -> None:
@@ -94,8 +104,7 @@ def row(ax: Axes, traces: Traces, cell: tuple[str, str, str], y: float) -> None:
     """One method in one cell: up to three marks on a line."""
     column, norm, m = cell
     color = COLOR[m]
-    written = picked(traces, f"{column}_{norm}", m).metrics["accuracy"][:, -1]
-    found = {"written": written}
+    found = {"written": percent(picked(traces, f"{column}_{norm}", [m])[m])[:, -1]}
     name = code_run(column, norm, m)
     if name in traces:
         found["code"] = 100 * traces[name].metrics["accuracy"].max(1)
@@ -121,7 +130,7 @@ def legend(ax: Axes) -> list[Any]:
     return [*dots, *forms, mark("printed", PRINTED, "x", PRINTED)]
 
 
-def penalties(traces: Traces) -> plot.Draw:
+def penalties(traces: Traces) -> plot.Drawing:
     """Late training loss against lambda_0, a panel a cell; FedDR's at its best as lines."""
 
     def draw(fig: Figure) -> None:
@@ -133,12 +142,10 @@ def penalties(traces: Traces) -> plot.Draw:
             for m in ("fedfw", "plus"):
                 sweep(ax, settings(traces, cell, m), METHODS[m], COLOR[m])
             for m, text, style in (("feddr", "FedDR", "--"), ("feddr5", "FedDR, 5 steps", ":")):
-                if settings(traces, cell, m):
-                    level = late(settings(traces, cell, m)[chosen(traces, cell, m)]).mean()
-                    ax.axhline(level, color=COLOR[m], linestyle=style, label=text)
+                for trace in picked(traces, cell, [m]).values():
+                    ax.axhline(late(trace).mean(), color=COLOR[m], linestyle=style, label=text)
             ax.set_xscale("log")
-            title = column_text(column, source(traces)).replace(", ", "\n")
-            ax.set_title(f"{NORMS[norm]} {title}", fontsize=8)
+            ax.set_title(f"{NORMS[norm]} {title(column, traces)}", fontsize=8)
         for ax in axes[len(shown) :]:
             ax.set_axis_off()
         for k in range(0, len(shown), width):
@@ -149,11 +156,6 @@ def penalties(traces: Traces) -> plot.Draw:
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
     return draw
-
-
-def late(trace: Trace) -> Any:
-    """Per seed, the mean training loss of the last evaluated models, `[S]`."""
-    return trace.metrics["loss"][:, -LATE:].mean(1)
 
 
 def sweep(ax: Axes, runs: Mapping[str, Trace], label: str, color: str) -> None:

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedlib.numbers import Number, mean
+from fedlib.numbers import Number, mean, measured
 from fedlib.studies.base import Params, Traces
 from fedlib.studies.fw_cells import COLUMNS, METHODS, NORMS, TABLES, traced
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
 __all__ = [
-    "LATE",
-    "LEVELS",
-    "WHOLE",
-    "cells",
-    "chosen",
-    "code_run",
-    "derive",
-    "settings",
+    *("LATE", "LEVELS", "MEASURES", "PRINTED", "apart", "cells", "chosen", "code_run", "counted"),
+    *("derive", "distance", "late", "percent", "picked", "settings", "source"),
 ]
-
-Array = NDArray[np.float64]
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
 LEVELS = (0.9, 0.75, 0.5)  # of the start's training loss, to which rounds are counted
 ALL_METHODS = (*METHODS, "feddr5")
-#: The least that the verdicts on the paper need.
-WHOLE = {"rounds": 100, "rows": 6000, "cifar_rows": 2000, "cnn_rows": 400, "most": 1000}
+Measure = Callable[[Trace], Array]
+
+
+def percent(trace: Trace) -> Array:
+    """Test accuracy of the evaluated models in %, `[S, T]`."""
+    return np.asarray(100 * trace.metrics["accuracy"])
+
+
+def late(trace: Trace, metric: str = "loss") -> Array:
+    """Per seed, the mean over the last evaluated models, `[S]`."""
+    return np.asarray(trace.metrics[metric][:, -LATE:].mean(1))
+
+
+#: Of a chosen run, with units.
+MEASURES: dict[str, tuple[Measure, str]] = {
+    "accuracy": (lambda t: percent(t)[:, -1], "%"),
+    "late": (lambda t: percent(t)[:, -LATE:].mean(1), "%"),
+    "best": (lambda t: percent(t).max(1), "%"),
+    "loss": (late, ""),
+    "gap": (lambda t: late(t, "gap"), ""),
+}
+#: Of a run by the protocol behind the printed values.
+PRINTED = {k: MEASURES[k] for k in ("best", "accuracy")}
 
 
 def cells(traces: Traces) -> list[tuple[str, str, str]]:
@@ -44,15 +56,22 @@ def settings(traces: Traces, cell: str, method: str) -> dict[str, Trace]:
     return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
 
 
-def late(trace: Trace, metric: str) -> Array:
-    """Per seed, the mean over the last evaluated models, `[S]`."""
-    return np.asarray(trace.metrics[metric][:, -LATE:].mean(1))
-
-
 def chosen(traces: Traces, cell: str, method: str) -> str:
     """The setting with the lowest mean training loss at the end; accuracy plays no part."""
     runs = settings(traces, cell, method)
-    return min(runs, key=lambda x: float(late(runs[x], "loss").mean()))
+    return min(runs, key=lambda x: float(late(runs[x]).mean()))
+
+
+def picked(traces: Traces, cell: str, methods: Iterable[str]) -> dict[str, Trace]:
+    """Method -> its chosen run in a cell, where there is one."""
+    runs = {m: settings(traces, cell, m) for m in methods}
+    return {m: own[chosen(traces, cell, m)] for m, own in runs.items() if own}
+
+
+def source(traces: Traces) -> str:
+    """`"mnist"` or `"digits"`: the pictures of these runs."""
+    first = next(t for n, t in traces.items() if n.split("_")[1] == "pictures")
+    return str(first.config["problem"]["data"])
 
 
 def code_run(column: str, norm: str, method: str) -> str:
@@ -64,57 +83,34 @@ def code_run(column: str, norm: str, method: str) -> str:
     return f"{cell}_code_fw_{lam:g}_r{radius:g}"
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
+def derive(traces: Traces, _: Params) -> dict[str, Number]:
     """Every cell by both protocols, differences by seed, rounds to levels, and counts."""
     found: dict[str, Number] = {}
     for column, norm, cell in cells(traces):
-        picked = {
-            m: settings(traces, cell, m)[chosen(traces, cell, m)]
-            for m in ALL_METHODS
-            if settings(traces, cell, m)
-        }
-        for m, trace in picked.items():
-            found |= {f"{cell}_{m}.{k}": v for k, v in measures(trace).items()}
-            if m in ("fedfw", "plus"):
-                lam = float(chosen(traces, cell, m))
-                found[f"{cell}_{m}.lam"] = mean([lam])
-            elif m == "feddr":
-                lr, eta = map(float, chosen(traces, cell, m).split("_"))
-                found |= {f"{cell}_{m}.lr": mean([lr]), f"{cell}_{m}.eta": mean([eta])}
-        found |= apart(cell, picked)
+        best = picked(traces, cell, ALL_METHODS)
+        for m, trace in best.items():
+            found |= measured({f"{cell}_{m}": trace}, MEASURES)
+            names = {"feddr": ("lr", "eta"), "feddr5": ()}.get(m, ("lam",))
+            values = map(float, chosen(traces, cell, m).split("_"))
+            found |= {f"{cell}_{m}.{k}": mean([x]) for k, x in zip(names, values, strict=False)}
+        pairs = [(a, b) for a in ("fedfw", "plus") for b in ("feddr", "feddr5")]
+        for a, b in (*pairs, ("plus", "fedfw")):
+            if a in best and b in best:
+                pair = f"{cell}_{a}_vs_{b}"
+                found |= apart(pair, best[a], best[b], ("accuracy", "late", "loss"))
+        coded = {f"{cell}_code_{m}": traces.get(code_run(column, norm, m)) for m in METHODS}
         found |= levels(traces, cell)
-        found |= printed_protocol(traces, column, norm)
-    found |= counts(found)
-    short = {k for k, least in WHOLE.items() if p[k] < least}
-    if p["pictures"] == "mnist" and not short and len(p["seeds"]) >= 3:
-        found["whole.pictures"] = mean([float(p["rows"])], "pictures")
-    return found
+        found |= measured({k: t for k, t in coded.items() if t is not None}, PRINTED)
+    return found | counts(found)
 
 
-def measures(trace: Trace) -> dict[str, Number]:
-    """A run's accuracy at the end, late, and at its best; late loss and gap."""
-    accuracy = 100 * trace.metrics["accuracy"]
+def apart(pair: str, a: Trace, b: Trace, measures: Iterable[str]) -> dict[str, Number]:
+    """The first minus the second, on the same seeds."""
+    chosen = {k: MEASURES[k] for k in measures}
     return {
-        "accuracy": mean(accuracy[:, -1], "%"),
-        "late": mean(accuracy[:, -LATE:].mean(1), "%"),
-        "best": mean(accuracy.max(1), "%"),
-        "loss": mean(late(trace, "loss")),
-        "gap": mean(late(trace, "gap")),
+        f"{pair}.{k}": mean(of(a) - of(b), "points" if unit else "")
+        for k, (of, unit) in chosen.items()
     }
-
-
-def apart(cell: str, picked: Mapping[str, Trace]) -> dict[str, Number]:
-    """FedFW and FedFW+ minus the baselines, and FedFW+ minus FedFW, on the same seeds."""
-    found = {}
-    pairs = [(a, b) for a in ("fedfw", "plus") for b in ("feddr", "feddr5")]
-    for a, b in (*pairs, ("plus", "fedfw")):
-        if a in picked and b in picked:
-            x, y = (100 * picked[m].metrics["accuracy"] for m in (a, b))
-            pair = f"{cell}_{a}_vs_{b}"
-            found[f"{pair}.accuracy"] = mean(x[:, -1] - y[:, -1], "points")
-            found[f"{pair}.late"] = mean(x[:, -LATE:].mean(1) - y[:, -LATE:].mean(1), "points")
-            found[f"{pair}.loss"] = mean(late(picked[a], "loss") - late(picked[b], "loss"))
-    return found
 
 
 def first_below(trace: Trace, level: float) -> Array:
@@ -148,47 +144,42 @@ def levels(traces: Traces, cell: str) -> dict[str, Number]:
     return found
 
 
-def printed_protocol(traces: Traces, column: str, norm: str) -> dict[str, Number]:
-    """The best and the last accuracy of the runs like those behind the printed values."""
-    found = {}
-    for m in METHODS:
-        name = code_run(column, norm, m)
-        if name in traces:
-            accuracy = 100 * traces[name].metrics["accuracy"]
-            found[f"{column}_{norm}_code_{m}.best"] = mean(accuracy.max(1), "%")
-            found[f"{column}_{norm}_code_{m}.accuracy"] = mean(accuracy[:, -1], "%")
-    return found
-
-
 def counts(found: Mapping[str, Number]) -> dict[str, Number]:
     """In how many cells of the tables FedFW is ahead, and how far values lie from printed ones.
 
     `written` counts final values, `code` the best ones of the printed protocol, `printed` the
     tables; each only over cells that have all three, the last two over the same cells.
     """
-    values: dict[str, dict[tuple[str, str], list[float]]] = {"written": {}, "code": {}}
-    for column, norm in TABLES:
-        cell = f"{column}_{norm}"
-        for kind, keys in (
-            ("written", [f"{cell}_{m}.accuracy" for m in METHODS]),
-            ("code", [f"{cell}_code_{m}.best" for m in METHODS]),
-        ):
-            skipped = "classes" if kind == "written" else "synthetic_labels"
-            if skipped not in column and all(k in found for k in keys):
-                values[kind][column, norm] = [found[k].value for k in keys]
     numbers: dict[str, Number] = {}
-    for kind, each in values.items():
-        if not each:
-            continue
-        theirs = {cell: TABLES[cell] for cell in each}
-        for who, table in ((kind, each), (f"{kind}_printed", theirs)):
-            ahead = [float(x[1] > x[0]) for x in table.values()]
-            plus = [float(x[2] > x[1]) for x in table.values()]
-            numbers[f"count_{who}.cells"] = mean([len(ahead)], "cells")
-            numbers[f"count_{who}.fedfw_ahead"] = mean([sum(ahead)], "cells")
-            numbers[f"count_{who}.plus_ahead"] = mean([sum(plus)], "cells")
-        far = [abs(a - b) for c in each for a, b in zip(each[c], TABLES[c], strict=True)]
-        same = [(each[c][1] > each[c][0]) == (TABLES[c][1] > TABLES[c][0]) for c in each]
-        numbers[f"count_{kind}.distance"] = mean([float(np.mean(far))], "points")
-        numbers[f"count_{kind}.same_order"] = mean([float(sum(same))], "cells")
+    printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
+    for kind, ours, theirs in counted(found, printed, METHODS):
+        for who, table in ((kind, ours), (f"{kind}_printed", theirs)):
+            numbers[f"count_{who}.cells"] = mean([len(table)], "cells")
+            for k, (a, b) in {"fedfw_ahead": (1, 0), "plus_ahead": (2, 1)}.items():
+                numbers[f"count_{who}.{k}"] = mean([sum(x[a] > x[b] for x in table)], "cells")
+        same = [(x[1] > x[0]) == (y[1] > y[0]) for x, y in zip(ours, theirs, strict=True)]
+        numbers[f"count_{kind}.distance"] = distance(ours, theirs)
+        numbers[f"count_{kind}.same_order"] = mean([sum(same)], "cells")
     return numbers
+
+
+Values = Sequence[Sequence[float]]
+
+
+def counted(
+    found: Mapping[str, Number], printed: Mapping[str, Sequence[float]], methods: Iterable[str]
+) -> Iterator[tuple[str, Values, Values]]:
+    """Protocol, our values and the printed ones, of the cells that have all of ours."""
+    forms = {"written": ("{}_{}.accuracy", "classes"), "code": ("{}_code_{}.best", "tic_labels")}
+    for kind, (form, skipped) in forms.items():
+        keys = {c: [form.format(c, m) for m in methods] for c in printed if skipped not in c}
+        there = [c for c, own in keys.items() if all(k in found for k in own)]
+        if there:
+            ours = [[found[k].value for k in keys[c]] for c in there]
+            yield kind, ours, [printed[c] for c in there]
+
+
+def distance(ours: Values, theirs: Values) -> Number:
+    """The mean distance of values from the printed ones."""
+    far = np.abs(np.array(ours) - np.array(theirs)).ravel()
+    return mean([float(np.mean(far))], "points")

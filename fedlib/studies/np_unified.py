@@ -13,7 +13,7 @@ from fedlib.problems import neyman_pearson
 from fedlib.store import Spec
 from fedlib.studies import np_unified_claims as claims
 from fedlib.studies import np_unified_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.np_unified_numbers import derive
 from fedlib.switching import Hard, Soft, Switch
 from fedlib.types import Problem
@@ -23,49 +23,26 @@ __all__ = ["STUDY", "problem"]
 CLIENTS = 20
 LIMIT = 1e9  # a sharpness so large that soft is hard
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes test split, partition and participants",
-    "rounds": "communication rounds T",
-    "lr": "step size of all runs but the sweep over step sizes",
-    "lrs": "step sizes of the sweep, and of the tuning of the penalty method",
-    "tolerance": "switching threshold and level of the constraint, epsilon",
-    "beta": "sharpness of soft switching",
-    "betas": "sharpnesses of the sweep",
-    "participants": "clients a round",
-    "participations": "clients a round in the sweep",
-    "local_steps": "local steps E",
-    "local_steps_sweep": "local steps in the sweep",
-    "fraction": "K/d of Top-K, uplink and downlink",
-    "fractions": "K/d in the sweep",
-    "rhos": "penalties of Penalty-FedAvg",
-}
-FULL: Params = {
-    "seeds": tuple(range(10)),
-    "rounds": 500,
-    "lr": 0.3,
-    "lrs": (1.0, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001),
-    "tolerance": 0.05,
-    "beta": 40.0,
-    "betas": (20.0, 80.0, 120.0, 400.0, 4000.0),
-    "participants": 10,
-    "participations": (2, 5, 15),
-    "local_steps": 5,
-    "local_steps_sweep": (1, 2, 10, 20),
-    "fraction": 0.1,
-    "fractions": (0.04, 0.25, 0.5, 1.0),
-    "rhos": (0.001, 0.5, 2.0, 20.0, 100.0),
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1, 2),
-    "rounds": 150,
-    "lrs": (1.0, 0.1),
-    "betas": (20.0, 400.0),
-    "participations": (5,),
-    "local_steps_sweep": (1,),
-    "fractions": (1.0,),
-    "rhos": (0.5, 20.0),
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes test split, partition and participants", tuple(range(10)), (0, 1, 2)),
+    rounds=("communication rounds T", 500, 150),
+    lr=("step size of all runs but the sweep over step sizes", 0.3),
+    lrs=(
+        "step sizes of the sweep, and of the tuning of the penalty method",
+        (1.0, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001),
+        (1.0, 0.1),
+    ),
+    tolerance=("switching threshold and level of the constraint, epsilon", 0.05),
+    beta=("sharpness of soft switching", 40.0),
+    betas=("sharpnesses of the sweep", (20.0, 80.0, 120.0, 400.0, 4000.0), (20.0, 400.0)),
+    participants=("clients a round", 10),
+    participations=("clients a round in the sweep", (2, 5, 15), (5,)),
+    local_steps=("local steps E", 5),
+    local_steps_sweep=("local steps in the sweep", (1, 2, 10, 20), (1,)),
+    fraction=("K/d of Top-K, uplink and downlink", 0.1),
+    fractions=("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
+    rhos=("penalties of Penalty-FedAvg", (0.001, 0.5, 2.0, 20.0, 100.0), (0.5, 20.0)),
+)
 
 
 @lru_cache(maxsize=64)
@@ -164,11 +141,10 @@ STUDY = Study(
     name="np_unified",
     title="Neyman-Pearson classification, full paper",
     paper="F",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,219 +2,192 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from functools import partial
 
-from fedlib.claims import Claim, Numbers, Outcome, PaperValue
+from fedlib.claims import Claim, PaperValue
+from fedlib.needs import Needs
 from fedlib.studies import np_unified_rules as rules
-from fedlib.studies.np_unified_rules import FRACTIONS, MEMBERS, MODES, RHOS, STEPS
+from fedlib.studies.np_unified_rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
 
 __all__ = ["CLAIMS", "PAPER_VALUES"]
 
-
-def sweep(prefixes: Sequence[str], suffixes: Sequence[str]) -> tuple[str, ...]:
-    """Names of runs."""
-    return tuple(f"{a}{b}" for a in prefixes for b in suffixes)
-
-
-ALL = ("hard_all", "soft_all")
 RATES = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1")
-PENALTY_RUNS = tuple(f"penalty_rho{r}_lr{x}" for r in RHOS for x in RATES)
-TUNING = tuple(f"{m}_lr{x}" for m in MODES for x in RATES if x != "0.3")
+#: What the tuned methods are chosen from.
+TUNING = (
+    *(f"penalty_rho{r}_lr{x}" for r in RHOS for x in RATES),
+    *(f"{m}_lr{x}" for m in MODES for x in RATES if x != "0.3"),
+    *MODES,
+)
+
+full = partial(Claim, paper="F")
 
 
-def claim(
-    number: str,
-    place: str,
-    wording: str,
-    measure: str,
-    rule: str,
-    runs: tuple[str, ...],
-    judged: Callable[[Numbers], Outcome],
-    figure: str = "",
-) -> Claim:
-    """A claim of the full paper."""
-    return Claim(f"fedsgm/{number}", "F", place, wording, measure, rule, runs, judged, figure)
+def runs(starts: Iterable[str], ends: Iterable[str]) -> tuple[str, ...]:
+    """The runs of a sweep from several starts."""
+    return tuple(f"{a}{b}" for a in starts for b in ends)
 
 
 CLAIMS = (
-    claim(
-        "C5",
-        "Figure 1",
-        "Hard and soft switching both converge and satisfy the constraint.",
-        "Late means of f and g (last 100 of 500 rounds), 10 splits, with 10 of 20 and all clients.",
-        "Each of four settings: interval of f below log(2)/4; late g <= 1.05 epsilon on 9 of 10 "
-        "seeds.",
-        (*MODES, *ALL),
-        rules.c5,
+    full(
+        id="fedsgm/C5",
+        place="Figure 1",
+        wording="Hard and soft switching both converge and satisfy the constraint.",
+        measure="Late means of f and g (last 100 of 500 rounds), 10 splits, with 10 of 20 and all "
+        "clients; a seed is infeasible if its late g exceeds 1.05 epsilon.",
+        rule=rules.C5,
+        runs=tuple(SETTINGS),
         figure="figure_1",
     ),
-    claim(
-        "C6",
-        "Figure 2, row 1",
-        "More local steps converge faster, with diminishing gain.",
-        "Late f at E = 1, 2, 5, 10, 20, all clients take part.",
-        "For each mode: f falls from E = 1 to 10; the gain per doubling of E falls from step to "
-        "step of the sweep.",
-        sweep(ALL, STEPS),
-        rules.c6,
+    full(
+        id="fedsgm/C6",
+        place="Figure 2, row 1",
+        wording="More local steps converge faster, with diminishing gain.",
+        measure="Late f at E = 1, 2, 5, 10, 20, all clients take part.",
+        rule=rules.C6,
+        runs=runs(MODES, STEPS),
         figure="local_steps",
     ),
-    claim(
-        "C7",
-        "Figure 2, row 1",
-        "The oscillation of the constraint around its level grows with the local steps.",
-        "Mean |g(w_t+1) - g(w_t)| over the second half, all clients.",
-        "For each mode it rises with every step of the sweep.",
-        sweep(ALL, STEPS),
-        rules.c7,
+    full(
+        id="fedsgm/C7",
+        place="Figure 2, row 1",
+        wording="The oscillation of the constraint around its level grows with the local steps.",
+        measure="Mean |g(w_t+1) - g(w_t)| over the second half (oscillation), all clients.",
+        rule=rules.C7,
+        runs=runs(MODES, STEPS),
         figure="local_steps",
     ),
-    claim(
-        "C8",
-        "Figure 2, row 2",
-        "Higher participation converges faster and more steadily, for both modes.",
-        "Rounds to f <= 0.1 with g <= 1.1 epsilon (500 if never), f at round 50, oscillation, at "
-        "m = 2, 5, 10, 15, 20.",
-        "For each mode each of the three falls with every step of m.",
-        sweep(MODES, MEMBERS),
-        rules.c8,
+    full(
+        id="fedsgm/C8",
+        place="Figure 2, row 2",
+        wording="Higher participation converges faster and more steadily, for both modes.",
+        measure="Rounds to f <= 0.1 with g <= 1.1 epsilon (target; 500 if never), f at round 50 "
+        "(f_early), oscillation, at m = 2, 5, 10, 15, 20.",
+        rule=rules.C8,
+        runs=runs(MODES, MEMBERS),
         figure="participation",
     ),
-    claim(
-        "C9",
-        "Figure 6",
-        "Penalty-FedAvg with rho = 0.001 or 0.5 is infeasible, with rho = 100 slow or poor.",
-        "Late f and g at the step size tuned on the training curves, 10 seeds.",
-        "Infeasible (late g > 1.05 epsilon) on half the seeds or more; for 100 the interval of f "
-        "above twice that of tuned hard FedSGM.",
-        (*PENALTY_RUNS, *TUNING, *MODES),
-        rules.c9,
+    full(
+        id="fedsgm/C9",
+        place="Figure 6",
+        wording="Penalty-FedAvg with rho = 0.001 or 0.5 is infeasible, with rho = 100 slow or "
+        "poor.",
+        measure="Late f and share of infeasible seeds (late g > 1.05 epsilon) at the step size "
+        "tuned on the training curves, 10 seeds.",
+        rule=rules.C9,
+        runs=TUNING,
         figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
     ),
-    claim(
-        "C10",
-        "Figure 6",
-        "The right penalty is hard to find, and FedSGM dominates Penalty-FedAvg.",
-        "Late f and share of infeasible seeds of every penalty and of soft FedSGM, each at its "
-        "tuned step size.",
-        "A penalty is dominated if it is infeasible on at least half of the seeds, or neither less "
-        "often infeasible nor lower in f than soft FedSGM; the claim holds for each that is.",
-        (*PENALTY_RUNS, *TUNING, *MODES),
-        rules.c10,
+    full(
+        id="fedsgm/C10",
+        place="Figure 6",
+        wording="The right penalty is hard to find, and FedSGM dominates Penalty-FedAvg.",
+        measure="Late f and share of infeasible seeds of every penalty and of soft FedSGM, each at "
+        "its tuned step size.",
+        rule=rules.C10,
+        runs=TUNING,
         figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
     ),
-    claim(
-        "C11",
-        "Figure 2, row 3",
-        "With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
-        "Late f uncompressed, compressed, and compressed without feedback; rounds to the target.",
-        "For each mode: within 10 % with feedback; 30 % worse without; 10 % more rounds to the "
-        "target.",
-        sweep(MODES, ("", "_K1", "_nofeedback")),
-        rules.c11,
+    full(
+        id="fedsgm/C11",
+        place="Figure 2, row 3",
+        wording="With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
+        measure="Late f uncompressed (K1), compressed, and compressed without feedback; rounds to "
+        "the target of C8.",
+        rule=rules.C11,
+        runs=runs(MODES, ("", "_K1", "_nofeedback")),
         figure="compression",
     ),
-    claim(
-        "C12",
-        "Figure 2, row 3",
-        "Compression makes the constraint unstable; soft switching mitigates it.",
-        "Oscillation of g at K/d = 1, 0.5, 0.25, 0.1, 0.04, all clients.",
-        "For each mode it rises with every step; soft's is below hard's at every K/d.",
-        sweep(ALL, FRACTIONS),
-        rules.c12,
+    full(
+        id="fedsgm/C12",
+        place="Figure 2, row 3",
+        wording="Compression makes the constraint unstable; soft switching mitigates it.",
+        measure="Oscillation of g at K/d = 1, 0.5, 0.25, 0.1, 0.04, all clients.",
+        rule=rules.C12,
+        runs=runs(MODES, FRACTIONS),
         figure="compression",
     ),
-    claim(
-        "C13",
-        "Figure 5",
-        "beta = 20 is more conservative than beta = 40.",
-        "Differences of late f and g between the two, paired by seed.",
-        "With 10 and with all clients: interval of the difference of g below 0, of f above 0.",
-        sweep(("soft", "soft_all"), ("", "_beta20")),
-        rules.c13,
+    full(
+        id="fedsgm/C13",
+        place="Figure 5",
+        wording="beta = 20 is more conservative than beta = 40.",
+        measure="Differences of late f and g between the two, paired by seed (f_more, g_more), "
+        "with 10 and with all clients.",
+        rule=rules.C13,
+        runs=runs(("soft", "soft_all"), ("", "_beta20")),
         figure="figure_5",
     ),
-    claim(
-        "C14",
-        "Figure 5",
-        "beta = 20 is less stable than beta = 40.",
-        "Difference of the oscillation of g between the two, paired by seed.",
-        "With 10 and with all clients: interval of the difference above 0.",
-        sweep(("soft", "soft_all"), ("", "_beta20")),
-        rules.c14,
+    full(
+        id="fedsgm/C14",
+        place="Figure 5",
+        wording="beta = 20 is less stable than beta = 40.",
+        measure="Difference of the oscillation of g between the two, paired by seed "
+        "(oscillation_more), with 10 and with all clients.",
+        rule=rules.C14,
+        runs=runs(("soft", "soft_all"), ("", "_beta20")),
         figure="figure_5",
     ),
-    claim(
-        "C15",
-        "Figure 5",
-        "A large beta approaches hard switching.",
-        "Late f and g at beta = 40 and 4000 against hard.",
-        "With 10 and with all clients: within 5 % of hard, and nearer than at 40.",
-        (*MODES, *ALL, "soft_beta4000", "soft_all_beta4000"),
-        rules.c15,
+    full(
+        id="fedsgm/C15",
+        place="Figure 5",
+        wording="A large beta approaches hard switching.",
+        measure="Late f and g at beta = 40 and 4000 against hard, with 10 and with all clients.",
+        rule=rules.C15,
+        runs=(*SETTINGS, "soft_beta4000", "soft_all_beta4000"),
         figure="figure_5",
     ),
-    claim(
-        "C23",
-        "switching rule",
-        "Soft switching equals hard switching in the limit of large beta.",
-        "Largest difference between the curves of f and g at beta = 1e9 and of hard, every seed.",
-        "At most 0.001 on every seed.",
-        ("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
-        rules.c23,
+    full(
+        id="fedsgm/C23",
+        place="switching rule",
+        wording="Soft switching equals hard switching in the limit of large beta.",
+        measure="Largest difference between the curves of f and g at beta = 1e9 and of hard, every "
+        "seed (gap).",
+        rule=rules.C23,
+        runs=("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
     ),
-    claim(
-        "C24",
-        "Section 3.2",
-        "Client drift makes the gradients' skewness large although the mean gradients are nearly "
-        "aligned.",
-        "Skewness of the clients' full gradients at the final models of hard FedSGM.",
-        "On every seed: |cosine| of the mean gradients at least 0.7, local at least twice the "
-        "global norm, the bound of appendix A kept.",
-        ("hard",),
-        rules.c24,
+    full(
+        id="fedsgm/C24",
+        place="Section 3.2",
+        wording="Client drift makes the gradients' skewness large although the mean gradients are "
+        "nearly aligned.",
+        measure="Skewness of the clients' full gradients at the final models of hard FedSGM: "
+        "cosine of the mean gradients, local over global norm, and the bound of appendix A over "
+        "what it bounds.",
+        rule=rules.C24,
+        runs=("hard",),
     ),
     Claim(
-        "fedsgm/P3",
-        "ours",
-        "prediction",
-        "A fixed penalty ends feasible exactly if it exceeds the multiplier of its split.",
-        "Feasibility of Penalty-FedAvg with all clients against rho >= lambda, five penalties and "
-        "10 splits; lambda from the soft run.",
-        "Right in at least 90 % of the cases with rho a factor 2 or more away from lambda.",
-        (*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
-        rules.p3,
+        id="fedsgm/P3",
+        paper="ours",
+        place="prediction",
+        wording="A fixed penalty ends feasible exactly if it exceeds the multiplier of its split.",
+        measure="Feasibility of Penalty-FedAvg with all clients against rho >= lambda, five "
+        "penalties and 10 splits; lambda from the soft run; also of those with rho a factor 2 or "
+        "more away from lambda (predicted_clear).",
+        rule=rules.P3,
+        runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
+        needs=Needs(parameters=("rhos",)),
     ),
 )
 
-BOUND: Any = {"rtol": 0.05, "at_most": True}
-
+figure_1 = partial(PaperValue, place="F, Figure 1")
 PAPER_VALUES = (
-    PaperValue("late constraint, hard, 10", "hard.g", 0.05, "at most 0.05", "F, Figure 1", **BOUND),
-    PaperValue("late constraint, soft, 10", "soft.g", 0.05, "at most 0.05", "F, Figure 1", **BOUND),
-    PaperValue(
-        "late constraint, hard, all clients",
-        "hard_all.g",
-        0.05,
-        "at most 0.05",
-        "F, Figure 1",
-        **BOUND,
+    *(
+        figure_1(
+            f"late constraint, {text.removesuffix(' of 20 clients')}",
+            f"{run}.g",
+            0.05,
+            "at most 0.05",
+            rtol=0.05,
+            at_most=True,
+        )
+        for run, text in SETTINGS.items()
     ),
-    PaperValue(
-        "late constraint, soft, all clients",
-        "soft_all.g",
-        0.05,
-        "at most 0.05",
-        "F, Figure 1",
-        **BOUND,
-    ),
-    PaperValue("late objective, hard, 10", "hard.f", None, "curve only", "F, Figure 1"),
-    PaperValue("late objective, soft, 10", "soft.f", None, "curve only", "F, Figure 1"),
-    PaperValue(
-        "infeasible seeds, hard, 10", "hard.infeasible", None, "none reported", "F, Figure 1"
-    ),
-    PaperValue(
-        "infeasible seeds, soft, 10", "soft.infeasible", None, "none reported", "F, Figure 1"
+    *(figure_1(f"late objective, {m}, 10", f"{m}.f", None, "curve only") for m in MODES),
+    *(
+        figure_1(f"infeasible seeds, {m}, 10", f"{m}.infeasible", None, "none reported")
+        for m in MODES
     ),
 )

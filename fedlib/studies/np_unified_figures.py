@@ -2,124 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedlib import plot
-from fedlib.numbers import Number, mean
-from fedlib.studies.np_unified_numbers import tuned
-from fedlib.trace import Trace
+from fedlib.numbers import mean
+from fedlib.panels import Layer, grid, on, panel, row
+from fedlib.studies.base import Traces
+from fedlib.studies.curves import tolerance_of, tuned
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 __all__ = ["FIGURES"]
 
-Traces = Mapping[str, Trace]
 MODES = ("hard", "soft")
+HEIGHT = (0.02, 0.8)  # of the axes of g
 
 
-def tolerance_of(traces: Traces) -> float:
-    """The threshold that the study was made with."""
-    return float(traces["hard"].config["algorithm"]["tolerance"])
+def level(traces: Traces) -> Layer:
+    """The level that the study was made with."""
+    return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def both(shown: Traces, limit: Layer) -> plot.Drawing:
+    """Objective and constraint of some runs."""
+    f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
+    return row(
+        panel(f, title="objective f", legend=True),
+        panel(g, limit, title="constraint g", ylim=HEIGHT),
+    )
+
+
+def figure_1(traces: Traces) -> plot.Drawing:
     """Objective and constraint of both modes, with 10 clients, all clients, and centralized."""
-    shown = {
-        f"{mode}, {label}": traces[f"{mode}{suffix}"]
-        for suffix, label in (
-            ("", "10 of 20"),
-            ("_all", "all clients"),
-            ("_central", "centralized"),
-        )
-        for mode in MODES
-    }
-
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        for ax, metric, title in ((left, "f", "objective f"), (right, "g", "constraint g")):
-            plot.bands(ax, shown, metric, log=True)
-            ax.set_title(title)
-        plot.level(right, tolerance_of(traces), "level")
-        right.set_ylim(0.02, 0.8)
-        left.legend()
-
-    return draw
+    groups = {"": "10 of 20", "_all": "all clients", "_central": "centralized"}
+    shown = {f"{m}, {text}": traces[f"{m}{g}"] for g, text in groups.items() for m in MODES}
+    return both(shown, level(traces))
 
 
-def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Draw]:
+def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
     """Figure 2's rows: objective above, feasibility below, hard left, soft right.
 
     `names` maps a label to the suffix of the runs, the same for both modes.
     """
 
-    def figure(traces: Traces) -> plot.Draw:
-        def draw(fig: Figure) -> None:
-            axes = fig.subplots(2, 2, sharex=True, sharey="row")
-            for column, mode in enumerate(MODES):
-                shown = {
-                    k: traces[f"{mode}{v}"] for k, v in names.items() if f"{mode}{v}" in traces
-                }
-                for row, metric in enumerate(("f", "g")):
-                    plot.bands(axes[row, column], shown, metric, log=True)
-                    axes[row, column].set_xlabel("round" if row else "")
-                plot.level(axes[1, column], tolerance_of(traces), "level")
-                axes[0, column].set_title(f"{mode} switching")
-            axes[0, 0].set_ylabel("objective f")
-            axes[1, 0].set_ylabel("constraint g")
-            axes[1, 0].set_ylim(0.02, 0.8)
-            axes[0, 1].legend()
-
-        return draw
+    def figure(traces: Traces) -> plot.Drawing:
+        above, below = [], []
+        for mode in MODES:
+            runs = {label: f"{mode}{end}" for label, end in names.items()}
+            shown = {label: traces[name] for label, name in runs.items() if name in traces}
+            f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
+            first = mode == MODES[0]
+            label = "objective f" if first else ""
+            above.append(
+                panel(f, title=f"{mode} switching", xlabel="", ylabel=label, legend=not first)
+            )
+            below.append(
+                panel(g, level(traces), ylim=HEIGHT, ylabel="constraint g" if first else "")
+            )
+        return grid(above, below, sharex=True, sharey="row")
 
     return figure
 
 
-def figure_5(traces: Traces) -> plot.Draw:
-    """The constraint under soft switching for several sharpnesses, and hard."""
-    shown = {f"beta = {b:g}": traces[n] for b, n in sharpness_runs(traces)} | {
-        "hard": traces["hard"]
-    }
-
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        for ax, metric, title in ((left, "f", "objective f"), (right, "g", "constraint g")):
-            plot.bands(ax, shown, metric, log=True)
-            ax.set_title(title)
-        plot.level(right, tolerance_of(traces), "level")
-        right.set_ylim(0.02, 0.8)
-        left.legend()
-
-    return draw
-
-
-def sharpness_runs(traces: Traces) -> list[tuple[float, str]]:
-    """The sharpnesses that the paper's figure shows, with their runs, in order."""
+def figure_5(traces: Traces) -> plot.Drawing:
+    """The constraint under soft switching for the sharpnesses that the paper shows, and hard."""
     names = [n for n in traces if n == "soft" or n.startswith("soft_beta")]
-    beta = {n: float(traces[n].config["algorithm"]["switch"]["beta"]) for n in names}
-    return sorted((b, n) for n, b in beta.items() if b <= 400)
+    beta = {float(traces[n].config["algorithm"]["switch"]["beta"]): traces[n] for n in names}
+    shown = {f"beta = {b:g}": trace for b, trace in sorted(beta.items()) if b <= 400}
+    return both(shown | {"hard": traces["hard"]}, level(traces))
 
 
-def figure_6(traces: Traces) -> plot.Draw:
+def figure_6(traces: Traces) -> plot.Drawing:
     """Late objective against late constraint, a point a seed, every method at its tuned rate."""
-    tolerance = tolerance_of(traces)
-    groups = {
-        f"FedSGM {m}": [n for n in traces if n == m or n.startswith(f"{m}_lr")] for m in MODES
-    }
-    rhos: dict[str, list[str]] = {}
+    groups = {f"FedSGM {m}": list(rates(traces, m).values()) for m in MODES}
     for name in traces:
         if name.startswith("penalty_rho"):
-            rhos.setdefault(name.split("_")[1], []).append(name)
-    groups |= {f"penalty {k.removeprefix('rho')}": v for k, v in rhos.items()}
+            rho = name.split("_")[1].removeprefix("rho")
+            groups.setdefault(f"penalty {rho}", []).append(name)
 
-    def draw(fig: Figure) -> None:
-        ax = fig.subplots()
+    def points(ax: Axes) -> None:
         for i, (label, names) in enumerate(groups.items()):
-            trace = traces[tuned(traces, names, tolerance)]
-            style = {"marker": "o"} if label.startswith("FedSGM") else {"marker": "x"}
+            trace = traces[tuned(traces, names, tolerance_of(traces["hard"]))]
             rate = trace.config["algorithm"]["lr"]
             ax.scatter(
                 trace.late("f"),
@@ -127,72 +94,70 @@ def figure_6(traces: Traces) -> plot.Draw:
                 color=plot.COLORS[i % len(plot.COLORS)],
                 label=f"{label} (step {rate:g})",
                 s=28,
-                **style,  # type: ignore[arg-type]
+                marker="o" if label.startswith("FedSGM") else "x",
             )
-        plot.level(ax, tolerance, "level")
-        ax.set_xscale("log")
-        ax.set_xlabel("late objective f")
-        ax.set_ylabel("late constraint g")
-        ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
-    return draw
+    return row(
+        panel(
+            points,
+            level(traces),
+            xscale="log",
+            xlabel="late objective f",
+            ylabel="late constraint g",
+            legend={"loc": "upper left", "bbox_to_anchor": (1, 1)},
+        )
+    )
 
 
-def splits(traces: Traces) -> plot.Draw:
+def splits(traces: Traces) -> plot.Drawing:
     """Late constraint of every split: 10 of 20 clients against all, hard and soft."""
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2, sharey=True)
-        for ax, mode in ((left, "hard"), (right, "soft")):
-            some, everyone = traces[mode].late("g"), traces[f"{mode}_all"].late("g")
-            order = np.argsort(some)
-            x = np.arange(len(order))
+    def split(mode: str) -> Layer:
+        some, everyone = traces[mode].late("g"), traces[f"{mode}_all"].late("g")
+        order = np.argsort(some)
+
+        def points(ax: Axes) -> None:
+            x, seeds = np.arange(len(order)), [str(traces[mode].seeds[i]) for i in order]
             ax.plot(x, some[order], "o", color=plot.COLORS[0], label="10 of 20 clients a round")
             ax.plot(x, everyone[order], "s", color=plot.COLORS[1], label="all clients")
-            plot.level(ax, tolerance_of(traces), "level")
-            seeds = [str(traces[mode].seeds[i]) for i in order]
             ax.set_xticks(x, seeds)
-            ax.set_xlabel("seed (split), sorted")
-            ax.set_title(f"{mode} switching")
-        left.set_ylabel("late constraint g")
-        left.legend()
 
-    return draw
+        return panel(
+            points,
+            level(traces),
+            title=f"{mode} switching",
+            xlabel="seed (split), sorted",
+            ylabel="late constraint g" if mode == "hard" else "",
+            legend=mode == "hard",
+        )
+
+    return row(*map(split, MODES), sharey=True)
 
 
-def learning_rates(traces: Traces) -> plot.Draw:
+def learning_rates(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against the step size, 10 clients and all."""
-    groups = {f"{m}{s}": f"{m}, {t}" for s, t in (("", "10 of 20"), ("_all", "all")) for m in MODES}
+    groups = {"": "10 of 20", "_all": "all"}
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2)
-        for ax, metric, title in zip(
-            axes, "fg", ("late objective f", "late constraint g"), strict=True
-        ):
-            rows = {label: rates(traces, name, metric) for name, label in groups.items()}
-            x = rate_values(traces, "hard")
-            plot.dots(ax, x, rows)
-            ax.set_title(title)
-            ax.set_xscale("log")
-            plot.plain_log(ax)
-            ax.set_xlabel("step size")
-        plot.level(axes[1], tolerance_of(traces), "level")
-        axes[0].legend()
+    def late(metric: str, title: str, *more: Layer, legend: bool = False) -> Layer:
+        shown = {
+            f"{m}, {text}": [mean(traces[n].late(metric)) for n in rates(traces, m + g).values()]
+            for g, text in groups.items()
+            for m in MODES
+        }
+        dots = on(plot.dots, list(rates(traces, "hard")), shown)
+        frame = {"title": title, "xscale": "log", "xlabel": "step size"}
+        return panel(dots, on(plot.plain_log), *more, legend=legend, **frame)
 
-    return draw
+    return row(
+        late("f", "late objective f", legend=True),
+        late("g", "late constraint g", level(traces)),
+    )
 
 
-def rates(traces: Traces, name: str, metric: str) -> Sequence[Number]:
-    """Late means of a metric over the sweep of step sizes."""
-    runs = {n: t for n, t in traces.items() if n == name or n.startswith(f"{name}_lr")}
-    ordered = sorted(runs.values(), key=lambda t: float(t.config["algorithm"]["lr"]))
-    return [mean(t.late(metric)) for t in ordered]
-
-
-def rate_values(traces: Traces, name: str) -> list[float]:
-    """The step sizes of the sweep."""
-    runs = [t for n, t in traces.items() if n == name or n.startswith(f"{name}_lr")]
-    return sorted(float(t.config["algorithm"]["lr"]) for t in runs)
+def rates(traces: Traces, name: str) -> dict[float, str]:
+    """The step sizes of the sweep in increasing order, and their runs."""
+    names = [n for n in traces if n == name or n.startswith(f"{name}_lr")]
+    return dict(sorted((float(traces[n].config["algorithm"]["lr"]), n) for n in names))
 
 
 FIGURES = {

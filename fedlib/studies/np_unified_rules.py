@@ -1,225 +1,222 @@
-"""The rules that judge the full paper's claims; each does just what its claim says in words."""
+"""The rules that judge the full paper's claims about Neyman-Pearson classification."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from math import log, log2
 
-from fedlib.claims import Numbers, Outcome, judge
-from fedlib.numbers import Number
+from fedlib.rules import (
+    Condition,
+    Numbers,
+    Rule,
+    Term,
+    all_of,
+    falls,
+    high,
+    least,
+    low,
+    most,
+    rises,
+    told,
+    told_value,
+    value,
+)
 
-EPSILON = 0.05
-START = log(2)
+START = log(2)  # f and g at w = 0
 MODES = ("hard", "soft")
+GROUPS = {"": "10 of 20 clients", "_all": "all clients"}
+SETTINGS = {f"{m}{g}": f"{m}, {text}" for g, text in GROUPS.items() for m in MODES}
 RHOS = ("0.001", "0.5", "2", "20", "100")
-STEPS = ("_E1", "_E2", "", "_E10", "_E20")
+STEPS = ("_all_E1", "_all_E2", "_all", "_all_E10", "_all_E20")
 DOUBLINGS = (log2(2 / 1), log2(5 / 2), log2(10 / 5), log2(20 / 10))
-FRACTIONS = ("_K1", "_K0.5", "_K0.25", "", "_K0.04")
+FRACTIONS = ("_all_K1", "_all_K0.5", "_all_K0.25", "_all", "_all_K0.04")
 MEMBERS = ("_m2", "_m5", "", "_m15", "_all")
 
 
-def values(numbers: Sequence[Number], spec: str = ".2g") -> str:
-    """The values of a sweep, in order."""
-    return ", ".join(format(x.value, spec) for x in numbers)
+def over(names: Iterable[str], text: str) -> str:
+    """A text for every name, which stands in place of `$`."""
+    return "; ".join(text.replace("$", name) for name in names)
 
 
-def falls(numbers: Sequence[Number]) -> bool:
-    """Whether the values fall from each to the next."""
-    v = [x.value for x in numbers]
-    return all(b < a for a, b in pairwise(v))
+def along(start: str, ends: Iterable[str], measure: str) -> tuple[str, ...]:
+    """The numbers of a measure along a sweep."""
+    return tuple(f"{start}{end}.{measure}" for end in ends)
 
 
-def c5(n: Numbers) -> Outcome:
-    """Both modes, half and full participation: f small, g at most 5 % above epsilon."""
-    parts = {}
-    for group, what in (("", "10 of 20 clients"), ("_all", "all clients")):
-        for mode in MODES:
-            late = n[f"{mode}{group}.f"], n[f"{mode}{group}.infeasible"]
-            parts[f"{mode}, {what}: late f < {START / 4:.3f}"] = late[0].high < START / 4
-            parts[f"{mode}, {what}: feasible on 9 of 10 seeds"] = late[1].value <= 0.1
-    text = "; ".join(
-        f"{m}{g}: f {n[f'{m}{g}.f'].text()}, g {n[f'{m}{g}.g'].text()}, "
-        f"{n[f'{m}{g}.infeasible'].value:.0%} of seeds infeasible"
-        for g in ("", "_all")
+def told_along(ends: Iterable[str], measure: str, spec: str = ".2g") -> str:
+    """The values of a sweep from `$`, in order."""
+    return ", ".join(told_value(key, spec) for key in along("$", ends, measure))
+
+
+def gains_diminish(*keys: str) -> Condition:
+    """Whether each doubling of E gains less than the one before."""
+
+    def holds(n: Numbers) -> bool:
+        lost = [n[a].value - n[b].value for a, b in pairwise(keys)]
+        gains = [x / doublings for x, doublings in zip(lost, DOUBLINGS, strict=True)]
+        return all(later < gain for gain, later in pairwise(gains))
+
+    form = f"what a doubling of E gains falls along {', '.join(['{}'] * len(keys))}"
+    return Condition(form, keys, holds)
+
+
+def smallest_size(key: str) -> Term:
+    """The smallest absolute value of any seed."""
+    form = "smallest size of {} of any seed"
+    return Term("", form, (key,), lambda n: min(map(abs, n[key].per_seed)))
+
+
+def from_hard(group: str, end: str, k: str) -> Term:
+    """How far a late value under soft switching is from that under hard switching."""
+    return abs(value(f"soft{group}{end}.{k}") - value(f"hard{group}.{k}"))
+
+
+C5 = Rule(
+    {f"{t}: late f < {START / 4:.3f}": high(f"{x}.f") < START / 4 for x, t in SETTINGS.items()}
+    | {
+        f"{text}: feasible on 9 of 10 seeds": value(f"{run}.infeasible") <= 0.1
+        for run, text in SETTINGS.items()
+    },
+    over(
+        SETTINGS,
+        f"$: f {told('$.f')}, g {told('$.g')}, {told_value('$.infeasible', '.0%')} of seeds "
+        "infeasible",
+    ),
+)
+C6 = Rule(
+    {f"{m}: f falls from E = 1 to 10": falls(*along(m, STEPS[:4], "f")) for m in MODES}
+    | {f"{m}: gains diminish": gains_diminish(*along(m, STEPS, "f")) for m in MODES},
+    over(MODES, f"$: f = {told_along(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
+)
+C7 = Rule(
+    {f"{m}: rises with E": rises(*along(m, STEPS, "oscillation")) for m in MODES},
+    over(MODES, f"$: {told_along(STEPS, 'oscillation')} x 1e-3 at E = 1, 2, 5, 10, 20"),
+)
+C8 = Rule(
+    {
+        f"{m}: {text} with m": falls(*along(m, MEMBERS, measure))
         for m in MODES
-    )
-    return judge(parts, text)
-
-
-def c6(n: Numbers) -> Outcome:
-    """Late f falls from E = 1 to 10, and each doubling of E gains less; all clients."""
-    parts, text = {}, []
-    for mode in MODES:
-        f = [n[f"{mode}_all{e}.f"] for e in STEPS]
-        gain = [
-            (a.value - b.value) / doublings
-            for a, b, doublings in zip(f, f[1:], DOUBLINGS, strict=False)
-        ]
-        parts[f"{mode}: f falls from E = 1 to 10"] = falls(f[:4])
-        parts[f"{mode}: gains diminish"] = gain[0] > gain[1] > gain[2] > gain[3]
-        text.append(f"{mode}: f = {values(f, '.3f')} at E = 1, 2, 5, 10, 20")
-    return judge(parts, "; ".join(text))
-
-
-def c7(n: Numbers) -> Outcome:
-    """Oscillation of g rises with every step of E; all clients."""
-    parts, text = {}, []
-    for mode in MODES:
-        x = [n[f"{mode}_all{e}.oscillation"] for e in STEPS]
-        parts[f"{mode}: rises with E"] = falls(x[::-1])
-        text.append(f"{mode}: {values(x)} x 1e-3 at E = 1, 2, 5, 10, 20")
-    return judge(parts, "; ".join(text))
-
-
-def c8(n: Numbers) -> Outcome:
-    """More participants: the target earlier, the objective earlier, less oscillation."""
-    parts, text = {}, []
-    for mode in MODES:
-        target = [n[f"{mode}{m}.target"] for m in MEMBERS]
-        parts[f"{mode}: rounds to f <= 0.1 and g <= 1.1 epsilon fall with m"] = falls(target)
-        early = [n[f"{mode}{m}.f_early"] for m in MEMBERS]
-        parts[f"{mode}: f at round 50 falls with m"] = falls(early)
-        parts[f"{mode}: oscillation falls with m"] = falls(
-            [n[f"{mode}{m}.oscillation"] for m in MEMBERS]
-        )
-        text.append(
-            f"{mode}: {values(target, '.0f')} rounds, f at 50 {values(early)} "
-            "at m = 2, 5, 10, 15, 20"
-        )
-    return judge(parts, "; ".join(text))
-
-
-def c9(n: Numbers) -> Outcome:
-    """Small penalties infeasible on at least half the seeds; the largest twice as costly."""
-    parts = {
-        f"rho = {r}: infeasible on at least half of the seeds": n[
-            f"penalty_rho{r}.infeasible"
-        ].value
-        >= 0.5
-        for r in ("0.001", "0.5")
+        for measure, text in {
+            "target": "rounds to f <= 0.1 and g <= 1.1 epsilon fall",
+            "f_early": "f at round 50 falls",
+            "oscillation": "oscillation falls",
+        }.items()
+    },
+    over(
+        MODES,
+        f"$: {told_along(MEMBERS, 'target', '.0f')} rounds, f at 50 "
+        f"{told_along(MEMBERS, 'f_early')} at m = 2, 5, 10, 15, 20",
+    ),
+)
+C9 = Rule(
+    {
+        f"rho = {r}: infeasible on at least half of the seeds": bad >= 0.5
+        for r, bad in ((r, value(f"penalty_rho{r}.infeasible")) for r in RHOS[:2])
     }
-    poor = n["penalty_rho100.f"]
-    parts["rho = 100: late f at least twice that of hard FedSGM"] = (
-        poor.low >= 2 * n["hard_tuned.f"].value
-    )
-    text = "; ".join(
-        f"rho {r}: f {n[f'penalty_rho{r}.f'].text('.2g')}, g {n[f'penalty_rho{r}.g'].text('.2g')}"
-        for r in ("0.001", "0.5", "100")
-    )
-    return judge(parts, text)
-
-
-def c10(n: Numbers) -> Outcome:
-    """Every penalty is infeasible on half the seeds, or no better than soft FedSGM in f and g."""
-    best = n["soft_tuned.f"], n["soft_tuned.infeasible"]
-    parts, text = {}, [f"soft: f {best[0].text('.2g')}, infeasible {best[1].value:.0%}"]
-    for r in RHOS:
-        f, bad = n[f"penalty_rho{r}.f"], n[f"penalty_rho{r}.infeasible"]
-        no_better = bad.value >= best[1].value and f.value >= best[0].value
-        parts[f"FedSGM dominates rho = {r}"] = bad.value >= 0.5 or no_better
-        text.append(f"rho {r}: f {f.text('.2g')}, infeasible {bad.value:.0%}")
-    return judge(parts, "; ".join(text))
-
-
-def c11(n: Numbers) -> Outcome:
-    """With feedback near the uncompressed f, without clearly worse, and slower than it."""
-    parts, text = {}, []
-    for mode in MODES:
-        f = {k: n[f"{mode}{k}.f"] for k in ("", "_K1", "_nofeedback")}
-        parts[f"{mode}: with feedback f within 10 % of uncompressed"] = (
-            f[""].value <= 1.1 * f["_K1"].value
+    | {
+        "rho = 100: late f at least twice that of hard FedSGM": low("penalty_rho100.f")
+        >= 2 * value("hard_tuned.f")
+    },
+    over(
+        (*RHOS[:2], "100"),
+        f"rho $: f {told('penalty_rho$.f', '.2g')}, g {told('penalty_rho$.g', '.2g')}",
+    ),
+)
+C10 = Rule(
+    {
+        f"FedSGM dominates rho = {r}": (value(f"penalty_rho{r}.infeasible") >= 0.5)
+        | (value(f"penalty_rho{r}.infeasible") >= value("soft_tuned.infeasible"))
+        & (value(f"penalty_rho{r}.f") >= value("soft_tuned.f"))
+        for r in RHOS
+    },
+    "; ".join(
+        f"{text}: f {told(f'{x}.f', '.2g')}, infeasible {told_value(f'{x}.infeasible', '.0%')}"
+        for text, x in (("soft", "soft_tuned"), *((f"rho {r}", f"penalty_rho{r}") for r in RHOS))
+    ),
+    "Dominated: infeasible on half of the seeds, or no better than soft FedSGM in both measures.",
+)
+C11 = Rule(
+    {
+        f"{m}: {text}": holds
+        for m in MODES
+        for text, holds in {
+            "with feedback f within 10 % of uncompressed": value(f"{m}.f")
+            <= 1.1 * value(f"{m}_K1.f"),
+            "without feedback f at least 30 % worse": value(f"{m}_nofeedback.f")
+            >= 1.3 * value(f"{m}.f"),
+            "at least 10 % more rounds to the target": value(f"{m}.target")
+            >= 1.1 * value(f"{m}_K1.target"),
+        }.items()
+    },
+    over(
+        MODES,
+        f"$: f {told_value('$_K1.f', '.3f')} uncompressed, {told_value('$.f', '.3f')} at "
+        f"K/d = 0.1, {told_value('$_nofeedback.f', '.3f')} without feedback; target after "
+        f"{told_value('$_K1.target', '.0f')} and {told_value('$.target', '.0f')} rounds",
+    ),
+)
+C12 = Rule(
+    {f"{m}: rises as K/d falls": rises(*along(m, FRACTIONS, "oscillation")) for m in MODES}
+    | {
+        "soft below hard at every K/d": all_of(
+            *(value(f"soft{k}.oscillation") < value(f"hard{k}.oscillation") for k in FRACTIONS)
         )
-        parts[f"{mode}: without feedback f at least 30 % worse"] = (
-            f["_nofeedback"].value >= 1.3 * f[""].value
-        )
-        slow, fast = n[f"{mode}.target"], n[f"{mode}_K1.target"]
-        parts[f"{mode}: at least 10 % more rounds to the target"] = slow.value >= 1.1 * fast.value
-        text.append(
-            f"{mode}: f {f['_K1'].value:.3f} uncompressed, {f[''].value:.3f} at K/d = 0.1, "
-            f"{f['_nofeedback'].value:.3f} without feedback; target after {fast.value:.0f} and "
-            f"{slow.value:.0f} rounds"
-        )
-    return judge(parts, "; ".join(text))
-
-
-def c12(n: Numbers) -> Outcome:
-    """Oscillation rises as K falls, and is lower under soft at every K; all clients."""
-    x = {m: [n[f"{m}_all{k}.oscillation"] for k in FRACTIONS] for m in MODES}
-    parts = {f"{m}: rises as K/d falls": falls(x[m][::-1]) for m in MODES}
-    pairs = zip(x["hard"], x["soft"], strict=True)
-    parts["soft below hard at every K/d"] = all(s.value < h.value for h, s in pairs)
-    text = "; ".join(f"{m}: {values(x[m])} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04" for m in MODES)
-    return judge(parts, text)
-
-
-def c13(n: Numbers) -> Outcome:
-    """At beta = 20 g is lower and f higher than at 40, intervals of the differences off zero."""
-    parts, text = {}, []
-    for group in ("", "_all"):
-        name = f"soft{group}_beta20"
-        f, g = n[f"{name}.f_more"], n[f"{name}.g_more"]
-        where = "all clients" if group else "10 of 20 clients"
-        parts[f"{where}: g lower"] = g.high < 0
-        parts[f"{where}: f higher"] = f.low > 0
-        text.append(f"{where}: f {f.text('+.2g')}, g {g.text('+.2g')}")
-    return judge(parts, "; ".join(text))
-
-
-def c14(n: Numbers) -> Outcome:
-    """At beta = 20 g oscillates more than at 40, interval of the difference above zero."""
-    parts, text = {}, []
-    for group in ("", "_all"):
-        more = n[f"soft{group}_beta20.oscillation_more"]
-        where = "all clients" if group else "10 of 20 clients"
-        parts[f"{where}: oscillates more"] = more.low > 0
-        text.append(f"{where}: {more.text('+.2g')}")
-    return judge(parts, "; ".join(text))
-
-
-def c15(n: Numbers) -> Outcome:
-    """At beta = 4000 late f and g are within 5 % of hard's, and nearer than at beta = 40."""
-    parts, text = {}, []
-    for group in ("", "_all"):
-        where = "all clients" if group else "10 of 20 clients"
-        for k in ("f", "g"):
-            hard, far, near = (
-                n[f"{x}.{k}"].value
-                for x in (f"hard{group}", f"soft{group}", f"soft{group}_beta4000")
-            )
-            parts[f"{where}: {k} within 5 % of hard"] = abs(near - hard) <= 0.05 * hard
-            parts[f"{where}: {k} nearer than at 40"] = abs(near - hard) < abs(far - hard)
-            text.append(f"{where}: {k} {far:.3f}, {near:.3f}, hard {hard:.3f}")
-    return judge(parts, "; ".join(text))
-
-
-def c23(n: Numbers) -> Outcome:
-    """At beta = 1e9 the whole curves of f and g equal those of hard switching to 1e-3."""
-    gaps = {"10 of 20 clients": n["limit.gap"], "all clients": n["limit_all.gap"]}
-    parts = {f"{where}: largest gap <= 0.001": max(x.per_seed) <= 1e-3 for where, x in gaps.items()}
-    return judge(parts, "; ".join(f"{k}: {max(x.per_seed):.1e}" for k, x in gaps.items()))
-
-
-def c24(n: Numbers) -> Outcome:
-    """Gradients nearly aligned, local skewness at least twice the global one, bound kept."""
-    rate, slack = n["skewness.local_to_global"], n["skewness.bound_to_difference"]
-    cosine = n["skewness.cosine"]
-    parts = {
-        "mean gradients nearly (anti-)parallel: |cos| >= 0.7": min(map(abs, cosine.per_seed))
+    },
+    over(
+        MODES,
+        f"$: {told_along(FRACTIONS, 'oscillation')} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
+    ),
+)
+C13 = Rule(
+    {f"{text}: g lower": high(f"soft{g}_beta20.g_more") < 0 for g, text in GROUPS.items()}
+    | {f"{text}: f higher": low(f"soft{g}_beta20.f_more") > 0 for g, text in GROUPS.items()},
+    "; ".join(
+        f"{text}: f {told(f'soft{g}_beta20.f_more', '+.2g')}, "
+        f"g {told(f'soft{g}_beta20.g_more', '+.2g')}"
+        for g, text in GROUPS.items()
+    ),
+)
+MORE = {f"soft{g}_beta20.oscillation_more": text for g, text in GROUPS.items()}
+C14 = Rule(
+    {f"{text}: oscillates more": low(key) > 0 for key, text in MORE.items()},
+    "; ".join(f"{text}: {told(key, '+.2g')}" for key, text in MORE.items()),
+)
+LATE = {(g, k): f"{text}: {k}" for g, text in GROUPS.items() for k in "fg"}
+C15 = Rule(
+    {
+        f"{text} within 5 % of hard": from_hard(g, "_beta4000", k) <= 0.05 * value(f"hard{g}.{k}")
+        for (g, k), text in LATE.items()
+    }
+    | {
+        f"{text} nearer than at 40": from_hard(g, "_beta4000", k) < from_hard(g, "", k)
+        for (g, k), text in LATE.items()
+    },
+    "; ".join(
+        f"{text} {told_value(f'soft{g}.{k}', '.3f')}, "
+        f"{told_value(f'soft{g}_beta4000.{k}', '.3f')}, hard {told_value(f'hard{g}.{k}', '.3f')}"
+        for (g, k), text in LATE.items()
+    ),
+)
+C23 = Rule(
+    {f"{text}: largest gap <= 0.001": most(f"limit{g}.gap") <= 1e-3 for g, text in GROUPS.items()},
+    lambda n: "; ".join(
+        f"{text}: {max(n[f'limit{g}.gap'].per_seed):.1e}" for g, text in GROUPS.items()
+    ),
+)
+C24 = Rule(
+    {
+        "mean gradients nearly (anti-)parallel: |cos| >= 0.7": smallest_size("skewness.cosine")
         >= 0.7,
-        "local at least twice the global skewness": min(rate.per_seed) >= 2,
-        "the bound holds on every seed": min(slack.per_seed) >= 1,
-    }
-    text = (
-        f"local/global {rate.text()}, bound/difference {slack.text()}, cosine {cosine.text('.2f')}"
-    )
-    return judge(parts, text)
-
-
-def p3(n: Numbers) -> Outcome:
-    """Right for at least 90 % of the penalties that are a factor 2 away from the multiplier."""
-    share, clear = n["penalty.predicted"], n["penalty.predicted_clear"]
-    text = f"right for {share.text('.2f')}, a factor 2 away {clear.text('.2f')}"
-    return judge(
-        {"right for 90 %": clear.value >= 0.9}, f"{text}; multiplier {n['multiplier'].text()}"
-    )
+        "local at least twice the global skewness": least("skewness.local_to_global") >= 2,
+        "the bound holds on every seed": least("skewness.bound_to_difference") >= 1,
+    },
+    f"local/global {told('skewness.local_to_global')}, "
+    f"bound/difference {told('skewness.bound_to_difference')}, "
+    f"cosine {told('skewness.cosine', '.2f')}",
+)
+P3 = Rule(
+    {"right for 90 %": value("penalty.predicted_clear") >= 0.9},
+    f"right for {told('penalty.predicted', '.2f')}, a factor 2 away "
+    f"{told('penalty.predicted_clear', '.2f')}; multiplier {told('multiplier')}",
+)

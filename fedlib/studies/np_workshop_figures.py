@@ -11,7 +11,7 @@ from fedlib import plot
 from fedlib.numbers import mean, ratio
 from fedlib.panels import Layer, on, panel, row
 from fedlib.studies.base import Traces
-from fedlib.studies.curves import violations
+from fedlib.studies.curves import tolerance_of, violations
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "figure_1", "learning_rates", "sharpness"]
 
 
-def figure_1(traces: Traces) -> plot.Draw:
+def figure_1(traces: Traces) -> plot.Drawing:
     """Objective, constraint and running count of violations, hard against soft."""
     shown = {"hard": traces["hard"], "soft": traces["soft"]}
     tolerance = tolerance_of(traces["hard"])
@@ -43,7 +43,7 @@ def counts(ax: Axes, shown: Traces, tolerance: float) -> None:
         ax.fill_between(trace.rounds[:-1], low, high, color=color, alpha=0.18, linewidth=0)
 
 
-def learning_rates(traces: Traces) -> plot.Draw:
+def learning_rates(traces: Traces) -> plot.Drawing:
     """The violation counts and their ratio against the step size."""
     tolerance = tolerance_of(traces["hard"])
     rates = {rate_of(t): name for name, t in traces.items() if is_rate_run(name, "hard")}
@@ -66,7 +66,7 @@ def learning_rates(traces: Traces) -> plot.Draw:
     )
 
 
-def sharpness(traces: Traces) -> plot.Draw:
+def sharpness(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against beta: what the sharpness does change."""
     soft = {beta_of(t): t for n, t in traces.items() if n == "soft" or n.startswith("soft_beta")}
     x = sorted(soft)
@@ -83,11 +83,6 @@ def sharpness(traces: Traces) -> plot.Draw:
         late(lambda t: t.late("g"), level, title="late constraint g", legend=True),
         late(lambda t: violations(t, tolerance), title="violating rounds", ylim=(0, None)),
     )
-
-
-def tolerance_of(trace: Trace) -> float:
-    """The threshold that a run was made with."""
-    return float(trace.config["algorithm"]["tolerance"])
 
 
 def rate_of(trace: Trace) -> float:

@@ -19,23 +19,8 @@ from fedlib.types import Problem
 from fedlib.vertical import VerticalProblem
 
 __all__ = [
-    "FULL",
-    "LEVELS",
-    "PARAMETERS",
-    "PENALTY",
-    "QUICK",
-    "RIDGE",
-    "SCALES",
-    "SPLITS",
-    "STEPS",
-    "TAU",
-    "constrained",
-    "digits_problem",
-    "sgd",
-    "ssca",
-    "tables",
-    "task",
-    "vertical_problem",
+    *("LEVELS", "PENALTY", "RIDGE", "SCALES", "SPLITS", "STEPS", "TASK", "TAU"),
+    *("constrained", "digits_problem", "sgd", "ssca", "tables", "task", "vertical_problem"),
 ]
 
 SPLITS = ("samples", "features")
@@ -58,14 +43,13 @@ STEPS = {
     }.items()
 }
 
-PARAMETERS = {
-    "data": "mnist, or digits: the 8 x 8 pictures of scikit-learn",
-    "clients": "clients; samples and features are divided evenly",
-    "hidden": "hidden cells J",
-    "evaluate": "training pictures on which the cost is computed",
+#: What all these studies let one choose, as `parameters` takes it.
+TASK: dict[str, tuple[Any, ...]] = {
+    "data": ("mnist, or digits: the 8 x 8 pictures of scikit-learn", "mnist", "digits"),
+    "clients": ("clients; samples and features are divided evenly", 10, 4),
+    "hidden": ("hidden cells J", 128, 16),
+    "evaluate": ("training pictures on which the cost is computed", 10_000, 1_000),
 }
-FULL: Params = {"data": "mnist", "clients": 10, "hidden": 128, "evaluate": 10_000}
-QUICK: Params = {"data": "digits", "clients": 4, "hidden": 16, "evaluate": 1_000}
 
 
 @lru_cache(maxsize=2)
@@ -124,13 +108,20 @@ def vertical_problem(
 
 def task(p: Params) -> dict[str, Any]:
     """The arguments of `digits_problem` and of `vertical_problem` among a study's parameters."""
-    return {name: p[name] for name in PARAMETERS}
+    return {name: p[name] for name in TASK}
 
 
 def rows(split: str, batch: int, clients: int) -> int:
     """The rows of one draw: a client's batch, or, over features, that of all clients together."""
     checks.one_of("ssca", "split", split, SPLITS)
     return batch if split == "samples" else clients * batch
+
+
+def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
+    """The paper's tau and step sizes for the batch of a client of the sample-based algorithms."""
+    checks.one_of("ssca", "batch", batch, tuple(STEPS))
+    rho, gamma = STEPS[batch]
+    return {"tau": TAU, "rho": rho, "gamma": gamma, "batch_size": rows(split, batch, clients)}
 
 
 def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
@@ -143,23 +134,18 @@ def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> S
     clients : I.
     changes : of the algorithm's parameters.
     """
-    rho, gamma = STEPS[batch]
-    given: dict[str, Any] = {"tau": TAU, "rho": rho, "gamma": gamma, "ridge": RIDGE}
-    given["batch_size"] = rows(split, batch, clients)
-    return (SSCA if split == "samples" else VerticalSSCA)(**(given | changes))
+    given = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
+    return SSCA(**given) if split == "samples" else VerticalSSCA(**given)
 
 
 def constrained(
     split: str, batch: int, level: float, *, clients: int = CLIENTS, **changes: Any
 ) -> ConstrainedSSCA | ConstrainedVerticalSSCA:
     """Algorithm 2 or 4: the smallest |w|^2 whose cost is at most `level`; the rest as `ssca`."""
-    rho, gamma = STEPS[batch]
-    given: dict[str, Any] = {"tau": TAU, "rho": rho, "gamma": gamma, "penalty": PENALTY}
-    given |= {"levels": float(level), "objective": "norm"}
-    given["growth"] = 1  # whole: `store.groups` tries 0.5 for every float, and growth is at least 1
-    given["batch_size"] = rows(split, batch, clients)
-    kind = ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA
-    return kind(**(given | changes))
+    given = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
+    # growth is whole: `store.groups` tries 0.5 for every float, and growth is at least 1
+    given |= {"objective": "norm", "growth": 1, **changes}
+    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**given)
 
 
 def sgd(

@@ -15,7 +15,7 @@ from fedlib.store import Spec
 from fedlib.studies import ssca_common as common
 from fedlib.studies import ssca_convergence_claims as claims
 from fedlib.studies import ssca_convergence_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.ssca_common import LEVELS, SPLITS, digits_problem, vertical_problem
 from fedlib.studies.ssca_convergence_numbers import derive, halves
 from fedlib.types import Batch, Problem
@@ -25,41 +25,30 @@ __all__ = ["STUDY", "ordered_problem", "specs"]
 KEEP = ("cost", "accuracy", "norm")
 CHUNK = 2000  # pictures at a time
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split, evaluated pictures and batches",
-    "rounds": "rounds T",
-    "evaluate_every": "rounds between two evaluations",
-    "sgd_every": "rounds between two evaluations of SGD",
-    "batches": "batches of a client with samples; over features of all clients together",
-    "levels": "levels U of the constrained algorithms",
-    "rates": "the grid of SGD's first step sizes",
-    "falls": "the grid of the exponents with which they fall",
-    "order_seeds": "seeds of the run that is evaluated on all training pictures",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": tuple(range(20)),
-    "rounds": 100,
-    "evaluate_every": 5,
-    "sgd_every": 10,
-    "batches": (1, 10, 100),
-    "levels": LEVELS,
-    "rates": (0.1, 0.3, 1.0, 3.0),
-    "falls": (0.0, 0.3),
-    "order_seeds": (0, 1, 2, 3, 4),
-    **common.FULL,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "rounds": 30,
-    "batches": (10,),
-    "levels": (1.0,),
-    "rates": (0.3, 3.0),
-    "falls": (0.0,),
-    "order_seeds": (0, 1),
-    **common.QUICK,
-}
+PARAMETERS = parameters(
+    seeds=(
+        "seeds; each fixes start, split, evaluated pictures and batches",
+        tuple(range(20)),
+        (0, 1),
+    ),
+    rounds=("rounds T", 100, 30),
+    evaluate_every=("rounds between two evaluations", 5),
+    sgd_every=("rounds between two evaluations of SGD", 10),
+    batches=(
+        "batches of a client with samples; over features of all clients together",
+        claims.BATCHES,
+        (10,),
+    ),
+    levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
+    rates=("the grid of SGD's first step sizes", claims.RATES, (0.3, 3.0)),
+    falls=("the grid of the exponents with which they fall", claims.FALLS, (0.0,)),
+    order_seeds=(
+        "seeds of the run that is evaluated on all training pictures",
+        (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    **common.TASK,
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -144,10 +133,9 @@ STUDY = Study(
     name="ssca_convergence",
     title="Convergence of SSCA",
     paper="Y",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedlib import plot
-from fedlib.studies.ssca_common import SPLITS
+from fedlib.panels import panel, row
+from fedlib.studies.base import Traces
+from fedlib.studies.ssca_common import SPLITS, rows
 from fedlib.studies.ssca_convergence_counts import between
 from fedlib.studies.ssca_convergence_numbers import CRITERIA, at, chosen, kinds, look, points
 from fedlib.trace import Trace
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["FIGURES"]
-
-Traces = Mapping[str, Trace]
-Panel = Callable[["Axes", str], None]  # fills axes with the curves of a metric
 
 STYLES = ("-", "--", ":", "-.")
 GREY = "#8c8c8c"
@@ -58,10 +57,10 @@ def curve(
     ax.lines[-1].set(linestyle=style, label=label or "_")  # no entry without a label
 
 
-def key(fig: Figure, ax: Axes, rows: int) -> None:
-    """One legend below all panels, from the labels of one, in columns of so many rows."""
+def key(fig: Figure, ax: Axes, lines: int) -> None:
+    """One legend below all panels, from the labels of one, in columns of so many lines."""
     handles, labels = ax.get_legend_handles_labels()
-    columns = -(-len(labels) // rows)
+    columns = -(-len(labels) // lines)
     fig.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
@@ -71,11 +70,6 @@ def costs(axes: Sequence[Axes]) -> None:
     drawn = [np.asarray(line.get_ydata(), float) for ax in axes for line in ax.lines]
     lowest = min(np.nanmin(y) for y in drawn if len(y))
     axes[0].set_ylim(LEAST * lowest, TOP)
-
-
-def size(split: str, batch: int, clients: int) -> int:
-    """The rows of a round's batch: a client's, or over features all clients' together."""
-    return batch if split == "samples" else clients * batch
 
 
 def clients(traces: Traces) -> int:
@@ -88,11 +82,11 @@ def free(traces: Traces, split: str, criterion: str, ax: Axes, metric: str) -> N
     first = "Algorithm 1" if split == "samples" else "Algorithm 3"
     n, hues = clients(traces), colors(traces)
     for b, color in hues.items():
-        label = f"{first}, B = {size(split, b, n)}"
+        label = f"{first}, B = {rows(split, b, n)}"
         curve(ax, traces[f"{split}_ssca_B{b}"], metric, color, label=label)
     for b, color in hues.items():
         run = traces[chosen(traces, f"{split}_sgd_B{b}", criterion)]
-        curve(ax, run, metric, color, "--", f"SGD, B = {size(split, b, n)}")
+        curve(ax, run, metric, color, "--", f"SGD, B = {rows(split, b, n)}")
     for b, color in hues.items():
         half = f"{split}_sgd2_B{b // 2}"
         if points(traces, half):
@@ -111,10 +105,10 @@ def limited(traces: Traces, split: str, ax: Axes, metric: str) -> None:
             ax.axhline(level, color=GREY, linestyle=style, linewidth=0.8)
 
 
-def convergence(split: str, traces: Traces) -> plot.Draw:
+def convergence(split: str, traces: Traces) -> plot.Drawing:
     """Figure 2 or 3: cost above, accuracy below; SGD by both criteria, and the constrained ones."""
     some = next(iter(traces.values()))
-    panels: dict[str, Panel] = {
+    panels: dict[str, Callable[[Axes, str], None]] = {
         f"SGD best at round {look(some, c):.0f}": partial(free, traces, split, c) for c in CRITERIA
     }
     second = "Algorithm 2" if split == "samples" else "Algorithm 4"
@@ -122,21 +116,21 @@ def convergence(split: str, traces: Traces) -> plot.Draw:
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(2, len(panels), sharex=True, sharey="row")
-        for row, (metric, label) in zip(axes, METRICS.items(), strict=True):
-            for ax, (title, panel) in zip(row, panels.items(), strict=True):
-                panel(ax, metric)
+        for line, (metric, label) in zip(axes, METRICS.items(), strict=True):
+            for ax, (title, fill) in zip(line, panels.items(), strict=True):
+                fill(ax, metric)
                 ax.set_xlabel("" if metric == "cost" else "round")
                 if metric == "cost":
                     ax.set_title(title)
-            row[0].set_ylabel(label)
+            line[0].set_ylabel(label)
         costs(axes[0])
         axes[0, -1].legend(loc="upper right")
-        key(fig, axes[0, 0], rows=len(batches(traces)))
+        key(fig, axes[0, 0], len(batches(traces)))
 
     return draw
 
 
-def grid(traces: Traces) -> plot.Draw:
+def grid(traces: Traces) -> plot.Drawing:
     """SGD's mean cost at the end for every point of every grid, the choices framed."""
     everything = kinds(traces)
 
@@ -175,7 +169,7 @@ def heat(ax: Axes, traces: Traces, kind: str) -> None:
     ax.set_yticks(range(len(rates)), [f"{a:g}" for a in rates])
     ax.grid(visible=False)
     split, name, batch = kind.split("_")
-    shown = size(split, int(batch.removeprefix("B")), clients(traces))
+    shown = rows(split, int(batch.removeprefix("B")), clients(traces))
     steps = f", {TITLES[name]}" if split == "samples" else ""
     ax.set_title(f"{split}, B = {shown}{steps}", fontsize=9)
 
@@ -196,50 +190,50 @@ def uploads(trace: Trace, split: str) -> float:
     return bits / 8e6
 
 
-def sent(traces: Traces) -> plot.Draw:
+def sent(traces: Traces) -> plot.Drawing:
     """Cost against what the clients have sent, samples solid, features dashed."""
 
-    def draw(fig: Figure) -> None:
-        ax = fig.subplots()
-        n = clients(traces)
+    def curves(ax: Axes) -> None:
         for split, style in zip(SPLITS, STYLES, strict=False):
             for b, color in colors(traces).items():
                 trace = traces[f"{split}_ssca_B{b}"]
                 x = uploads(trace, split) * trace.rounds[1:]
                 mean, std = (f(trace.metrics["cost"][:, 1:], 0) for f in (np.mean, np.std))
-                label = f"{split}, B = {size(split, b, n)}"
+                label = f"{split}, B = {rows(split, b, clients(traces))}"
                 ax.plot(x, mean, style, color=color, label=label)
                 ax.fill_between(x, mean - std, mean + std, color=color, alpha=0.12, linewidth=0)
         ax.set_xscale("log")
         costs([ax])
-        ax.set_xlabel("sent by all clients since the start (10$^6$ bytes)")
-        ax.set_ylabel(METRICS["cost"])
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside right center")
+        ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
-    return draw
+    xlabel = "sent by all clients since the start (10$^6$ bytes)"
+    return row(panel(curves, xlabel=xlabel, ylabel=METRICS["cost"]))
 
 
-def debiased(traces: Traces) -> plot.Draw:
+def debiased(traces: Traces) -> plot.Drawing:
     """Cost of Algorithms 1 and 3 as in the paper, solid, and without their bias, dashed."""
 
-    def draw(fig: Figure) -> None:
-        axes: Sequence[Axes] = fig.subplots(1, len(SPLITS), sharey=True)
-        for ax, split in zip(axes, SPLITS, strict=True):
-            for b, color in colors(traces).items():
-                own = f"{split}_ssca_B{b}"
-                label = f"B = {size(split, b, clients(traces))}"
-                curve(ax, traces[own], "cost", color, label=label)
-                curve(ax, traces[f"{own}_debiased"], "cost", color, "--")
-            ax.set_title(f"{split} split")
-            ax.plot([], [], "--", color=GREY, label="debiased")
-            ax.legend(loc="upper right")
-        costs(axes)
-        axes[0].set_ylabel(METRICS["cost"])
+    def both(split: str, ax: Axes) -> None:
+        for b, color in colors(traces).items():
+            label = f"B = {rows(split, b, clients(traces))}"
+            curve(ax, traces[f"{split}_ssca_B{b}"], "cost", color, label=label)
+            curve(ax, traces[f"{split}_ssca_B{b}_debiased"], "cost", color, "--")
+        ax.plot([], [], "--", color=GREY, label="debiased")
 
-    return draw
+    def together(ax: Axes) -> None:
+        first, second = ax.figure.axes
+        costs([first, second])
+
+    one, two = (partial(both, split) for split in SPLITS)
+    legend = {"loc": "upper right"}
+    return row(
+        panel(one, title="samples split", legend=legend, ylabel=METRICS["cost"]),
+        panel(two, together, title="features split", legend=legend),
+        sharey=True,
+    )
 
 
-FIGURES: dict[str, Callable[[Traces], plot.Draw]] = {
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "figure_2": partial(convergence, "samples"),
     "figure_3": partial(convergence, "features"),
     "grid": grid,

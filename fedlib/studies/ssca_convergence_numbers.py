@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.numbers import Number, mean
 from fedlib.studies.base import Params, Traces
 from fedlib.studies.ssca_common import SPLITS
 from fedlib.studies.ssca_convergence_counts import counted, megabits
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
 __all__ = ["CRITERIA", "CROSSED", "LOOKS", "chosen", "derive", "halves", "measures", "points"]
-
-Array = NDArray[np.float64]
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
 CRITERIA = {"last": 100, "early": 30}  # the round whose mean cost decides about SGD's step size
-PICTURES = 60_000  # of MNIST; a study on fewer is not judged
-LEAST_ROUNDS = 100
 STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
-BATCHES = (1, 10, 100)
-PAPER = (10, 128)  # clients and hidden cells
 
 UNITS = {"accuracy": "%", "rounds": "rounds", "wall": "s"}
 
@@ -96,15 +89,8 @@ def chosen(traces: Mapping[str, Trace], kind: str, criterion: str) -> str:
     traces : all runs.
     kind : such as `"samples_sgd_B10"`.
     criterion : `"last"` or `"early"`; in shorter runs the same shares of the rounds.
-
-    Raises
-    ------
-    KeyError
-        if no run of the grid is there.
     """
     names = points(traces, kind)
-    if not names:
-        raise KeyError(kind)
     cost = {n: at(traces[n], look(traces[n], criterion)).mean() for n in names}
     return min(names, key=lambda n: cost[n] if np.isfinite(cost[n]) else np.inf)
 
@@ -134,11 +120,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         lr = trace.config["algorithm"]["lr"]
         numbers |= {f"{name}.lr": mean([lr["scale"]]), f"{name}.fall": mean([lr["exponent"]])}
     for name, (a, b) in pairs(found, p).items():
-        numbers |= differences(name, found[a], found[b], shown[a].seeds, shown[b].seeds)
-    numbers |= megabits(shown, p) | walls(curves) | in_file(traces) | counted()
-    if whole(p):  # no verdict on the paper from a part of its experiment
-        numbers["whole.pictures"] = mean([float(PICTURES)], "pictures")
-    return numbers
+        numbers |= differences(name, found[a], found[b])
+    return numbers | megabits(shown, p) | walls(curves) | in_file(traces) | counted()
 
 
 def baselines(curves: Traces) -> dict[str, Trace]:
@@ -153,14 +136,6 @@ def baselines(curves: Traces) -> dict[str, Trace]:
 def unit(measure: str) -> str:
     """The unit of a measure."""
     return UNITS.get(measure.partition("_")[0], "")
-
-
-def whole(p: Params) -> bool:
-    """Whether claims may be judged: the paper's experiment, with enough rounds and seeds."""
-    same = p["data"] == "mnist" and tuple(p["batches"]) == BATCHES
-    same = same and (p["clients"], p["hidden"]) == PAPER and len(p["rates"]) * len(p["falls"]) >= 8
-    enough = p["rounds"] >= LEAST_ROUNDS and p["evaluate"] >= 10_000 and len(p["seeds"]) >= 5
-    return bool(same and enough)
 
 
 def kinds(traces: Traces) -> list[str]:
@@ -200,21 +175,10 @@ def run(split: str, which: str, batch: int) -> str:
     return f"{split}_{kind}_B{batch}" + (f"_{level}" if level else "")
 
 
-def differences(
-    name: str,
-    a: Mapping[str, Array],
-    b: Mapping[str, Array],
-    seeds_a: Sequence[int],
-    seeds_b: Sequence[int],
-) -> dict[str, Number]:
-    """Measures of run a minus those of run b, on the seeds that both have."""
-    seeds = [s for s in seeds_a if s in seeds_b]
-    if not seeds:
-        return {}
-    one, other = ([list(of).index(s) for s in seeds] for of in (seeds_a, seeds_b))
-    apart = {k: a[k][one] - b[k][other] for k in a if k in b}
-    points = {k: "points" if unit(k) == "%" else unit(k) for k in apart}
-    return {f"{name}.{k}": mean(x, points[k]) for k, x in apart.items()}
+def differences(name: str, a: Mapping[str, Array], b: Mapping[str, Array]) -> dict[str, Number]:
+    """Measures of run a minus those of run b, seed by seed."""
+    units = {k: "points" if unit(k) == "%" else unit(k) for k in a if k in b}
+    return {f"{name}.{k}": mean(a[k] - b[k], each) for k, each in units.items()}
 
 
 def walls(traces: Traces) -> dict[str, Number]:

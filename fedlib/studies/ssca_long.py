@@ -13,7 +13,7 @@ from fedlib.store import Spec
 from fedlib.studies import ssca_common as common
 from fedlib.studies import ssca_long_claims as claims
 from fedlib.studies import ssca_long_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.ssca_common import constrained, sgd, ssca
 from fedlib.studies.ssca_long_numbers import METRICS, REPORTS, derive
 from fedlib.studies.ssca_long_problem import OneConstraint, long_problem
@@ -30,49 +30,25 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ssca_valid": VALID,
 }
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split and batches",
-    "limit_seeds": "seeds of the runs with a constraint",
-    "rounds": "communication rounds T",
-    "every": "rounds between two evaluations",
-    "batches": "rows of a client's batch; the first also for the constrained runs",
-    "levels": "levels U of the cost",
-    "scales": "step sizes of SGD in the first round",
-    "exponents": "exponents with which they fall",
-    "penalties": "first penalties c of the runs in which it grows",
-    "growth": "factor by which it grows, a whole number",
-    "patience": "rounds between two looks at the slack",
-    "tolerance": "slack up to which it stays",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-    "limit_seeds": (0, 1, 2, 3, 4),
-    "rounds": 1000,
-    "every": 50,
-    "batches": (100, 10),
-    "levels": (0.3, 0.6),
-    "scales": (0.3, 1.0),
-    "exponents": (0.0, 0.3),
-    "penalties": (1.0, 30.0),
-    "growth": 10,
-    "patience": 50,
-    "tolerance": 1e-3,
-    **common.FULL,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "limit_seeds": (0, 1),
-    "rounds": 120,
-    "every": 20,
-    "batches": (100,),
-    "levels": (0.6,),
-    "scales": (0.3,),
-    "penalties": (30.0,),
-    "patience": 20,
-    **common.QUICK,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split and batches", tuple(range(10)), (0, 1)),
+    limit_seeds=("seeds of the runs with a constraint", (0, 1, 2, 3, 4), (0, 1)),
+    rounds=("communication rounds T", 1000, 120),
+    every=("rounds between two evaluations", 50, 20),
+    batches=(
+        "rows of a client's batch; the first also for the constrained runs",
+        claims.BATCHES,
+        (100,),
+    ),
+    levels=("levels U of the cost", claims.LEVELS, (0.6,)),
+    scales=("step sizes of SGD in the first round", (0.3, 1.0), (0.3,)),
+    exponents=("exponents with which they fall", (0.0, 0.3)),
+    penalties=("first penalties c of the runs in which it grows", claims.PENALTIES, (30.0,)),
+    growth=("factor by which it grows, a whole number", 10),
+    patience=("rounds between two looks at the slack", 50, 20),
+    tolerance=("slack up to which it stays", 1e-3),
+    **common.TASK,
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -122,11 +98,9 @@ STUDY = Study(
     name="ssca_long",
     title="Longer runs, SSCA",
     paper="Y",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedlib import plot
+from fedlib.panels import Layer, on, panel, row
+from fedlib.studies.base import Traces
+from fedlib.studies.ssca_long_claims import TENTH
 from fedlib.studies.ssca_long_numbers import best_sgd
-from fedlib.studies.ssca_long_rules import TENTH
 from fedlib.trace import Trace
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES"]
 
-Traces = Mapping[str, Trace]
 METHODS = {
     "ssca_paper": "SSCA, the paper's steps",
     "ssca_paper_debiased": "the same, debiased",
@@ -45,21 +47,23 @@ def firsts(traces: Traces) -> list[str]:
     return sorted((n.removeprefix("c") for n in names), key=float)
 
 
-def cost(traces: Traces) -> plot.Draw:
+def by_batch(traces: Traces, one: Callable[[int], Layer], ylabel: str) -> plot.Drawing:
+    """A panel for each batch, with one axis of values."""
+    first, *rest = (
+        panel(one(size), title=f"batch {size}", legend=True) for size in batches(traces)
+    )
+    return row(panel(first, ylabel=ylabel), *rest, sharey=True)
+
+
+def cost(traces: Traces) -> plot.Drawing:
     """Training cost over the rounds, a panel for each batch."""
 
-    def draw(fig: Figure) -> None:
-        sizes = batches(traces)
-        axes = fig.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for ax, size in zip(axes, sizes, strict=True):
-            runs = {text: traces[f"{name}_B{size}"] for name, text in METHODS.items()}
-            best = traces[best_sgd(traces, size)]
-            plot.bands(ax, {**runs, f"SGD, step {rate(best)}": best}, "cost", log=True)
-            ax.set_title(f"batch {size}")
-            ax.legend()
-        axes[0].set_ylabel("training cost")
+    def curves(size: int) -> Layer:
+        runs = {text: traces[f"{name}_B{size}"] for name, text in METHODS.items()}
+        best = traces[best_sgd(traces, size)]
+        return on(plot.bands, {**runs, f"SGD, step {rate(best)}": best}, "cost", log=True)
 
-    return draw
+    return by_batch(traces, curves, "training cost")
 
 
 def rate(trace: Trace) -> str:
@@ -70,33 +74,32 @@ def rate(trace: Trace) -> str:
     )
 
 
-def violation(traces: Traces) -> plot.Draw:
+def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
+    forms = CONSTRAINED | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
-    def draw(fig: Figure) -> None:
-        found = levels(traces)
-        forms = CONSTRAINED | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
-        axes = fig.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        for ax, level in zip(axes, found, strict=True):
-            for i, (name, text) in enumerate(forms.items()):
-                trace = traces[f"limit_{name}_U{level}"]
-                x = trace.metrics["cost_all"] - float(level)
-                ax.plot(trace.rounds, x.mean(0), color=plot.COLORS[i], label=text)
-                low, high = x.mean(0) - x.std(0), x.mean(0) + x.std(0)
-                color = plot.COLORS[i]
-                ax.fill_between(trace.rounds, low, high, color=color, alpha=0.18, linewidth=0)
-            plot.level(ax, 0, "F = U")
-            ax.set_yscale("symlog", linthresh=0.01)
-            ax.yaxis.set_major_formatter("{x:g}")
-            ax.set_title(f"U = {level}")
-            ax.set_xlabel("round")
-        axes[0].set_ylabel("F - U")
-        axes[-1].legend()
+    def curves(level: str, ax: Axes) -> None:
+        for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
+            trace = traces[f"limit_{name}_U{level}"]
+            x = trace.metrics["cost_all"] - float(level)
+            mean, std = x.mean(0), x.std(0)
+            ax.plot(trace.rounds, mean, color=color, label=text)
+            low, high = mean - std, mean + std
+            ax.fill_between(trace.rounds, low, high, color=color, alpha=0.18, linewidth=0)
+        plot.level(ax, 0, "F = U")
+        ax.set_yscale("symlog", linthresh=0.01)
+        ax.yaxis.set_major_formatter("{x:g}")
 
-    return draw
+    panels = [
+        panel(partial(curves, level), title=f"U = {level}", xlabel="round")
+        for level in levels(traces)
+    ]
+    panels[0] = panel(panels[0], ylabel="F - U")
+    panels[-1] = panel(panels[-1], legend=True)
+    return row(*panels, sharey=True)
 
 
-def penalty(traces: Traces) -> plot.Draw:
+def penalty(traces: Traces) -> plot.Drawing:
     """Slack above, penalty and multiplier below, for growing penalties; a column for each level."""
 
     def draw(fig: Figure) -> None:
@@ -131,24 +134,18 @@ def middle(trace: Trace, name: str) -> list[float]:
     return found
 
 
-def gradient(traces: Traces) -> plot.Draw:
+def gradient(traces: Traces) -> plot.Drawing:
     """The norm of the gradient over the rounds, both axes logarithmic, a panel for each batch."""
 
-    def draw(fig: Figure) -> None:
-        sizes = batches(traces)
-        axes = fig.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for ax, size in zip(axes, sizes, strict=True):
-            for i, name in enumerate(("ssca_paper", "ssca_valid")):
-                trace = traces[f"{name}_B{size}"]
-                log_log(ax, trace, METHODS[name], plot.COLORS[2 * i])
-            start = float(trace.metrics["gradient"][:, 0].mean())
-            plot.level(ax, TENTH * start, "a tenth of the start's")
-            ax.set_title(f"batch {size}")
-            ax.set_xlabel("round")
-            ax.legend()
-        axes[0].set_ylabel("|∇F₀|")
+    def curves(size: int, ax: Axes) -> None:
+        for i, name in enumerate(("ssca_paper", "ssca_valid")):
+            trace = traces[f"{name}_B{size}"]
+            log_log(ax, trace, METHODS[name], plot.COLORS[2 * i])
+        start = float(trace.metrics["gradient"][:, 0].mean())
+        plot.level(ax, TENTH * start, "a tenth of the start's")
+        ax.set_xlabel("round")
 
-    return draw
+    return by_batch(traces, lambda size: partial(curves, size), "|∇F₀|")
 
 
 def log_log(ax: Axes, trace: Trace, label: str, color: str) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.numbers import Number, mean
 from fedlib.studies.base import Params, Traces
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
 __all__ = ["EARLY", "METRICS", "REPORTS", "best_sgd", "derive"]
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
 REPORTS = ("nu", "slack", "penalty")
 EARLY = 100  # the paper's number of rounds
-
-Array = NDArray[np.float64]
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -32,9 +29,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= {f"{name}.{k}": v for k, v in found.items()}
     for batch in p["batches"]:
         numbers |= compared(traces, batch)
-    if p["data"] == "mnist" and p["rounds"] >= 1000:  # no verdict from smaller runs
-        first = next(iter(traces.values())).config["problem"]
-        numbers["whole.rows"] = mean([float(first["rows"])], "pictures")
     return numbers
 
 

@@ -9,7 +9,7 @@ from fedlib.store import Spec
 from fedlib.studies import ssca_common as common
 from fedlib.studies import ssca_tradeoff_claims as claims
 from fedlib.studies import ssca_tradeoff_figures as figures
-from fedlib.studies.base import Params, Study
+from fedlib.studies.base import Params, Study, parameters
 from fedlib.studies.ssca_common import SPLITS, constrained, digits_problem, ssca, vertical_problem
 from fedlib.studies.ssca_tradeoff_numbers import METRICS, PATH, REPORTS, derive
 from fedlib.studies.ssca_tradeoff_theorem import handover, theorem_problem
@@ -18,53 +18,25 @@ __all__ = ["STUDY", "specs"]
 
 EVERY = 20  # rounds between two evaluations of the runs of Theorem 5
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes start, split and batches",
-    "rounds": "communication rounds T",
-    "batch": "rows of a client's batch; over features one batch of so many for each client",
-    "ridges": "weights lambda of the ridge in (27)",
-    "levels": "levels U of the cost in (37)",
-    "theorem_seeds": "seeds of the runs of Theorem 5, on scikit-learn's digits",
-    "theorem_pictures": "training pictures there",
-    "theorem_clients": "clients there",
-    "theorem_hidden": "hidden cells there",
-    "theorem_levels": "levels U there",
-    "theorem_rounds": "rounds of the constrained method there, with full batches",
-    "continued_rounds": "further rounds on the ridge with lambda = 1 / nu",
-    **common.PARAMETERS,
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-    "rounds": 100,
-    "batch": 100,
-    "ridges": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2),
-    "levels": (0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
-    "theorem_seeds": (0, 1, 2, 3, 4),
-    "theorem_pictures": 300,
-    "theorem_clients": 10,
-    "theorem_hidden": 16,
-    "theorem_levels": (0.3, 0.6),
-    "theorem_rounds": 3000,
-    "continued_rounds": 400,
-    **common.FULL,
-    "evaluate": 60_000,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "rounds": 40,
-    "ridges": (1e-4, 1e-2, 3e-2),
-    "levels": (0.4, 0.6, 1.0),
-    "theorem_seeds": (0, 1),
-    "theorem_pictures": 100,
-    "theorem_clients": 2,
-    "theorem_hidden": 8,
-    "theorem_levels": (0.6,),
-    "theorem_rounds": 200,
-    "continued_rounds": 60,
-    **common.QUICK,
-    "evaluate": 2_000,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split and batches", tuple(range(10)), (0, 1)),
+    rounds=("communication rounds T", 100, 40),
+    batch=("rows of a client's batch; over features one batch of so many for each client", 100),
+    ridges=("weights lambda of the ridge in (27)", claims.RIDGES, (1e-4, 1e-2, 3e-2)),
+    levels=("levels U of the cost in (37)", claims.LEVELS, (0.4, 0.6, 1.0)),
+    theorem_seeds=(
+        "seeds of the runs of Theorem 5, on scikit-learn's digits",
+        (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    theorem_pictures=("training pictures there", 300, 100),
+    theorem_clients=("clients there", 10, 2),
+    theorem_hidden=("hidden cells there", 16, 8),
+    theorem_levels=("levels U there", claims.THEOREM, (0.6,)),
+    theorem_rounds=("rounds of the constrained method there, with full batches", 3000, 200),
+    continued_rounds=("further rounds on the ridge with lambda = 1 / nu", 400, 60),
+    **common.TASK | {"evaluate": (common.TASK["evaluate"][0], 60_000, 2_000)},
+)
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -103,11 +75,10 @@ STUDY = Study(
     name="ssca_tradeoff",
     title="Norm against cost, SSCA",
     paper="Y",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -9,15 +9,13 @@ from scipy.stats import spearmanr
 from fedlib.numbers import Number, mean
 from fedlib.studies.base import Params, Traces
 from fedlib.studies.ssca_common import SPLITS
-from fedlib.trace import Trace
+from fedlib.trace import Array, Trace
 
 __all__ = ["METRICS", "PATH", "REPORTS", "continued", "derive", "relative_gradient", "sweep"]
 
 METRICS = ("cost", "norm", "accuracy")  # of the runs of Figure 4
 PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
 REPORTS = ("nu", "slack", "moved")
-
-Array = NDArray[np.float64]
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -31,11 +29,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= {f"{name}.{k}": v for k, v in found.items()}
     for split in SPLITS:
         numbers |= curves(traces, split, p)
-    if p["data"] == "mnist" and p["rounds"] >= 100:  # no verdict on the paper from smaller runs
-        first = next(iter(traces.values())).config["problem"]
-        numbers["whole.rows"] = mean([float(first["rows"])], "pictures")
-    if p["theorem_rounds"] >= 3000:
-        numbers["whole.theorem"] = mean([float(p["theorem_rounds"])], "rounds")
     return numbers
 
 

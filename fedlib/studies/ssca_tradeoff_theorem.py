@@ -65,7 +65,6 @@ class Handover:
     rounds: int
 
     def __post_init__(self) -> None:
-        """Check that the parts go together."""
         checks.count("Handover", "rounds", self.rounds)
         if self.first.batch_size != self.then.batch_size:
             wanted = f"be that of first, {self.first.batch_size}"

@@ -251,8 +251,8 @@ _ = check("and those with features split too, up to rounding", near)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on other
-# pictures, with fewer than 100 rounds or fewer than five seeds, are never judged. A verdict on SSCA
+# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs in another
+# setting than the paper's, or with fewer than three seeds, are not judged. A verdict on SSCA
 # against SGD has a part for each batch, each of the two criteria and each of the rounds 10, 30, 50, 100.
 
 # %% tags=["hide-input"]
