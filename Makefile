@@ -83,10 +83,10 @@ notebooks: $(STAMP)
 	$(RUN) all --profile quick --jobs $(JOBS)
 
 reproduce: $(STAMP)
-	$(NAMED)$(BIN)/python -m fedlib reproduce $(NAME) --profile $(PROFILE) $(ARGS)
+	$(NAMED)$(BIN)/python -m papers reproduce $(NAME) --profile $(PROFILE) $(ARGS)
 
 claims: $(STAMP)
-	$(BIN)/python -m fedlib claims
+	$(BIN)/python -m papers claims
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)

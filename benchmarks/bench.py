@@ -26,8 +26,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
-from fedlib.federation import Loop, Vectorized
-from fedlib.run import _Loop, resolve_device
+from fedlib.core import Loop, Vectorized
+from fedlib.core.run import _Loop, resolve_device
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 PASSES = 7

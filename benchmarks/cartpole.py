@@ -22,10 +22,10 @@ if __name__ == "__main__":
 from benchmarks.bench import machine
 from fedlib.algorithms import PolicyFedSGM
 from fedlib.compress import Identity, TopK
-from fedlib.federation import Vectorized
+from fedlib.core import Vectorized
+from fedlib.core.run import _Loop, resolve_device
 from fedlib.problems import cartpole
-from fedlib.run import _Loop, resolve_device
-from fedlib.switching import Soft
+from fedlib.steps import Soft
 
 SEEDS = (1, 5, 10)
 WIRES = {"none": Identity(), "Top-K 0.5": TopK(0.5)}

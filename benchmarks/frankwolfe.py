@@ -27,11 +27,9 @@ from benchmarks.bench import machine
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms import FedFW
 from fedlib.compress import Identity
-from fedlib.nuclear import NuclearBall
-from fedlib.run import _Loop, resolve_device
-from fedlib.sets import Ball
-from fedlib.sparse_sets import L1Ball
-from fedlib.types import ConvexSet
+from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.types import ConvexSet
+from fedlib.sets import Ball, L1Ball, NuclearBall
 
 SIDES = (200, 500, 1000, 2000)
 RADIUS = 10.0

@@ -23,13 +23,13 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import machine
-from fedlib import networks
 from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
-from fedlib.federation import Federation, Sequential, Vectorized
-from fedlib.pairs import MNIST_SCALE, Pairs
-from fedlib.problems.paired_digits import paired_digits
-from fedlib.run import _Loop, resolve_device
-from fedlib.types import Problem
+from fedlib.core import Problem, Sequential, Vectorized
+from fedlib.core.federation import Federation
+from fedlib.core.run import _Loop, resolve_device
+from papers.fedcmoo import networks
+from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
+from papers.fedcmoo.problems.paired_digits import paired_digits
 
 CLIENTS, ROWS, PARTICIPANTS, BATCH, STEPS = 100, 600, 10, 128, 10
 PLAIN, LOCAL = "plain torch loop", "local steps"

@@ -31,12 +31,11 @@ from fedlib.algorithms import (
     VerticalSGD,
     VerticalSSCA,
 )
+from fedlib.core import Problem, Vectorized
+from fedlib.core.run import _Loop, resolve_device
 from fedlib.data import Table
-from fedlib.federation import Vectorized
 from fedlib.problems import swish_network, vertical_network
-from fedlib.run import _Loop, resolve_device
-from fedlib.schedules import PowerLaw
-from fedlib.types import Problem
+from fedlib.steps import PowerLaw
 
 CLIENTS, ROWS, BATCH, HIDDEN, SEEDS = 10, 60_000, 100, 128, 20
 RATE, SCALE = 0.1, 255.0

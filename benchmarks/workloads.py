@@ -11,9 +11,9 @@ from torch import Tensor
 
 from fedlib import data
 from fedlib.algorithms import FedAvg, FedSGM
+from fedlib.core import Problem
+from fedlib.core.protocols import Algorithm
 from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression
-from fedlib.protocols import Algorithm
-from fedlib.types import Problem
 
 __all__ = ["ALGORITHMS", "WORKLOADS", "Workload"]
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.types import Batch, Problem, pullback
+from fedlib.core.types import Batch, Problem, pullback
 
 
 class Skewness(NamedTuple):

@@ -74,7 +74,7 @@ def declared_parameters(name: str, notebook: NotebookNode) -> dict[str, object]:
 
 def profiles_of(name: str) -> dict[str, Parameters]:
     """The study's profiles with their values; a note has quick and full, without values."""
-    from fedlib.studies import STUDIES
+    from papers import STUDIES
 
     if name in STUDIES:
         return {profile: dict(values) for profile, values in STUDIES[name].profiles.items()}
@@ -157,7 +157,7 @@ def children_seconds() -> float:
 
 def resolved(device: str) -> str:
     """Where cells compute whose parameter `device` has this value."""
-    from fedlib.run import resolve_device
+    from fedlib.core.run import resolve_device
 
     return resolve_device(device).type
 

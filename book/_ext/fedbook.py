@@ -31,7 +31,7 @@ from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
-    from fedlib.numbers import Number
+    from papers.kit.numbers import Number
 
 PARTS = (
     fedbook_study,

@@ -34,8 +34,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
-    from fedlib.claims import Claim, Outcome
-    from fedlib.studies.base import Study
+    from papers.kit.claims import Claim, Outcome
+    from papers.kit.study import Study
 
 
 class Row(NamedTuple):
@@ -49,8 +49,8 @@ class Row(NamedTuple):
 
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
     """All claims of a paper (or of all) with their outcome, failing ones first."""
-    from fedlib.claims import VERDICTS
-    from fedlib.studies import STUDIES
+    from papers import STUDIES
+    from papers.kit.claims import VERDICTS
 
     rows = [
         evaluate(env, study, claim)
@@ -146,14 +146,14 @@ def kinds(e: Row) -> list[str]:
 
 def paper_name(letter: str) -> str:
     """The short name of a paper."""
-    from fedlib.claims import PAPERS
+    from papers.kit.claims import PAPERS
 
     return PAPERS.get(letter, letter)
 
 
 def groups(done: list[Row]) -> list[str]:
     """Buttons for the paper and for the verdict."""
-    from fedlib.claims import PAPERS, VERDICTS
+    from papers.kit.claims import PAPERS, VERDICTS
 
     papers = Counter(e.claim.paper for e in done)
     verdicts = Counter(e.outcome.verdict for e in done)
@@ -213,7 +213,7 @@ class Scoreboard(BookDirective):
 
 def counts(done: list[Row]) -> nodes.table:
     """How many claims of each paper have which verdict."""
-    from fedlib.claims import PAPERS, VERDICTS
+    from papers.kit.claims import PAPERS, VERDICTS
 
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
@@ -232,7 +232,7 @@ class ClaimRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """A reference; a typed warning when there is no such claim."""
-        from fedlib.studies import all_claims
+        from papers import all_claims
 
         known = [claim.id for _, claim in all_claims()]
         if self.text not in known:

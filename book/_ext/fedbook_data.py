@@ -18,8 +18,8 @@ from sphinx.util.docutils import SphinxDirective
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
-    from fedlib.numbers import Number
-    from fedlib.studies.base import Study
+    from papers.kit.numbers import Number
+    from papers.kit.study import Study
 
 logger = logging.getLogger(__name__)
 Cell = str | nodes.Node | list[nodes.Node]
@@ -36,14 +36,14 @@ def warn(error: Exception, subtype: str, location: object) -> None:
 
 def folder_of(study: str, profile: str = "full") -> Path:
     """The folder of a study's stored files."""
-    from fedlib import store
+    from papers.kit import store
 
     return Path(store.results_dir()) / study / profile
 
 
 def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
     """A stored file, checked against its digest; the page is built again when it changes."""
-    from fedlib import store
+    from papers.kit import store
 
     env.note_dependency(str(path))
     try:
@@ -54,7 +54,7 @@ def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
 
 def numbers_of(env: BuildEnvironment, study: str) -> dict[str, Number]:
     """The derived numbers of a study's full profile."""
-    from fedlib.numbers import Number
+    from papers.kit.numbers import Number
 
     stored = read_stored(env, folder_of(study) / "numbers.json")
     return {key: Number.from_json(value) for key, value in stored["numbers"].items()}
@@ -82,7 +82,7 @@ def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
 
 def study_of(name: str) -> Study:
     """The study of this name."""
-    from fedlib.studies import STUDIES
+    from papers import STUDIES
 
     if name not in STUDIES:
         raise BookError(f"there is no study {name!r}; known studies: {', '.join(STUDIES)}.")

@@ -32,8 +32,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
-    from fedlib.studies.base import Study
-    from fedlib.trace import Trace
+    from fedlib.core import Trace
+    from papers.kit.study import Study
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
@@ -95,7 +95,7 @@ def exported(
 
     The suffix tells a picture of the prose pages from that of the notebook, whose size may differ.
     """
-    from fedlib import plot
+    from papers.kit import plot
 
     watched = Watched(traces)
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
@@ -186,8 +186,8 @@ def add_files(
     env: BuildEnvironment, name: str, cells: list[nodes.container], sources: list[dict[str, Any]]
 ) -> None:
     """The same for the cells of one notebook."""
-    from fedlib.cache import DataError
-    from fedlib.studies import STUDIES
+    from fedlib.data import DataError
+    from papers import STUDIES
 
     traces: Mapping[str, Trace] = {}
     if name in STUDIES:
@@ -215,7 +215,7 @@ def carried(
     env: BuildEnvironment, name: str, outputs: list[dict[str, Any]]
 ) -> dict[str, list[Path]]:
     """The files that a figure drawn by a notebook's own code brings along; else its picture."""
-    from fedlib import plot
+    from papers.kit import plot
 
     for output in outputs:
         files = output.get("metadata", {}).get("fedlib")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import torch
 
-    from fedlib.types import ConvexSet, Problem
+    from fedlib.core import Problem
+    from fedlib.core.types import ConvexSet
 
 CLIENTS = 20
 TASKS, TASK_DIM = 3, 300
@@ -55,8 +56,8 @@ def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Proble
     """Quadratics of eight clients with three rows each."""
     import torch
 
+    from fedlib.core.sampling import seeded
     from fedlib.problems import pareto
-    from fedlib.sampling import seeded
 
     centres = torch.randn((8, 3, tasks, dim), generator=seeded(0, "split"))
     problem = pareto(centres)

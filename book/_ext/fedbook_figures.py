@@ -59,7 +59,7 @@ class ThemedFigure(SphinxDirective):
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""
-        from fedlib import plot
+        from papers.kit import plot
 
         name, _, figure = self.arguments[0].partition("/")
         study = study_of(name)

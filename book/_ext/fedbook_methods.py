@@ -241,7 +241,7 @@ class Verdicts(BookDirective):
 
     def line(self, name: str) -> list[Cell]:
         """Number and study, wording, measurement, verdict."""
-        from fedlib.studies import STUDIES
+        from papers import STUDIES
 
         known = {c.id: (c, s) for s in STUDIES.values() for c in s.claims}
         if name not in known:

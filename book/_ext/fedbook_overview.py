@@ -20,8 +20,8 @@ class Overview(ThemedFigure):
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""
-        from fedlib import plot
-        from fedlib.studies import STUDIES, overview
+        from papers import STUDIES, overview
+        from papers.kit import plot
 
         for study in STUDIES:
             self.env.note_dependency(str(folder_of(study) / "numbers.json"))
@@ -39,7 +39,7 @@ class Overview(ThemedFigure):
     def below(self) -> list[nodes.Node]:
         """The picture, its data, and the command that prints the verdicts."""
         line = nodes.paragraph("", "", classes=["figure-downloads"])
-        source = Path(self.env.srcdir) / "fedlib" / "studies" / "overview.py"
+        source = Path(self.env.srcdir) / "papers" / "overview.py"
         for label, (path, *_) in {**self.files, "source": [source]}.items():
             line += [download_link(self.env, path, label), nodes.Text(" ")]
         return folded(line, "The verdicts from the stored runs, in the terminal:", "make claims")

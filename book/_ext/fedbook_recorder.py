@@ -80,7 +80,7 @@ def reported(info: dict[str, Any]) -> dict[str, int]:
 
 def over_samples(example: Example) -> Recorded:
     """A round in which every client has some of the samples."""
-    from fedlib.sampling import seeded
+    from fedlib.core.sampling import seeded
 
     algorithm, problem = example
     fed = recorder(type(algorithm))(problem)
@@ -101,8 +101,8 @@ def merged(sent: list[Sent]) -> list[Sent]:
 def over_features(example: Example) -> Recorded:
     """A round in which every client has some of the features: equal messages are put together."""
     from fedlib.algorithms.vertical_ssca import messages
-    from fedlib.federation import Vectorized
-    from fedlib.sampling import seeded
+    from fedlib.core import Vectorized
+    from fedlib.core.sampling import seeded
 
     algorithm, problem = example
     form = problem.composite
@@ -135,7 +135,8 @@ def ended(names: Any) -> str:
 
 def recorder(algorithm: type) -> Any:
     """The federation that records, for rounds of one class of algorithms."""
-    from fedlib.federation import FLOAT_BITS, Vectorized
+    from fedlib.core import Vectorized
+    from fedlib.core.federation import FLOAT_BITS
 
     file = inspect.getfile(algorithm)
 

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
-    from fedlib.types import Problem
+    from fedlib.core import Problem
 
 
 def setting(value: Any) -> str:

@@ -77,7 +77,7 @@ def lines_of(env: BuildEnvironment) -> list[Line]:
 
 def line_of(env: BuildEnvironment, root: Path, name: str) -> Line:
     """The line of one notebook."""
-    from fedlib.studies import STUDIES
+    from papers import STUDIES
 
     source = root / "src" / f"{name}.py"
     env.note_dependency(str(source))
@@ -121,7 +121,7 @@ def source_digest(path: Path) -> str:
 
 def stored(env: BuildEnvironment, study: str) -> Runs:
     """The stored runs of a study, each read and checked against its digest."""
-    from fedlib.studies import STUDIES
+    from papers import STUDIES
 
     expected = STUDIES[study].specs(STUDIES[study].resolve("full"))
     held = runs_of(env, study) if folder_of(study).is_dir() else []
@@ -133,7 +133,7 @@ def stored(env: BuildEnvironment, study: str) -> Runs:
 @lru_cache(maxsize=1024)
 def fresh(roots: tuple[str, ...], code: str) -> bool:
     """Whether the definitions behind a run are those of today; many runs share their roots."""
-    from fedlib import store
+    from papers.kit import store
 
     return store.is_fresh({"provenance": {"roots": roots, "code": code}})
 
@@ -145,7 +145,7 @@ class Status(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """The summary and the table; the page is built again when any code of the library is."""
-        from fedlib.fingerprint import PACKAGES, ROOT
+        from papers.kit.fingerprint import PACKAGES, ROOT
 
         for path in chain.from_iterable((ROOT / name).rglob("*.py") for name in PACKAGES):
             self.env.note_dependency(str(path))

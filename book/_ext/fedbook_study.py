@@ -25,8 +25,8 @@ from fedbook_data import (
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
-    from fedlib.claims import PaperValue
-    from fedlib.numbers import Number
+    from papers.kit.claims import PaperValue
+    from papers.kit.numbers import Number
 
 FIELDS = {
     "commit": "Commit", "code": "Code digest", "fedlib": "fedlib", "torch": "torch",
@@ -43,7 +43,7 @@ class Provenance(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json."""
-        from fedlib import store
+        from papers.kit import store
 
         name = self.arguments[0]
         record = provenance_of(self.env, name)

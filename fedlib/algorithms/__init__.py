@@ -16,7 +16,6 @@ from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 
 __all__ = [
-    "ALGORITHMS",
     "FSMGDA",
     "MGDA",
     "SGM",

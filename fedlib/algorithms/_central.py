@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from fedlib.client import Client
-from fedlib.sampling import check_one_constraint, draw_round
-from fedlib.types import Batch, Draw, Problem
+from fedlib.core.client import Client
+from fedlib.core.sampling import check_one_constraint, draw_round
+from fedlib.core.types import Batch, Draw, Problem
 
 __all__ = ["check_centralized", "draw_steps", "step_values"]
 

@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.blocks import PerClient
-from fedlib.federation import Federation
-from fedlib.sampling import check_work
-from fedlib.schedules import Schedule
-from fedlib.types import ConvexSet, Draw, Info, Problem
-from fedlib.vertices import wire_of
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work
+from fedlib.core.types import ConvexSet, Draw, Info, Problem
+from fedlib.sets.blocks import PerClient
+from fedlib.sets.vertices import wire_of
+from fedlib.steps.schedules import Schedule
 
 __all__ = [
     "State",

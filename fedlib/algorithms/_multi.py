@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.client import Client
-from fedlib.gram import GramEstimate
-from fedlib.sampling import check_work, draw_round
-from fedlib.types import Batch, Draw, Info, Problem
+from fedlib.core.client import Client
+from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.weights.gram import GramEstimate
 
 __all__ = [
     "State",

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.sampling import distinct
-from fedlib.schedules import PowerLaw, averaging
-from fedlib.surrogate import Surrogate
-from fedlib.types import Draw, Problem
+from fedlib.core.sampling import distinct
+from fedlib.core.types import Draw, Problem
+from fedlib.steps.schedules import PowerLaw, averaging
+from fedlib.steps.surrogate import Surrogate
 
 __all__ = [
     "State",

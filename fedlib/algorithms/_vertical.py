@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.federation import Federation
-from fedlib.sampling import distinct
-from fedlib.types import Draw, Info, Problem
-from fedlib.vertical import Line, Message, check_vertical
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import distinct
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.vertical.line import Line, Message, check_vertical
 
 __all__ = ["check_batch", "draw_of", "draw_samples", "exchange", "mean_objective", "messages"]
 

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._central import check_centralized, draw_steps, step_values
-from fedlib.client import Client
-from fedlib.compress import Identity
-from fedlib.federation import Federation
-from fedlib.sampling import check_one_constraint, check_work, draw_round
-from fedlib.switching import Hard, Switch
-from fedlib.types import Draw, Info, Problem
+from fedlib.compress.compressors import Identity
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_one_constraint, check_work, draw_round
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.steps.switching import Hard, Switch
 
 __all__ = ["SGM", "FedAvg", "PenaltyFedAvg", "PenaltySGM", "State"]
 

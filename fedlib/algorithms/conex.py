@@ -20,9 +20,9 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._central import check_centralized, draw_steps, step_values
-from fedlib.federation import Federation
-from fedlib.sampling import check_work
-from fedlib.types import Draw, Info, Problem
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work
+from fedlib.core.types import Draw, Info, Problem
 
 __all__ = ["ConEx", "State"]
 

@@ -26,13 +26,13 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
-from fedlib.client import Client
-from fedlib.compress import Identity
-from fedlib.federation import Federation
-from fedlib.gram import GramEstimate, TwoWay
-from fedlib.preference import Preference
-from fedlib.types import Draw, Info, Problem
-from fedlib.weights import FindWeights, Least, Weights
+from fedlib.compress.compressors import Identity
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.weights.gram import GramEstimate, TwoWay
+from fedlib.weights.preference import Preference
+from fedlib.weights.rules import FindWeights, Least, Weights
 
 __all__ = ["FedCMOO", "FedCMOOPref", "State"]
 

@@ -21,13 +21,13 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
-from fedlib.client import Client
-from fedlib.compress import Compressor, Identity
-from fedlib.federation import Federation
-from fedlib.sampling import draw_round
-from fedlib.sketches import Columns, Wire
-from fedlib.types import Draw, Info, Problem
-from fedlib.weights import FindWeights
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.sketches import Columns, Wire
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import draw_round
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.weights.rules import FindWeights
 
 __all__ = ["FedCMOOTheory", "State"]
 

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._frankwolfe import active_clients, on_active
-from fedlib.client import Client, Reply
-from fedlib.federation import Federation
-from fedlib.sampling import check_work, draw_coins, draw_round
-from fedlib.types import Draw, Info, Problem
+from fedlib.core.client import Client, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work, draw_coins, draw_round
+from fedlib.core.types import Draw, Info, Problem
 
 __all__ = ["FedDR", "FedProx", "ProxState", "State"]
 

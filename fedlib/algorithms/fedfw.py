@@ -23,12 +23,12 @@ from fedlib.algorithms._frankwolfe import (
     server_round,
     start,
 )
-from fedlib.blocks import PerClient
-from fedlib.client import Client, Reply
-from fedlib.federation import Federation
-from fedlib.sampling import draw_coins
-from fedlib.schedules import Convex, Schedule, Stochastic
-from fedlib.types import ConvexSet, Draw, Info, Problem
+from fedlib.core.client import Client, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import draw_coins
+from fedlib.core.types import ConvexSet, Draw, Info, Problem
+from fedlib.sets.blocks import PerClient
+from fedlib.steps.schedules import Convex, Schedule, Stochastic
 
 __all__ = ["FedFW", "FedFWPlus", "FedFWSto", "State"]
 

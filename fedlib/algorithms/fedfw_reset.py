@@ -23,11 +23,11 @@ from fedlib.algorithms._frankwolfe import (
     on_active,
     start,
 )
-from fedlib.client import Client, Reply
-from fedlib.federation import Federation
-from fedlib.sampling import draw_coins
-from fedlib.schedules import Convex, Schedule
-from fedlib.types import ConvexSet, Draw, Info, Problem
+from fedlib.core.client import Client, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import draw_coins
+from fedlib.core.types import ConvexSet, Draw, Info, Problem
+from fedlib.steps.schedules import Convex, Schedule
 
 __all__ = ["FedFWReset"]
 

@@ -20,12 +20,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.client import Client, Reply
-from fedlib.compress import Compressor, Identity
-from fedlib.federation import Federation
-from fedlib.sampling import check_feedback, check_one_constraint, check_work, draw_round
-from fedlib.switching import Hard, Switch
-from fedlib.types import Draw, Info, Problem
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.core.client import Client, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.steps.switching import Hard, Switch
 
 __all__ = ["FedSGM", "State"]
 

@@ -25,13 +25,13 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
-from fedlib.client import Client
-from fedlib.compress import Identity
-from fedlib.federation import Federation
-from fedlib.gram import gram_of
-from fedlib.sampling import draw_round
-from fedlib.types import Batch, Draw, Info, Problem
-from fedlib.weights import Least, MinNorm, Weights
+from fedlib.compress.compressors import Identity
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import draw_round
+from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.weights.gram import gram_of
+from fedlib.weights.rules import Least, MinNorm, Weights
 
 __all__ = ["FSMGDA", "MGDA", "Scalarized", "State"]
 

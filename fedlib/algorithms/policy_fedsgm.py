@@ -18,13 +18,13 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
-from fedlib.client import Client, Reply
-from fedlib.compress import Compressor, Identity
-from fedlib.federation import Federation
-from fedlib.policies import Episodes, Simulator
-from fedlib.sampling import check_feedback, check_one_constraint, check_work, draw_round
-from fedlib.switching import Hard, Switch
-from fedlib.trpo import (
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.core.client import Client, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.policy.policies import Episodes, Simulator
+from fedlib.policy.trpo import (
     advantages,
     backtrack,
     conjugate_gradient,
@@ -34,7 +34,7 @@ from fedlib.trpo import (
     normalized,
     ridge,
 )
-from fedlib.types import Batch, Draw, Info, Problem
+from fedlib.steps.switching import Hard, Switch
 
 __all__ = ["PolicyFedSGM", "State"]
 

@@ -31,12 +31,12 @@ from fedlib.algorithms._ssca import (
     start,
     surrogate,
 )
-from fedlib.client import Client
-from fedlib.federation import Federation
-from fedlib.sampling import check_work
-from fedlib.schedules import PowerLaw, power_law
-from fedlib.surrogate import best_response
-from fedlib.types import Draw, Info, Problem
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.steps.schedules import PowerLaw, power_law
+from fedlib.steps.surrogate import best_response
 
 __all__ = ["SSCA", "ConstrainedSSCA", "Iterate", "MiniBatchSGD", "State"]
 

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._vertical import check_batch, draw_samples, exchange, mean_objective
-from fedlib.federation import Federation
-from fedlib.schedules import PowerLaw, power_law
-from fedlib.types import Draw, Info, Problem
-from fedlib.vertical import Line
+from fedlib.core.federation import Federation
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.steps.schedules import PowerLaw, power_law
+from fedlib.vertical.line import Line
 
 __all__ = ["Iterate", "VerticalSGD"]
 

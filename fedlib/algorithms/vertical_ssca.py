@@ -34,11 +34,11 @@ from fedlib.algorithms._vertical import (
     mean_objective,
     messages,
 )
-from fedlib.federation import Federation
-from fedlib.schedules import PowerLaw
-from fedlib.surrogate import best_response
-from fedlib.types import Draw, Info, Problem
-from fedlib.vertical import Line
+from fedlib.core.federation import Federation
+from fedlib.core.types import Draw, Info, Problem
+from fedlib.steps.schedules import PowerLaw
+from fedlib.steps.surrogate import best_response
+from fedlib.vertical.line import Line
 
 __all__ = ["ConstrainedVerticalSSCA", "State", "VerticalSSCA", "messages"]
 

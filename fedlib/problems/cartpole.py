@@ -16,9 +16,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.policies import Episodes, Gaussian, Head, Logits
-from fedlib.sampling import seeded
-from fedlib.types import Batch, Problem, describe
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, Problem, describe
+from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
 
 __all__ = [
     "CartPole",

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.core.types import Batch, Problem
 from fedlib.problems.neyman_pearson import class_shares
-from fedlib.types import Batch, Problem
 
 __all__ = ["classification", "mlp_classification", "softmax_regression"]
 

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from fedlib.models import Apply
-from fedlib.types import Batch
+from fedlib.core.types import Batch
+from fedlib.models.modules import Apply
 
 __all__ = ["ClientRows", "Function", "seen"]
 

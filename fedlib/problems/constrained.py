@@ -17,11 +17,11 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.core.types import Batch, Problem
 from fedlib.metrics import fw_gap
-from fedlib.picture_networks import picture_cnn
+from fedlib.models.pictures import picture_cnn
 from fedlib.problems.classification import row_losses
-from fedlib.types import Batch, Problem
-from fedlib.vertices import gauge_of
+from fedlib.sets.vertices import gauge_of
 
 __all__ = ["MODELS", "Model", "Samples", "classifier", "cnn_model", "linear_model", "mlp_model"]
 

@@ -11,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from fedlib import checks, models, split
-from fedlib.adult import Rows
-from fedlib.sampling import seeded
-from fedlib.types import Batch, Pooled, Problem
+from fedlib import checks, models
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, Pooled, Problem
+from fedlib.data import split
+from fedlib.data.census import Rows
 
 __all__ = ["SIGNS", "combine_gaps", "fairness", "group_gap", "network"]
 

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, Problem
 from fedlib.metrics import fw_gap
-from fedlib.nuclear import NuclearBall
-from fedlib.sampling import seeded
-from fedlib.types import Batch, Problem
-from fedlib.vertices import gauge_of
+from fedlib.sets.nuclear import NuclearBall
+from fedlib.sets.vertices import gauge_of
 
 __all__ = ["matrix_completion", "multi_task_regression"]
 

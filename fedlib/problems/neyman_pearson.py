@@ -9,9 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from fedlib import checks, split
-from fedlib.sampling import seeded
-from fedlib.types import Batch, Problem
+from fedlib import checks
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, Problem
+from fedlib.data import split
 
 __all__ = ["class_shares", "neyman_pearson"]
 

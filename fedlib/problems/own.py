@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from fedlib import checks, models
+from fedlib.core.types import Batch, Problem
+from fedlib.data.split_labels import padded
 from fedlib.problems.client_rows import Function, seen
 from fedlib.problems.own_checks import (
     check_clients,
@@ -26,8 +28,6 @@ from fedlib.problems.own_checks import (
     try_functions,
     try_module,
 )
-from fedlib.split_labels import padded
-from fedlib.types import Batch, Problem
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from fedlib import checks
-from fedlib.mapping import fault
-from fedlib.models import Apply
+from fedlib.core.mapping import fault
+from fedlib.core.types import Batch, Problem
+from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
-from fedlib.types import Batch, Problem
 
 __all__ = [
     "check_clients",

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.types import Batch, Problem
-from fedlib.weights import min_norm
+from fedlib.core.types import Batch, Problem
+from fedlib.weights.rules import min_norm
 
 __all__ = ["crossing", "pareto", "pareto_point"]
 

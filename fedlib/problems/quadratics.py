@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.types import Batch, ConvexSet, Problem
+from fedlib.core.types import Batch, ConvexSet, Problem
 
 __all__ = ["quadratics"]
 

@@ -14,10 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.data import Table
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, Problem
+from fedlib.data.loaders import Table
 from fedlib.problems.classification import row_losses
-from fedlib.sampling import seeded
-from fedlib.types import Batch, Problem
 
 __all__ = ["swish_network"]
 

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.composite import Composite, Partition, contiguous
+from fedlib.core.types import Problem
 from fedlib.problems.classification import ACTIVATIONS, row_losses
-from fedlib.types import Problem
-from fedlib.vertical import VerticalProblem, vertical
+from fedlib.vertical.composite import Composite, Partition, contiguous
+from fedlib.vertical.line import VerticalProblem, vertical
 
 __all__ = ["vertical_network"]
 

@@ -38,10 +38,11 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from IPython.display import Markdown, display
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, arena_report, report
-from fedlib.studies.arena_problems import LEVELS, NAMES
+from papers import STUDIES
+from papers.arena import report as arena_report
+from papers.arena.problems import LEVELS, NAMES
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["arena"]
 changes = {"seeds": seeds, "passes": passes, "local_steps": local_steps, "grid": grid}

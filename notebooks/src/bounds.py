@@ -22,7 +22,7 @@
 #
 # :::{admonition} The problems
 # :class: note
-# Ten clients with $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$ (`fedlib.problems.norms`): convex, 1-Lipschitz, neither smooth nor strongly convex. Twelve kinds of instances, from clients that disagree on
+# Ten clients with $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$ (`papers.fedsgm.problems.norms`): convex, 1-Lipschitz, neither smooth nor strongly convex. Twelve kinds of instances, from clients that disagree on
 # the objective to clients that agree, from objectives that pull far out of the feasible set to such that hardly do. The solution is at 0 and $\lVert w_0\rVert=1$, hence $G=1$, and $D=1$ where everybody takes part. With sampled clients $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$, the switch asks
 # other clients than the update, and $\delta=0.1$. Minibatches are two of four distances a client. F Theorem 10 runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb). The clients agree on the constraint to 0.01, because $\sigma$ enters the sampled theorems in a term that does not fall with $T$.
 # :::
@@ -38,9 +38,9 @@ recompute = False  # compute even what is stored
 # %%
 from math import sqrt
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
+from papers import STUDIES
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["bounds"]
 changes = {"seeds": seeds, "rounds": rounds, "local_steps": local_steps}

@@ -46,14 +46,14 @@ import torch
 from IPython.display import HTML
 from torch.func import jacrev
 
-from fedlib import plot
-from fedlib.claims import check
+from fedlib.policy.trpo import fisher_product
 from fedlib.problems import cartpole
 from fedlib.problems.cartpole import CartPole
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cartpole_animation import animation
-from fedlib.studies.cartpole_film import SIZE, film, rollout_states
-from fedlib.trpo import fisher_product
+from papers import STUDIES
+from papers.fedsgm.cartpole.animation import animation
+from papers.fedsgm.cartpole.film import SIZE, film, rollout_states
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cartpole"]
 changes = {"seeds": seeds, "rounds": rounds, "participants": participants}

@@ -52,12 +52,12 @@ recompute = False  # compute even what is stored
 # %%
 import numpy as np
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cmoo_many import attribute_table
-from fedlib.studies.cmoo_many_figures import LABELS, source_text
-from fedlib.studies.cmoo_many_numbers import SETS
+from papers import STUDIES
+from papers.fedcmoo.many import attribute_table
+from papers.fedcmoo.many.figures import LABELS, source_text
+from papers.fedcmoo.many.numbers import SETS
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_many"]
 changes = {"seeds": seeds, "rounds": rounds, "source": source, "clients": clients}

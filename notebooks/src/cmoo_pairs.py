@@ -61,14 +61,14 @@ recompute = False  # compute even what is stored
 # %%
 import numpy as np
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cmoo_pairs_claims import TABLE_4
-from fedlib.studies.cmoo_pairs_figures import gallery_text
-from fedlib.studies.cmoo_pairs_numbers import DATA, GREY, METHODS, MIXED, decline
-from fedlib.studies.cmoo_pairs_rules import TABLE_1
-from fedlib.studies.cmoo_standin import source_text
+from papers import STUDIES
+from papers.fedcmoo.pairs.claims import TABLE_4
+from papers.fedcmoo.pairs.figures import gallery_text
+from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
+from papers.fedcmoo.pairs.rules import TABLE_1
+from papers.fedcmoo.standin import source_text
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_pairs"]
 changes = {"seeds": seeds, "rounds": rounds, "mixed_rounds": mixed_rounds}

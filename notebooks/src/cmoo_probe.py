@@ -37,12 +37,12 @@ recompute = False  # compute even what is stored
 # %%
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.gram import combine, gram_of
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cmoo_probe_figures import GREY, ROWS, RUNS
-from fedlib.studies.cmoo_standin import source_text
+from fedlib.weights.gram import combine, gram_of
+from papers import STUDIES
+from papers.fedcmoo.probe.figures import GREY, ROWS, RUNS
+from papers.fedcmoo.standin import source_text
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_probe"]
 changes = {"seeds": seeds, "gram_rounds": gram_rounds, "attribute_rounds": attribute_rounds}

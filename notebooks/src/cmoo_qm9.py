@@ -47,11 +47,11 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cmoo_qm9_figures import targets_of, uploads_of
-from fedlib.studies.cmoo_standin import source_text
+from papers import STUDIES
+from papers.fedcmoo.qm9.figures import targets_of, uploads_of
+from papers.fedcmoo.standin import source_text
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_qm9"]
 changes = {"seeds": seeds, "rounds": rounds, "fsmgda_rounds": fsmgda_rounds, "lr": lr}

@@ -37,12 +37,13 @@ recompute = False  # compute even what is stored
 # %%
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.preference import Preference, balancing
-from fedlib.studies import STUDIES, report
-from fedlib.studies.cmoo_standin import source_text
-from fedlib.studies.cmoo_sweeps_figures import GREY, METHODS
+from fedlib.weights import Preference
+from fedlib.weights.preference import balancing
+from papers import STUDIES
+from papers.fedcmoo.standin import source_text
+from papers.fedcmoo.sweeps.figures import GREY, METHODS
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_sweeps"]
 changes = {"seeds": seeds, "step_rounds": step_rounds, "steps": steps, "tolerances": tolerances}

@@ -54,11 +54,12 @@ recompute = False  # compute even what is stored
 import numpy as np
 import torch
 
-from fedlib import plot, theory_cmoo
-from fedlib.claims import check
-from fedlib.lowrank import LowRank
-from fedlib.sketches import Masked
-from fedlib.studies import STUDIES, cmoo_toy_checks, report
+from fedlib.compress import LowRank, Masked
+from papers import STUDIES
+from papers.fedcmoo import theory as theory_cmoo
+from papers.fedcmoo.toy import checks as cmoo_toy_checks
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["cmoo_toy"]
 changes = {"seeds": seeds, "lr": lr, "rounds": rounds, "horizons": horizons}

@@ -43,12 +43,12 @@ recompute = False  # compute even what is stored
 # %%
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
 from fedlib.problems.fairness import combine_gaps
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fairness import clients_table
-from fedlib.studies.fairness_figures import source
+from papers import STUDIES
+from papers.fedsgm.fairness import clients_table
+from papers.fedsgm.fairness.figures import source
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fairness"]
 changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}

@@ -37,11 +37,11 @@ sharpness = None  # of the softened arg max, None: the profile's
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fw_leakage_figures import LABELS, NAMES, title
-from fedlib.studies.fw_leakage_numbers import places
+from papers import STUDIES
+from papers.fedfw.leakage.figures import LABELS, NAMES, title
+from papers.fedfw.leakage.numbers import places
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fw_leakage"]
 changes = {"seeds": seeds, "steps": steps, "hidden": hidden, "radius": radius, "sharpness": sharpness}

@@ -39,12 +39,12 @@ sides = None  # sides of the matrices that are timed, None: the profile's
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fw_lowrank_claims import wins_table
-from fedlib.studies.fw_lowrank_figures import LABELS
-from fedlib.studies.fw_lowrank_numbers import LEVELS, PROJECTIONS
+from papers import STUDIES
+from papers.fedfw.lowrank.claims import wins_table
+from papers.fedfw.lowrank.figures import LABELS
+from papers.fedfw.lowrank.numbers import LEVELS, PROJECTIONS
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fw_lowrank"]
 changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "rank": rank, "penalties": penalties}

@@ -44,11 +44,11 @@ from itertools import pairwise
 
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fw_rates_numbers import along, norms
-from fedlib.studies.fw_rates_problems import pair
+from papers import STUDIES
+from papers.fedfw.rates.numbers import along, norms
+from papers.fedfw.rates.problems import pair
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fw_rates"]
 changes = {"seeds": seeds, "balls": balls, "pair_rounds": pair_rounds, "horizons": horizons}

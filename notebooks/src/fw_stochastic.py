@@ -47,12 +47,12 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fw_cells import column_text
-from fedlib.studies.fw_stochastic_numbers import COLUMNS_3
-from fedlib.studies.fw_tables_report import summary_3, three_columns_3
+from papers import STUDIES
+from papers.fedfw.cells import column_text
+from papers.fedfw.stochastic.numbers import COLUMNS_3
+from papers.fedfw.tables.report import summary_3, three_columns_3
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fw_stochastic"]
 changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "batch": batch, "rows": rows}

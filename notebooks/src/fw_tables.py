@@ -54,12 +54,12 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.fw_cells import COLUMNS, METHODS, NORMS, column_text
-from fedlib.studies.fw_tables_numbers import LEVELS
-from fedlib.studies.fw_tables_report import summary, three_columns
+from papers import STUDIES
+from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
+from papers.fedfw.tables.numbers import LEVELS
+from papers.fedfw.tables.report import summary, three_columns
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["fw_tables"]
 changes = {"seeds": seeds, "rounds": rounds, "rows": rows, "cifar_rows": cifar_rows}

@@ -145,9 +145,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.pref_checks import balance, game_value, min_norm, preference_program
+from papers.fedcmoo.pref_checks import balance, game_value, min_norm, preference_program
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 60, "full": 400}[profile]
 rng = np.random.default_rng(seed)

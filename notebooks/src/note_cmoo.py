@@ -311,9 +311,7 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.cmoo_checks import (
+from papers.fedcmoo.checks import (
     column_variance,
     gram_factor,
     local_work,
@@ -322,8 +320,8 @@ from fedlib.cmoo_checks import (
     theory_run,
     waves,
 )
-from fedlib.pref_checks import min_norm
-from fedlib.theory_cmoo import (
+from papers.fedcmoo.pref_checks import min_norm
+from papers.fedcmoo.theory import (
     Setting,
     corollary,
     drift,
@@ -334,6 +332,8 @@ from fedlib.theory_cmoo import (
     weight_move,
     weight_regret,
 )
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 5, "full": 20}[profile]
 draws = draws or {"quick": 2000, "full": 20_000}[profile]

@@ -251,15 +251,15 @@ import numpy as np
 import torch
 from torch.func import vmap
 
-from fedlib import gamma, plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
+from fedlib.algorithms import FedSGM
 from fedlib.compress import Identity, TopK
-from fedlib.federation import Vectorized
-from fedlib.problems.norms import norms, random_norms
-from fedlib.run import run
-from fedlib.sampling import seeded
-from fedlib.theory import Setting, theorem_6
+from fedlib.core import Vectorized, run
+from fedlib.core.sampling import seeded
+from papers.fedsgm import gamma
+from papers.fedsgm.problems.norms import norms, random_norms
+from papers.fedsgm.theory import Setting, theorem_6
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 6, "full": 40}[profile]
 rounds = rounds or {"quick": 200, "full": 1000}[profile]

@@ -303,9 +303,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from fedlib import plot, theory_fedfw, theory_fw
-from fedlib.claims import check
-from fedlib.fedfw_checks import (
+from papers.fedfw import theory as theory_fedfw
+from papers.fedfw import theory_fw
+from papers.fedfw.checks import (
     Bowls,
     ball,
     bowls,
@@ -317,7 +317,9 @@ from fedlib.fedfw_checks import (
     schedule,
     surrogate,
 )
-from fedlib.theory_fw import Constants
+from papers.fedfw.theory_fw import Constants
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 3, "full": 10}[profile]
 runs = runs or {"quick": 100, "full": 400}[profile]

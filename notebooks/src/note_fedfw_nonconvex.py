@@ -166,19 +166,12 @@ horizons = None  # values of T; None: 16 to 4096 in the full profile, 16 to 256 
 import numpy as np
 import pandas as pd
 
-from fedlib import plot, theory_fedfw, theory_fw
-from fedlib.claims import check
-from fedlib.fedfw_checks import (
-    ball,
-    bowls,
-    cross,
-    distance,
-    fw_gap,
-    run,
-    schedule,
-    surrogate_gap,
-)
-from fedlib.theory_fw import Constants
+from papers.fedfw import theory as theory_fedfw
+from papers.fedfw import theory_fw
+from papers.fedfw.checks import ball, bowls, cross, distance, fw_gap, run, schedule, surrogate_gap
+from papers.fedfw.theory_fw import Constants
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 2, "full": 4}[profile]
 horizons = horizons or {"quick": [16, 64, 256], "full": [16, 64, 256, 1024, 4096]}[profile]

@@ -186,9 +186,9 @@ runs = None  # of the method, at once; None: 100 in the full profile, 30 in the 
 import numpy as np
 import pandas as pd
 
-from fedlib import plot, theory_fedfw, theory_fw
-from fedlib.claims import check
-from fedlib.fedfw_checks import (
+from papers.fedfw import theory as theory_fedfw
+from papers.fedfw import theory_fw
+from papers.fedfw.checks import (
     Bowls,
     Schedule,
     ball,
@@ -202,7 +202,9 @@ from fedlib.fedfw_checks import (
     surrogate,
     tilted,
 )
-from fedlib.theory_fw import Constants
+from papers.fedfw.theory_fw import Constants
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 2, "full": 4}[profile]
 runs = runs or {"quick": 30, "full": 100}[profile]

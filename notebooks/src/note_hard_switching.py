@@ -65,7 +65,7 @@
 # $$ (eq-hard-b)
 #
 # They belong together: $\eta(\Gamma)$ minimizes $\eta\mapsto\frac{D^2}{2\eta ET}+\eta G^2\Gamma$, the two terms are then equal, and their sum is $B(\Gamma)$.
-# In the code they are `fedlib.theory.bound` and `fedlib.theory.step_size`.
+# In the code they are `papers.fedsgm.theory.bound` and `papers.fedsgm.theory.step_size`.
 
 # %% [markdown]
 # ## The theorem
@@ -255,7 +255,7 @@
 # %% [markdown]
 # ## Checks
 #
-# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`fedlib.problems.norms`): convex, $G=1$, not smooth. A solution is computed by
+# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`): convex, $G=1$, not smooth. A solution is computed by
 # sequential quadratic programming, and every run starts at distance $D=1$ from it. Twelve kinds of instances take turns, from clients that disagree to clients that agree.
 
 # %% tags=["parameters"]
@@ -270,14 +270,14 @@ from functools import cache
 import numpy as np
 import torch
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
-from fedlib.gamma import bound, gamma_local, regret_bound, step_size
-from fedlib.problems.norms import drift_sum, norms, random_norms, varied_norms
-from fedlib.run import run
-from fedlib.theory import Setting, theorem_6, workshop_theorem_1
-from fedlib.theory_checks import lemma_1_sides, mean_gaps, regret
+from fedlib.algorithms import FedSGM
+from fedlib.core import run
+from papers.fedsgm.checks import lemma_1_sides, mean_gaps, regret
+from papers.fedsgm.gamma import bound, gamma_local, regret_bound, step_size
+from papers.fedsgm.problems.norms import drift_sum, norms, random_norms, varied_norms
+from papers.fedsgm.theory import Setting, theorem_6, workshop_theorem_1
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 12, "full": 48}[profile]
 rounds = rounds or {"quick": 40, "full": 100}[profile]

@@ -290,7 +290,7 @@
 # %% [markdown]
 # ## Checks
 #
-# Problems are `fedlib.problems.sampled`: sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$, and linear losses for the two counterexamples.
+# Problems are `papers.fedsgm.problems.sampled`: sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$, and linear losses for the two counterexamples.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -309,26 +309,25 @@ import numpy as np
 import torch
 from torch.func import vmap
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
+from fedlib.algorithms import FedSGM
 from fedlib.compress import Identity, RandK, TopK
-from fedlib.concentration import (
+from fedlib.core import Vectorized, run
+from fedlib.core.sampling import seeded
+from fedlib.sets import Ball, Box
+from papers.fedsgm.concentration import (
     estimate_error,
     gamma_sampled,
     residual_bound,
     sampled_rate,
     sampling_walk,
 )
-from fedlib.federation import Vectorized
-from fedlib.gamma import gamma_local, gamma_partial, gamma_partial_direct
-from fedlib.noise import sample_means
-from fedlib.problems.norms import norms, random_norms
-from fedlib.problems.sampled import boxed_norms, skewed_levels, split_objectives
-from fedlib.run import run
-from fedlib.sampling import seeded
-from fedlib.sets import Ball, Box
-from fedlib.theory import Setting, theorem_1_partial, theorem_4, theorem_6, theorem_7
+from papers.fedsgm.gamma import gamma_local, gamma_partial, gamma_partial_direct
+from papers.fedsgm.noise import sample_means
+from papers.fedsgm.problems.norms import norms, random_norms
+from papers.fedsgm.problems.sampled import boxed_norms, skewed_levels, split_objectives
+from papers.fedsgm.theory import Setting, theorem_1_partial, theorem_4, theorem_6, theorem_7
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 9, "full": 48}[profile]
 rounds = rounds or {"quick": 200, "full": 1000}[profile]

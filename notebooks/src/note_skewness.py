@@ -122,10 +122,10 @@ from math import sqrt
 import numpy as np
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
 from fedlib.metrics import client_gradients, skew_matrix, skewness
-from fedlib.problems.norms import random_norms
+from papers.fedsgm.problems.norms import random_norms
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 500, "full": 5000}[profile]
 

@@ -289,11 +289,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
+from fedlib.algorithms import FedSGM
 from fedlib.compress import TopK
-from fedlib.gamma import (
+from fedlib.core import run
+from fedlib.steps import Soft
+from papers.fedsgm.checks import mean_gaps, regret, worst_case
+from papers.fedsgm.gamma import (
     bound,
     gamma_feedback,
     gamma_feedback_direct,
@@ -303,11 +304,10 @@ from fedlib.gamma import (
     soft_excess,
     step_size,
 )
-from fedlib.problems.norms import norms, random_norms, varied_norms
-from fedlib.run import run
-from fedlib.switching import Soft
-from fedlib.theory import Setting, theorem_2, theorem_5
-from fedlib.theory_checks import mean_gaps, regret, worst_case
+from papers.fedsgm.problems.norms import norms, random_norms, varied_norms
+from papers.fedsgm.theory import Setting, theorem_2, theorem_5
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 12, "full": 48}[profile]
 rounds = rounds or {"quick": 40, "full": 100}[profile]

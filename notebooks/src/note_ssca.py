@@ -299,9 +299,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.ssca_checks import bias, power_sum, ripples, ssca
+from papers.kit import plot
+from papers.kit.claims import check
+from papers.ssca.checks import bias, power_sum, ripples, ssca
 
 runs = runs or {"quick": 20, "full": 100}[profile]
 rng = np.random.default_rng(seed)

@@ -272,10 +272,10 @@ import pandas as pd
 import torch
 from scipy.optimize import brentq, minimize
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.ssca_checks import Program, dual, lemma_1, minimizer, multipliers, primal, ripples, ssca
-from fedlib.surrogate import best_response
+from fedlib.steps.surrogate import best_response
+from papers.kit import plot
+from papers.kit.claims import check
+from papers.ssca.checks import Program, dual, lemma_1, minimizer, multipliers, primal, ripples, ssca
 
 instances = instances or {"quick": 300, "full": 1000}[profile]
 rng = np.random.default_rng(seed)
@@ -321,7 +321,7 @@ check("    nor for b = 0 and A = U", np.abs(gap(edge, edge_nu[:, None])).max() <
 check("it is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
 check("A <= U gives w = 0", np.abs(own[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
-_ = check("fedlib.surrogate gives the same w, to 1e-12", apart < 1e-12)
+_ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
 # **Several constraints**: $d=4$, both forms of the objective. The largest relative duality gap over the instances, and its 99th percentile, after 1 to 1000 sweeps.
@@ -345,7 +345,7 @@ check("the dual never falls", min(monotone) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
-_ = check("fedlib.surrogate, by interior points: gap below 1e-9", max(near) < 1e-9)
+_ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near) < 1e-9)
 
 # %% tags=["hide-input"]
 table.map(lambda x: f"{x:.0e}")

@@ -92,9 +92,10 @@ hidden = None  # cells; None: 128 in the full profile, 32 in the quick one
 import numpy as np
 import pandas as pd
 
-from fedlib import data, plot
-from fedlib.claims import check
-from fedlib.ssca_leaks import combined, fibre, network_gradients, recover
+from fedlib import data
+from papers.kit import plot
+from papers.kit.claims import check
+from papers.ssca.leaks import combined, fibre, network_gradients, recover
 
 instances = instances or {"quick": 4, "full": 20}[profile]
 pictures = pictures or {"quick": "digits", "full": "mnist"}[profile]

@@ -277,10 +277,10 @@ from math import e, sqrt
 import numpy as np
 import torch
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
-from fedlib.concentration import (
+from fedlib.algorithms import FedSGM
+from fedlib.core import run
+from fedlib.core.sampling import seeded
+from papers.fedsgm.concentration import (
     drift_bound,
     estimate_error,
     gamma_noisy,
@@ -288,11 +288,18 @@ from fedlib.concentration import (
     noisy_rate,
     square_bound,
 )
-from fedlib.noise import FAMILIES, batch_noise, largest_proxy, noise, sample_means, value_exponent
-from fedlib.problems.sampled import boxed_norms
-from fedlib.run import run
-from fedlib.sampling import seeded
-from fedlib.theory import Setting, theorem_9
+from papers.fedsgm.noise import (
+    FAMILIES,
+    batch_noise,
+    largest_proxy,
+    noise,
+    sample_means,
+    value_exponent,
+)
+from papers.fedsgm.problems.sampled import boxed_norms
+from papers.fedsgm.theory import Setting, theorem_9
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 6, "full": 24}[profile]
 rounds = rounds or {"quick": 400, "full": 2000}[profile]
@@ -444,7 +451,7 @@ check("within half of it in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
 # **Theorem 9 on a stochastic problem.** `boxed_norms` with 8 clients of 40 rows; 4 take part, minibatches of 32 rows with replacement for gradients and for values, a second sample for the query. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$. A row's gradient is a unit vector, so its noise is not longer than 2, and the mean of 32
-# satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`fedlib.noise.batch_noise`; Pinelis' inequality again). First, the assumption at random points; then the theorem as printed, corrected, and with our constants.
+# satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`; Pinelis' inequality again). First, the assumption at random points; then the theorem as printed, corrected, and with our constants.
 
 # %%
 instance = cache(lambda s: boxed_norms(s, rows=40))

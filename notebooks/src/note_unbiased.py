@@ -206,11 +206,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
+from fedlib.algorithms import FedSGM
 from fedlib.compress import RandK
-from fedlib.gamma import (
+from fedlib.core import run
+from fedlib.steps import Soft
+from papers.fedsgm.checks import directions, lemma_1_sides, mean_gaps, regret
+from papers.fedsgm.gamma import (
     bound,
     gamma_feedback,
     gamma_local,
@@ -219,10 +220,9 @@ from fedlib.gamma import (
     regret_bound,
     step_size,
 )
-from fedlib.problems.norms import norms, random_norms, reference_solution, varied_norms
-from fedlib.run import run
-from fedlib.switching import Soft
-from fedlib.theory_checks import directions, lemma_1_sides, mean_gaps, regret
+from papers.fedsgm.problems.norms import norms, random_norms, reference_solution, varied_norms
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 3, "full": 12}[profile]
 draws = range(seeds or {"quick": 50, "full": 100}[profile])

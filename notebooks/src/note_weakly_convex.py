@@ -251,7 +251,7 @@
 # %% [markdown]
 # ## Checks
 #
-# The instances are clipped distances (`fedlib.problems.weakly_convex`) in the plane: $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ up to $r=\theta$ and $\frac\theta2$ beyond, $g_j(w)=\lVert w-b_j\rVert-c$, on the unit ball.
+# The instances are clipped distances (`papers.fedsgm.problems.weakly_convex`) in the plane: $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ up to $r=\theta$ and $\frac\theta2$ beyond, $g_j(w)=\lVert w-b_j\rVert-c$, on the unit ball.
 # All losses are 1-Lipschitz on the whole plane, $\rho=1/\theta=\frac12$ (no smaller number will do), $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. The prox problem is solved by sequential quadratic programming, and every solution is certified by what is left of its optimality conditions
 # (a test holds the solver against a grid).
 
@@ -270,20 +270,20 @@ from math import sqrt
 import numpy as np
 import torch
 
-from fedlib import plot
-from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.claims import check
-from fedlib.gamma import gamma_local, step_size
-from fedlib.problems.prox import lemma_11, prox_point, stationarity
-from fedlib.problems.weakly_convex import (
+from fedlib.algorithms import FedSGM
+from fedlib.core import run
+from papers.fedsgm.gamma import gamma_local, step_size
+from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
+from papers.fedsgm.problems.weakly_convex import (
     clipped_distances,
     multiplier_bound,
     random_clipped,
     slater_slack,
     value_spread,
 )
-from fedlib.run import run
-from fedlib.theory import Setting, theorem_10
+from papers.fedsgm.theory import Setting, theorem_10
+from papers.kit import plot
+from papers.kit.claims import check
 
 instances = instances or {"quick": 8, "full": 40}[profile]
 rounds = rounds or {"quick": 2000, "full": 20000}[profile]

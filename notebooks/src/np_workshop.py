@@ -54,9 +54,9 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
+from papers import STUDIES
+from papers.kit import plot, report
+from papers.kit.claims import check
 
 study = STUDIES["np_workshop"]
 changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance}

@@ -56,10 +56,10 @@ recompute = False  # compute even what is stored
 # %%
 import numpy as np
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.ssca_convergence_numbers import CROSSED, LOOKS, halves
+from papers import STUDIES
+from papers.kit import plot, report
+from papers.kit.claims import check
+from papers.ssca.convergence.numbers import CROSSED, LOOKS, halves
 
 study = STUDIES["ssca_convergence"]
 changes = {"seeds": seeds, "rounds": rounds, "batches": batches, "levels": levels}

@@ -54,13 +54,13 @@ recompute = False  # compute even what is stored
 # %%
 import pandas as pd
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.schedules import conditions
-from fedlib.studies import STUDIES, report
-from fedlib.studies.ssca_common import STEPS
-from fedlib.studies.ssca_long import VALID
-from fedlib.studies.ssca_long_figures import METHODS
+from fedlib.steps.schedules import conditions
+from papers import STUDIES
+from papers.kit import plot, report
+from papers.kit.claims import check
+from papers.ssca.common import STEPS
+from papers.ssca.long import VALID
+from papers.ssca.long.figures import METHODS
 
 study = STUDIES["ssca_long"]
 changes = {"seeds": seeds, "rounds": rounds, "every": every, "batches": batches, "levels": levels}

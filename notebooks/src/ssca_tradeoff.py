@@ -51,11 +51,11 @@ recompute = False  # compute even what is stored
 # %%
 import torch
 
-from fedlib import plot
-from fedlib.claims import check
-from fedlib.studies import STUDIES, report
-from fedlib.studies.ssca_common import SPLITS
-from fedlib.surrogate import best_response
+from fedlib.steps.surrogate import best_response
+from papers import STUDIES
+from papers.kit import plot, report
+from papers.kit.claims import check
+from papers.ssca.common import SPLITS
 
 study = STUDIES["ssca_tradeoff"]
 changes = {"seeds": seeds, "rounds": rounds, "batch": batch, "ridges": ridges, "levels": levels}

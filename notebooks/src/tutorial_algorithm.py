@@ -39,10 +39,11 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.client import Client
-from fedlib.federation import Federation
-from fedlib.sampling import check_work, draw_round
-from fedlib.types import Draw, Info, Problem
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.types import Draw, Info
+from fedlib.core import Problem
 
 
 class State(NamedTuple):
@@ -144,8 +145,9 @@ from dataclasses import replace
 import torch
 
 import fedlib as fl
-from fedlib import data, plot, problems
-from fedlib.claims import check
+from fedlib import data, problems
+from papers.kit import plot
+from papers.kit.claims import check
 
 rounds = rounds or {"quick": 15, "full": 60}[profile]
 seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2, 3, 4]}[profile]
@@ -204,7 +206,7 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% tags=["nbval-check-output"]
 from textwrap import fill
 
-from fedlib.account import CHECKS, findings
+from fedlib.testing.account import CHECKS, findings
 
 fl.hold_to_account(method, problem)
 for name, function in CHECKS.items():
@@ -290,7 +292,7 @@ mistaken(
 # If the method is to stay:
 #
 # 1. the file goes to `fedlib/algorithms/`, with the citation at its top and *Differs* in its docstring where it departs from the paper;
-# 2. one line in the list `ALGORITHMS` of `fedlib/algorithms/__init__.py`, one example in `EXAMPLES` of `tests/test_algorithms.py`: the checks above then run with every `make test`;
+# 2. one line in the list `ALGORITHMS` of `fedlib/algorithms/__init__.py`, one example in `EXAMPLES` of `tests/fedlib/algorithms/test_algorithms.py`: the checks above then run with every `make test`;
 # 3. a test of its own that knows what the method is about: numbers worked out by hand, a plain twin, a solution in closed form.
 #
 # Where to look next: [`fedlib/algorithms/fedsgm.py`](../../book/api.md) for compression and what clients remember between rounds (`Reply`, `fed.keep`), `baselines.py` for the plainest methods, and the [page before](tutorial_problem.ipynb) for problems of your own.

@@ -58,7 +58,9 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 
 import fedlib as fl
-from fedlib import models, plot, problems
+from fedlib import models, problems
+from papers.compare import compare
+from papers.kit import plot
 
 
 def losses(rows):
@@ -142,7 +144,7 @@ plot.show(
 )
 
 # %% tags=["nbval-check-output"]
-from fedlib.claims import check
+from papers.kit.claims import check
 
 end = {name: trace.late("g").max() for name, trace in traces.items()}
 bits = {name: trace.info["bits_up"] for name, trace in traces.items()}
@@ -154,7 +156,7 @@ _ = check("a client sends one number more", bool((more == 4 * 32).all()))
 # %% [markdown]
 # ## Save and compare
 #
-# A saved run is one file. `fl.compare` takes two, or the names of runs that are stored with this book, and says what differs in their configuration and in their results; `python -m fedlib compare` is the same [at the command line](../../book/rerun.md).
+# A saved run is one file. `compare` takes two, or the names of runs that are stored with this book, and says what differs in their configuration and in their results; `python -m papers compare` is the same [at the command line](../../book/rerun.md).
 
 # %%
 import tempfile
@@ -163,7 +165,7 @@ from pathlib import Path
 folder = Path(tempfile.mkdtemp())
 for name, trace in traces.items():
     trace.save(folder / f"{name}.json")
-comparison = fl.compare(folder / "FedSGM.json", folder / "FedAvg.json")
+comparison = compare(folder / "FedSGM.json", folder / "FedAvg.json")
 written = comparison.write(folder / "curves.svg")
 print(", ".join(path.name for path in written))
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pandas as pd
 import pytest
 
-from fedlib.plot_data import COLUMNS
+from papers.kit.plot_data import COLUMNS
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 pytestmark = pytest.mark.skipif(

@@ -1,0 +1,128 @@
+"""A client: what it has, what it can reach, and what it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.func import vmap
+
+from fedlib.core.mapping import looped
+from fedlib.core.types import Batch, Pooled, pullback
+
+__all__ = ["Client", "ClientState", "Reply"]
+
+Part = TypeVar("Part")
+
+
+class ClientState(NamedTuple):
+    """The tensors a client has: what it was told, its own rows, its memory, its randomness.
+
+    Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
+    """
+
+    model: Float[Tensor, "d"] | tuple[()]  # the common model, as the last downlink left it
+    rows: Batch | tuple[()]  # all rows of the client
+    batches: Batch | tuple[()]  # [E, B] one minibatch a local step
+    values: Batch | tuple[()]  # a separate batch for estimating loss values
+    memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
+    noise: Shaped[Tensor, "..."] | tuple[()]  # what its compressor draws
+    chance: Shaped[Tensor, "..."] | tuple[()] = ()  # what its simulator draws
+
+
+@dataclass(frozen=True)
+class Client:
+    """Everything that a client's half of an algorithm can reach: its tensors and the losses' form.
+
+    It is made inside the map over clients, so a method of a client never sees another client.
+    """
+
+    state: ClientState
+    loss_function: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
+    gradient_function: (
+        Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
+    )
+    num_objectives: int
+    num_constraints: int
+    pooled: Pooled | None = None
+    simulator: Any = None
+    one_by_one: bool = False
+
+    @property
+    def model(self) -> Float[Tensor, "d"]:
+        """The common model that every client holds."""
+        return present(self.state.model, "model")
+
+    @property
+    def memory(self) -> Float[Tensor, "*memory"]:
+        """What the client kept from its last round."""
+        return present(self.state.memory, "memory")
+
+    @property
+    def noise(self) -> Shaped[Tensor, "*noise"] | tuple[()]:
+        """The randomness of its compressor."""
+        return self.state.noise
+
+    @property
+    def chance(self) -> Shaped[Tensor, "*chance"]:
+        """The randomness of its simulator."""
+        return present(self.state.chance, "chance")
+
+    def objective_weights(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
+        """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
+        shares = [1 / self.num_objectives] * self.num_objectives + [0.0] * self.num_constraints
+        return torch.tensor(shares, dtype=w.dtype, device=w.device)
+
+    def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+        """`torch.func.vmap`, or a plain loop where the engine takes one thing after another.
+
+        `in_dims` has 0 or None for every argument.
+        """
+        return (looped if self.one_by_one else vmap)(function, in_dims)
+
+    def batch(self, step: int) -> Batch:
+        """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""
+        if isinstance(self.state.batches, Batch):
+            data, weight = self.state.batches
+            return Batch(tuple(x[step] for x in data), weight[step])
+        return present(self.state.rows, "rows")
+
+    def value_batch(self) -> Batch:
+        """The rows on which the client estimates its loss values: a drawn batch, or all."""
+        if isinstance(self.state.values, Batch):
+            return self.state.values
+        return present(self.state.rows, "rows")
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        """The client's objectives and constraints at `w`."""
+        return self.loss_function(w, batch)
+
+    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "*s"]:
+        """What the client sends about its (first) constraint at `w`: its value, or statistics."""
+        if self.pooled is not None:
+            return self.pooled.statistics(w, batch)
+        return self.losses(w, batch)[self.num_objectives]
+
+    def gradient(
+        self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]
+    ) -> Float[Tensor, "d"]:
+        """Gradient of `weights @ losses(w, batch)`: closed form if the problem states one."""
+        return pullback(self.loss_function, self.gradient_function, w, batch, weights)
+
+
+class Reply(NamedTuple):
+    """What a client's method returns if it also keeps something: the upload, the new memory."""
+
+    upload: Float[Tensor, "..."]
+    memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
+
+
+def present(part: Part | tuple[()], name: str) -> Part:
+    """The part itself, or a ValueError if it did not come with this round."""
+    if part == ():
+        raise ValueError(f"Client: its {name} did not come with this round; see fed.clients().")
+    return part  # type: ignore[return-value]

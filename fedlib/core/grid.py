@@ -1,0 +1,75 @@
+"""Stacking algorithms that differ in numbers only, so that a grid advances as one computation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib.core.protocols import Algorithm
+
+__all__ = ["fill", "floats", "stack"]
+
+Path = tuple[str, ...]
+
+
+def stack(
+    algorithms: Sequence[Algorithm], like: Float[Tensor, "..."]
+) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
+    """The common form of some algorithms and the numbers in which they differ.
+
+    Returns the first algorithm as template and, per differing float field (`"lr"`,
+    `"switch.beta"`), its values `[G]` with the dtype and device of `like`.
+
+    Raises
+    ------
+    ValueError
+        if two of them differ in more than floats.
+    """
+    leaves = [floats(a) for a in algorithms]
+    template = algorithms[0]
+    for a, numbers in zip(algorithms, leaves, strict=True):
+        if fill(a, leaves[0]) != template or numbers.keys() != leaves[0].keys():
+            raise ValueError(
+                "run: the algorithms of one grid may differ in float parameters only, got "
+                f"{template!r} and {a!r}; run them one by one."
+            )
+    differing = [k for k in leaves[0] if len({numbers[k] for numbers in leaves}) > 1]
+    return template, {
+        k: torch.tensor([x[k] for x in leaves], dtype=like.dtype, device=like.device)
+        for k in differing
+    }
+
+
+def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
+    """The algorithm with the named numbers replaced (by tensors, inside the run)."""
+    inner: dict[str, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        head, _, rest = name.partition(".")
+        if rest:
+            inner.setdefault(head, {})[rest] = value
+        else:
+            changes[head] = value
+    for head, deeper in inner.items():
+        changes[head] = fill(getattr(algorithm, head), deeper)
+    return replace(algorithm, **changes) if changes else algorithm
+
+
+def floats(value: Any, path: Path = ()) -> dict[str, float]:
+    """All float fields of a dataclass by dotted name, those of its ingredients included.
+
+    Fields marked `metadata={"shape": True}` decide shapes and stay what they are.
+    """
+    found: dict[str, float] = {}
+    for f in fields(value):
+        x = getattr(value, f.name)
+        if isinstance(x, float) and not f.metadata.get("shape"):
+            found[".".join((*path, f.name))] = x
+        elif is_dataclass(x) and not isinstance(x, type):
+            found |= floats(x, (*path, f.name))
+    return found

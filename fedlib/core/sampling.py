@@ -1,0 +1,176 @@
+"""Drawing the randomness of a round, and the checks that several algorithms share."""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.core.types import Draw, Problem
+
+__all__ = [
+    "check_feedback",
+    "check_one_constraint",
+    "check_work",
+    "distinct",
+    "draw_coins",
+    "draw_round",
+    "seeded",
+]
+
+IDENTITY = Identity()
+
+
+def draw_round(
+    problem: Problem,
+    rng: torch.Generator,
+    *,
+    participants: int,
+    local_steps: int = 1,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+    uplink: Compressor = IDENTITY,
+    downlink: Compressor = IDENTITY,
+    resample: bool = False,
+) -> Draw:
+    """Distinct participants, uniformly; their minibatches with replacement; compressors' noise.
+
+    Parameters
+    ----------
+    problem : whose clients and dimension are meant.
+    rng : the seed's CPU generator; the order of the draws is part of the format of stored runs.
+    participants : n.
+    local_steps : E, the number of minibatches.
+    batch_size : B, or None for full batches.
+    value_batch_size : rows of the separate batch for loss values, or None for all rows.
+    uplink, downlink : asked for the randomness of n messages and of one.
+    resample : whether loss values come from a second, independent sample of n clients.
+    """
+    who = torch.randperm(problem.num_clients, generator=rng)[:participants]
+    again = torch.randperm(problem.num_clients, generator=rng)[:participants] if resample else ()
+    sizes = [problem.sizes[j] for j in who.tolist()]
+    asked = [problem.sizes[j] for j in again.tolist()] if isinstance(again, Tensor) else sizes
+    return Draw(
+        participants=who,
+        voters=again,
+        batches=_positions(sizes, local_steps, batch_size, rng),
+        values=_flatten(_positions(asked, 1, value_batch_size, rng)),
+        uplink=uplink.draw(participants, problem.dim, rng),
+        downlink=_first(downlink.draw(1, problem.dim, rng)),
+    )
+
+
+def draw_coins(
+    problem: Problem,
+    rng: torch.Generator,
+    *,
+    local_steps: int = 1,
+    batch_size: int | None = None,
+) -> Draw:
+    """All clients, and in `chance` a uniform number in [0, 1) for each: the coin of `active`.
+
+    A client takes part with probability p if its number is below p, independently of the others; a
+    round may have nobody. The same numbers serve every p, so that runs with different p share
+    their randomness.
+    """
+    n = problem.num_clients
+    return Draw(
+        participants=torch.arange(n),
+        chance=torch.rand(n, generator=rng, dtype=torch.float64),
+        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
+    )
+
+
+def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
+    """Numbers below `size`, distinct along the last axis, all ordered choices equally likely.
+
+    Few of many are drawn with replacement, and all but the first of equal ones again until none
+    are left. That looks at equality alone, so no choice is preferred to another.
+    """
+    if 4 * shape[-1] > size:
+        rows = [torch.randperm(size, generator=rng)[: shape[-1]] for _ in range(prod(shape[:-1]))]
+        return torch.stack(rows).view(shape)
+    flat = torch.randint(size, shape, generator=rng).view(-1, shape[-1])
+    while True:
+        ordered, where = flat.sort(stable=True)
+        row, column = (ordered[:, 1:] == ordered[:, :-1]).nonzero(as_tuple=True)
+        if not len(row):
+            return flat.view(shape)
+        flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
+
+
+def check_work(
+    who: str,
+    problem: Problem,
+    participants: int,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+) -> None:
+    """Check what a round asks of the clients against the problem.
+
+    Raises
+    ------
+    ValueError
+        if there are fewer clients than participants, or a batch is larger than a client.
+    """
+    n = problem.num_clients
+    checks.in_range(who, "participants", participants, 1, n, note="the problem's clients")
+    smallest = min(problem.sizes)
+    for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
+        if size is not None:
+            checks.in_range(who, name, size, 1, smallest, note="the rows of the smallest client")
+
+
+def check_one_constraint(who: str, problem: Problem) -> None:
+    """Raise ValueError unless the problem has one objective and one constraint."""
+    if (problem.num_objectives, problem.num_constraints) != (1, 1):
+        raise ValueError(
+            f"{who}: the problem must have one objective and one constraint, "
+            f"{problem.name} has {problem.num_objectives} and {problem.num_constraints}."
+        )
+
+
+def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int) -> None:
+    """Raise ValueError for a compressor that does not go with (or without) error feedback."""
+    if error_feedback and uplink.contraction(dim) is None:
+        raise ValueError(
+            f"{who}: uplink must be contractive under error feedback (a scaled Rand-K makes the "
+            f"residual explode), got {uplink!r}; pass error_feedback=False or scaled=False."
+        )
+
+
+def _positions(
+    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+) -> Tensor | tuple[()]:
+    if batch is None:
+        return ()
+    unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
+    return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
+
+
+def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
+    return x[:, 0] if isinstance(x, Tensor) else ()
+
+
+def _first(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
+    return x[0] if isinstance(x, Tensor) else ()
+
+
+STREAMS = ("split", "rounds")
+
+
+def seeded(seed: int, stream: str) -> torch.Generator:
+    """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
+
+    Raises
+    ------
+    ValueError
+        if the seed is negative or the stream unknown.
+    """
+    checks.at_least("seeded", "seed", seed, 0)
+    checks.one_of("seeded", "stream", stream, STREAMS)
+    return torch.Generator().manual_seed(len(STREAMS) * seed + STREAMS.index(stream))

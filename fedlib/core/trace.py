@@ -1,0 +1,145 @@
+"""What a run leaves: `Trace`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import jsonfile
+from fedlib.core.provenance import versions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Trace"]
+
+Array = NDArray[np.float64]
+
+KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
+LARGEST_MODEL = 1000  # final models up to this many parameters are saved
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Curves of one configuration over S seeds.
+
+    >>> import torch
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> trace = run(FedAvg(0.1, 2, 4), problem, rounds=4, seeds=(0, 1), progress=False)
+    >>> trace.metrics["f"].shape, trace.info["bits_up"].shape
+    ((2, 5), (2, 4))
+
+    Attributes
+    ----------
+    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in
+        `rounds`; the last column is the final model.
+    info : name -> `[S, T]`, what the rounds reported, among it `bits_up` and `bits_down`.
+    rounds : `[T_eval]`, the round numbers of the columns of `metrics`, ending with T.
+    seeds : S numbers.
+    config : algorithm, problem, rounds: what the stored run is keyed by.
+    provenance : versions, device, time.
+    state : the final state, every tensor with leading axis S; of a stored run the final models
+        `[S, d]` alone, or None if they are large.
+    output : what the algorithm returns as its solution `[S, d]` where that is not the final model
+        (FedSGM's averaged iterate; NaN where it is undefined), else None.
+    """
+
+    metrics: Mapping[str, Array]
+    info: Mapping[str, Array]
+    rounds: NDArray[np.int64]
+    seeds: tuple[int, ...]
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    state: Any = None
+    output: Array | None = None
+
+    def of_rounds(self, name: str) -> Array:
+        """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
+        return self.metrics[name][:, :-1]
+
+    def late(self, name: str, share: float = 0.2) -> Array:
+        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
+        x = self.of_rounds(name)
+        return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
+
+    def to_frame(self) -> pd.DataFrame:
+        """A tidy frame: one row a seed and evaluated round, one column a metric."""
+        import pandas as pd
+
+        s, t = len(self.seeds), len(self.rounds)
+        columns: dict[str, Any] = {
+            "seed": np.repeat(self.seeds, t),
+            "round": np.tile(self.rounds, s),
+        }
+        columns.update({name: x.reshape(-1) for name, x in self.metrics.items()})
+        return pd.DataFrame(columns)
+
+    def save(self, path: Path | str) -> None:
+        """Write curves, configuration and provenance as one JSON file, whole or not at all.
+
+        The final models `[S, d]` go with them where d is at most 1000; `torch.save(trace.state)`
+        keeps larger ones. Numbers keep all their digits.
+
+        Raises
+        ------
+        OSError
+            one sentence, if the folder cannot be written to.
+        """
+        w = getattr(self.state, "w", self.state)
+        models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
+        content = {
+            "schema": jsonfile.SCHEMA,
+            "kind": KIND,
+            "config": dict(self.config),
+            "rounds": self.rounds.tolist(),
+            "seeds": list(self.seeds),
+            "metrics": {k: to_rows(v) for k, v in self.metrics.items()},
+            "info": {k: to_rows(v) for k, v in self.info.items()},
+            "final_w": models,
+            "output_w": None if models is None or self.output is None else to_rows(self.output),
+            "provenance": {**versions(), **self.provenance},
+        }
+        jsonfile.write_json(Path(path), {**content, "digest": jsonfile.digest(content)})
+
+    @staticmethod
+    def load(path: Path | str) -> Trace:
+        """The inverse of `save`; `state` is then the final models `[S, d]`, or None.
+
+        Raises
+        ------
+        ValueError
+            one sentence, for a file that is missing, damaged, or holds something else.
+        """
+        held = jsonfile.read(Path(path))
+        if held.get("kind") != KIND:
+            raise ValueError(
+                f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "
+                f"{held.get('kind')!r}; stored runs of studies are read with Study.load."
+            )
+        return Trace(
+            metrics={k: from_rows(v) for k, v in held["metrics"].items()},
+            info={k: from_rows(v) for k, v in held["info"].items()},
+            rounds=np.array(held["rounds"]),
+            seeds=tuple(held["seeds"]),
+            config=held["config"],
+            provenance=held["provenance"],
+            state=None if held["final_w"] is None else from_rows(held["final_w"]),
+            output=None if held["output_w"] is None else from_rows(held["output_w"]),
+        )
+
+
+def to_rows(x: Any) -> list[list[float | None]]:
+    """A matrix as lists; what is not finite becomes None, JSON's null."""
+    return [[float(v) if math.isfinite(v) else None for v in row] for row in x]
+
+
+def from_rows(rows: list[list[float | None]]) -> Array:
+    """The inverse of `to_rows`; null is NaN."""
+    return np.array([[math.nan if v is None else v for v in row] for row in rows], dtype=float)

@@ -1,0 +1,273 @@
+"""Data sets: one loader for each, from the verified files of `fedlib.data.cache`.
+
+Loaders return torch tensors on the CPU (`Table`, `Molecules`), Adult a pandas frame. pandas,
+Pillow and scikit-learn are imported by the loaders that need them, so that `import fedlib` stays
+quick. Where files come from, and every fault of theirs: `fedlib.data.sources`, `fedlib.data.cache`.
+"""
+
+import gzip
+import io
+import tarfile
+import zipfile
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.data.cache import DataError, available, cache_folder, fetch, get, registry, use_instead
+from fedlib.data.sources import SOURCES, File, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "SOURCES",
+    "DataError",
+    "File",
+    "Molecules",
+    "Source",
+    "Table",
+    "adult",
+    "available",
+    "breast_cancer",
+    "cache_folder",
+    "cifar10",
+    "digits",
+    "emnist",
+    "fashion_mnist",
+    "fetch",
+    "mnist",
+    "qm9",
+    "registry",
+]
+
+_EMNIST_CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ADULT_COLUMNS = (
+    "age workclass fnlwgt education education_num marital_status occupation relationship race "
+    "sex capital_gain capital_loss hours_per_week native_country income"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows and their labels, as tensors on the CPU."""
+
+    X: Shaped[Tensor, "R *shape"]
+    y: Int[Tensor, " R"]
+    classes: tuple[str, ...]  # classes[y] is the name of a label
+    columns: tuple[str, ...] = ()  # names of the features, where they have any
+    exact: Bool[Tensor, " R"] | None = None  # CIFAR-10: which images are the canonical pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Molecules:
+    """QM9: atoms and bonds of molecule i are rows offset[i]:offset[i + 1] of their arrays."""
+
+    targets: Float[Tensor, "R 15"]  # float64, in the units of the source tables
+    target_names: tuple[str, ...]
+    z: UInt8[Tensor, " atoms"]  # atomic numbers
+    positions: Float[Tensor, "atoms 3"]  # float32, Angstrom
+    atom_offset: Int[Tensor, " R+1"]
+    bonds: UInt8[Tensor, "bonds 3"]  # i, j (within the molecule), order; 4 is aromatic
+    bond_offset: Int[Tensor, " R+1"]
+    index: Int[Tensor, " R"]  # number in GDB-9
+    smiles: tuple[str, ...]
+
+
+def breast_cancer(positive: str = "malignant") -> Table:
+    """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
+
+    Args:
+        positive: the class with label 1, "malignant" (212 rows) or "benign" (357 rows);
+            scikit-learn itself has 1 = benign.
+    """
+    from sklearn.datasets import load_breast_cancer
+
+    checks.one_of("breast_cancer", "positive", positive, ("malignant", "benign"))
+    raw = load_breast_cancer()
+    names = [str(name) for name in raw.target_names]
+    y = torch.from_numpy((raw.target == names.index(positive)).astype(np.int64))
+    classes = (names[1 - names.index(positive)], positive)
+    return Table(torch.from_numpy(raw.data), y, classes, tuple(map(str, raw.feature_names)))
+
+
+def digits() -> Table:
+    """Handwritten digits of scikit-learn: X [1797, 8, 8] uint8 in 0..16, y 0..9."""
+    from sklearn.datasets import load_digits
+
+    raw = load_digits()
+    X = torch.from_numpy(raw.images.astype(np.uint8))
+    return Table(X, torch.from_numpy(raw.target.astype(np.int64)), tuple("0123456789"))
+
+
+def mnist(split: str) -> Table:
+    """MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
+    return _idx_table("mnist", split, tuple("0123456789"))
+
+
+def fashion_mnist(split: str) -> Table:
+    """Fashion-MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
+    names = "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot"
+    return _idx_table("fashion_mnist", split, tuple(names.split(",")))
+
+
+def adult(split: str) -> "pd.DataFrame":
+    """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
+
+    The test file's first line is skipped and the dot after its labels dropped, so that `income`
+    is "<=50K" or ">50K" in both splits.
+    """
+    import pandas as pd
+
+    checks.one_of("adult", "split", split, ("train", "test"))
+    path = get("adult", SOURCES["adult"].files[split == "test"])
+    frame = pd.read_csv(
+        path,
+        names=_ADULT_COLUMNS.split(),
+        skiprows=int(split == "test"),
+        skipinitialspace=True,
+        na_values="?",
+        keep_default_na=False,
+    )
+    frame["income"] = frame["income"].str.rstrip(".")
+    return frame
+
+
+def cifar10(split: str, exact_only: bool = False) -> Table:
+    """CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, canonical order.
+
+    The canonical archive is used if it is in the cache, else the packed set, else the archive is
+    downloaded. Of the packed set's test images only 0..999 are the canonical pixels, the others
+    are lossy copies (JPEG, about 7.5 of 255 root mean square): `exact` says which are which, and
+    an accuracy over all 10000 of them is not the canonical one.
+
+    Args:
+        split: "train" or "test".
+        exact_only: leave out the lossy images (the packed test split then has 1000 rows).
+    """
+    checks.one_of("cifar10", "split", split, ("train", "test"))
+    source = SOURCES["cifar10"]
+    if use_instead(source):
+        table = _cifar10_packed(split, exact_only)
+    else:
+        table = _cifar10_archive(get("cifar10", source.files[0]), split)
+    names = "airplane automobile bird cat deer dog frog horse ship truck"
+    return replace(table, classes=tuple(names.split()))
+
+
+def qm9() -> Molecules:
+    """QM9: 130831 molecules and their 15 targets, units as in the source tables.
+
+    A, B, C in GHz, mu in debye, alpha in bohr^3, homo, lumo, gap, zpve, u0, u298, h298, g298 in
+    hartree, r2 in bohr^2, cv in cal/mol/K.
+    """
+    with np.load(get("qm9", SOURCES["qm9"].instead[0])) as packed:
+        raw = dict(packed)
+    targets = raw["target_scaled"].T / 10.0 ** raw["target_decimals"]
+    return Molecules(
+        torch.from_numpy(np.ascontiguousarray(targets)),
+        tuple(map(str, raw["target_names"])),
+        torch.from_numpy(raw["z"]),
+        torch.from_numpy(raw["pos"]),
+        _offsets(raw["n_atoms"]),
+        torch.from_numpy(raw["bonds"]),
+        _offsets(raw["n_bonds"]),
+        torch.from_numpy(raw["index"]),
+        tuple(raw["smiles"].tobytes().decode().split("\n")),
+    )
+
+
+def emnist(split: str, subset: str = "digits") -> Table:
+    """EMNIST: X [R, 28, 28] uint8, upright as in MNIST, and y, for split "train" or "test".
+
+    Args:
+        split: "train" or "test".
+        subset: "digits" (240000 and 40000 images, 10 classes) or "byclass" (697932 and 116323
+            images, 62 classes). Read from the user's own copy: the four files of the subset, or
+            the archive gzip.zip, in EMNIST/raw of the cache; else the archive is downloaded.
+    """
+    checks.one_of("emnist", "split", split, ("train", "test"))
+    checks.one_of("emnist", "subset", subset, ("digits", "byclass"))
+    name = f"emnist_{subset}"
+    source = SOURCES[name]
+    members = source.instead[:2] if split == "train" else source.instead[2:]
+    if use_instead(source):
+        images, labels = (_read_idx(get(name, file).read_bytes()) for file in members)
+    else:
+        with zipfile.ZipFile(get(name, source.files[0])) as archive:
+            inside = [f"gzip/{Path(file.path).name}" for file in members]
+            images, labels = (_read_idx(archive.read(member)) for member in inside)
+    classes = tuple(_EMNIST_CLASSES[:10] if subset == "digits" else _EMNIST_CLASSES)
+    return Table(images.transpose(1, 2).contiguous(), labels.long(), classes)
+
+
+def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
+    checks.one_of(name, "split", split, ("train", "test"))
+    files = SOURCES[name].files[:2] if split == "train" else SOURCES[name].files[2:]
+    images, labels = (_read_idx(get(name, file).read_bytes()) for file in files)
+    return Table(images, labels.long(), classes)
+
+
+def _read_idx(compressed: bytes) -> UInt8[Tensor, "..."]:
+    """An IDX file of bytes: two zeros, type 8, number of axes, then each length as big-endian."""
+    raw = gzip.decompress(compressed)
+    shape = np.frombuffer(raw, ">i4", count=raw[3], offset=4)
+    values = np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3])
+    return torch.from_numpy(values.reshape(shape).copy())
+
+
+def _offsets(lengths: np.ndarray) -> Int[Tensor, " R+1"]:
+    return torch.from_numpy(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+
+def _cifar10_archive(path: Path, split: str) -> Table:
+    """The binary version: records of one label byte and 3 x 32 x 32 pixels."""
+    batches = [f"data_batch_{i}" for i in range(1, 6)] if split == "train" else ["test_batch"]
+    raw = b""
+    with tarfile.open(path) as archive:
+        for batch in batches:
+            member = archive.extractfile(f"cifar-10-batches-bin/{batch}.bin")
+            raw += member.read() if member else b""
+    records = torch.frombuffer(bytearray(raw), dtype=torch.uint8).reshape(-1, 3073)
+    X = records[:, 1:].reshape(-1, 3, 32, 32).permute(0, 2, 3, 1).contiguous()
+    y = records[:, 0].long()
+    return Table(X, y, (), exact=torch.ones_like(y, dtype=torch.bool))
+
+
+def _cifar10_packed(split: str, exact_only: bool) -> Table:
+    """Lossless mosaics of 1000 images; the last 9000 test images as JPEG."""
+    labels, head, tail, *train = SOURCES["cifar10"].instead
+    with np.load(get("cifar10", labels)) as arrays:
+        y = torch.from_numpy(arrays[f"y_{split}"].astype(np.int64))
+    mosaics = train if split == "train" else [head]
+    X = np.concatenate([_read_mosaic(get("cifar10", file)) for file in mosaics])
+    exact = torch.arange(len(y)) < len(X)
+    if split == "test" and not exact_only:
+        X = np.concatenate([X, _read_jpegs(get("cifar10", tail))])
+    return Table(torch.from_numpy(X), y[: len(X)], (), exact=exact[: len(X)])
+
+
+def _read_mosaic(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
+    """Images of a mosaic of 40 a row, in reading order."""
+    from PIL import Image
+
+    with Image.open(path) as mosaic:
+        pixels = np.asarray(mosaic.convert("RGB"))
+    rows = pixels.reshape(-1, 32, 40, 32, 3).transpose(0, 2, 1, 3, 4)
+    return rows.reshape(-1, 32, 32, 3)
+
+
+def _read_jpegs(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
+    """Images stored one after another as JPEG files; file i is bytes offset[i]:offset[i + 1]."""
+    from PIL import Image
+
+    with np.load(path) as arrays:
+        blob, offset = arrays["jpeg"].tobytes(), arrays["offset"].tolist()
+    pieces = (blob[a:b] for a, b in pairwise(offset))
+    return np.stack([np.asarray(Image.open(io.BytesIO(piece)).convert("RGB")) for piece in pieces])

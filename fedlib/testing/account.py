@@ -1,0 +1,287 @@
+"""What every algorithm must satisfy, as functions of an algorithm and a problem.
+
+The tests hold all algorithms of the library to these checks; `hold_to_account` does the same for
+one that is not in it. A check raises AssertionError with one sentence. They look at what a round
+does, not at how it is written, so that a method in an unusual form passes if it is right.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from fedlib.core.federation import Loop, Vectorized
+from fedlib.core.protocols import Algorithm
+from fedlib.core.run import run
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Draw, Problem, describe
+from fedlib.testing.sealed import Metered, Sealed, doubled
+from fedlib.vertical.line import VerticalProblem
+
+__all__ = ["CHECKS", "findings", "hold_to_account"]
+
+SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
+ROUNDS = 40  # within which a method must have improved something
+
+
+def hold_to_account(algorithm: Algorithm, problem: Problem) -> None:
+    """Put an algorithm through all checks, on a problem that it is made for.
+
+    Raises
+    ------
+    AssertionError
+        that lists every check which failed, one sentence each.
+    """
+    failed = [f"{name}: {found}" for name, found in findings(algorithm, problem).items() if found]
+    if failed:
+        raise AssertionError("\n".join([f"{type(algorithm).__name__} fails", *failed]))
+
+
+def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
+    """What each check finds: a sentence, or the empty text where there is nothing to find.
+
+    After one of `FIRST` has found something the others are not asked: all would fail with it.
+    """
+    found: dict[str, str] = {}
+    for name, check in CHECKS.items():
+        try:
+            check(algorithm, problem)
+            found[name] = ""
+        except AssertionError as error:
+            found[name] = str(error)
+        except Exception as error:  # a check must not end the others
+            lines = str(error).strip().splitlines() or [""]
+            found[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
+        if name in FIRST and found[name]:
+            break
+    return found
+
+
+def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
+    """A frozen dataclass of plain values and ingredients; its state begins with `w`."""
+    kind = type(algorithm)
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen
+    require(frozen, "the class must be a frozen dataclass: @dataclass(frozen=True)")
+    state = algorithm.init(problem)
+    first = getattr(type(state), "_fields", ("",))[0]
+    require(first == "w", f"init must return a NamedTuple whose first field is w, got {first!r}")
+    require(state.w.shape == problem.w0.shape, f"w must be [{problem.dim}] at the start")
+    describe(algorithm)
+
+
+def is_pure(algorithm: Algorithm, problem: Problem) -> None:
+    """The same state and draw give the same round, and nothing is written to."""
+    state, draw = algorithm.init(problem), first_draw(algorithm, problem)
+    copies = [x.clone() for x in pytree.tree_leaves(state)]
+    once, _ = algorithm.round(Vectorized(problem), state, draw)
+    kept = zip(pytree.tree_leaves(state), copies, strict=True)
+    require(
+        all(equal(a, b) for a, b in kept),
+        "a round must leave the state that it was given alone; write x = x + step, not x += step",
+    )
+    again, _ = algorithm.round(Vectorized(problem), state, draw)
+    pairs = zip(pytree.tree_leaves(once), pytree.tree_leaves(again), strict=True)
+    require(
+        all(equal(a, b) for a, b in pairs),
+        "two rounds from one state and one draw must be equal; whatever is random belongs into "
+        "draw(), from its generator",
+    )
+
+
+def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
+    """Rounds are the same client by client, with every message through its wire format."""
+    state, rng = algorithm.init(problem), seeded(3, "rounds")
+    exact = problem.w0.dtype == torch.float64
+    for _ in range(5 if exact else 1):
+        draw = algorithm.draw(problem, rng)
+        slow, slow_info = algorithm.round(Loop(problem), state, draw)
+        state, info = algorithm.round(Vectorized(problem), state, draw)
+        require(
+            close(state.w, slow.w, 1e-12 if exact else 1e-4),
+            "Vectorized and Loop must give the same model; what is uploaded must be what the "
+            "wire format named at fed.ask can carry",
+        )
+        require(
+            bool(info["bits_up"] == slow_info["bits_up"]),
+            "Vectorized and Loop must count the same bits",
+        )
+
+
+def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
+    """`run`, which records a round and maps it over seeds, gives what plain loops give."""
+    try:
+        fast = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False)
+    except ValueError as error:
+        told = str(error).removeprefix(f"{type(algorithm).__name__}: ").rstrip(".")
+        raise AssertionError(f"{told}.") from error
+    slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
+    exact = problem.w0.dtype == torch.float64
+    require(
+        close(fast.state.w, slow.state.w, 1e-9 if exact else 1e-3),
+        "the recorded round must give what the plain one gives; look for Python state or "
+        "randomness inside round()",
+    )
+
+
+def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
+    """`Info` holds the bits that the federation counted, and everything sent is among them."""
+    fed = Metered(problem)
+    _, info = algorithm.round(fed, algorithm.init(problem), first_draw(algorithm, problem))
+    for name in ("bits_up", "bits_down"):
+        require(
+            name in info and bool(info[name] == getattr(fed, name)),
+            f"the round's report must hold {name} as counted; return fed.info(...)",
+        )
+    if problem.num_clients == 1:
+        return
+    require(
+        fed.told or not fed.held,
+        "clients hold a model (fed.clients(..., model=w)) that is never sent to them; send its "
+        "change with fed.tell, or broadcast w with fed.ask",
+    )
+    require(
+        bool(info["bits_up"] > 0) and bool(info["bits_down"] > 0),
+        "a round must send something both ways; clients are reached with fed.ask and fed.tell",
+    )
+
+
+def sees_uploads_only(algorithm: Algorithm, problem: Problem) -> None:
+    """The server's model is a function of what clients upload: not of their rows or memories."""
+    if isinstance(problem, VerticalProblem):
+        return  # its clients meet on a line of their own, which keeps a log of every message
+    state, draw = algorithm.init(problem), first_draw(algorithm, problem)
+    plain, _ = algorithm.round(Vectorized(problem), state, draw)
+    sealed, _ = algorithm.round(Sealed(problem), state, draw)
+    require(
+        close(sealed.w, plain.w, 0),
+        "the server must use nothing but uploads: with the clients' rows and memories hidden from "
+        "it the round gives another model; have the clients compute it, and fed.ask for it",
+    )
+
+
+def averages(algorithm: Algorithm, problem: Problem) -> None:
+    """A federation in which every client is there twice makes the same step."""
+    special = problem.simulator is not None or isinstance(problem, VerticalProblem)
+    if problem.num_clients == 1 or special:
+        return  # the data are in one place, or cannot be copied
+    draw, n = first_draw(algorithm, problem), problem.num_clients
+    counts = {f.name: 2 * getattr(algorithm, f.name) for f in fields(algorithm) if counting(f.name)}  # type: ignore[arg-type]
+    larger: Algorithm = replace(algorithm, **counts)  # type: ignore[type-var]
+    twice = replace(
+        problem,
+        rows=torch.cat([problem.rows, problem.rows]),
+        sizes=problem.sizes * 2,
+        lengths=torch.cat([problem.lengths] * 2) if isinstance(problem.lengths, Tensor) else (),
+    )
+    after, _ = algorithm.round(Vectorized(problem), algorithm.init(problem), draw)
+    same, _ = larger.round(Vectorized(twice), larger.init(twice), doubled(draw, n))
+    step, change = (after.w - problem.w0).norm(), (same.w - after.w).norm()
+    require(
+        bool(change <= SLACK * step),
+        "a federation with every client twice must give the same step; take the mean over clients "
+        "where a sum stands",
+    )
+
+
+def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
+    """A problem's closed-form gradient and autograd give the same round."""
+    if problem.gradient is None or problem.simulator is not None:
+        return
+    state, draw = algorithm.init(problem), first_draw(algorithm, problem)
+    general = replace(problem, gradient=None)
+    a, b = (algorithm.round(Vectorized(p), state, draw)[0] for p in (problem, general))
+    require(
+        close(a.w, b.w, 1e-12 if problem.w0.dtype == torch.float64 else 1e-4),
+        "the gradient in closed form and autograd's must give the same model",
+    )
+
+
+def improves(algorithm: Algorithm, problem: Problem) -> None:
+    """Within some rounds the mean objective falls, or the largest constraint does."""
+    if problem.simulator is not None:
+        return
+    state, rng, fed = algorithm.init(problem), seeded(0, "rounds"), Vectorized(problem)
+    for _ in range(ROUNDS):
+        state, _ = algorithm.round(fed, state, algorithm.draw(problem, rng))
+    before, after = (problem.mean_losses(w) for w in (algorithm.init(problem).w, state.w))
+    m = problem.num_objectives
+    better = after[:m].mean() < before[:m].mean()
+    if problem.num_constraints:
+        better = better | (after[m:].max() < before[m:].max())
+    require(
+        bool(better) and bool(torch.isfinite(state.w).all()),
+        f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and "
+        "look for a wrong sign",
+    )
+
+
+def explains_itself(algorithm: Algorithm, problem: Problem) -> None:  # noqa: ARG001 - all checks
+    """The docstring has numbered pseudocode that the code cites, and words for every field."""
+    kind = type(algorithm)
+    doc, source = kind.__doc__ or "", inspect.getsource(kind)
+    steps = [int(n) for n in re.findall(r"^ {8}(\d+) ", doc, re.MULTILINE)]
+    require(
+        steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,
+        "the docstring must hold the method's lines, indented by eight and numbered 1, 2, 3, ...",
+    )
+    cited = set()
+    for comment in re.findall(r"#\s(\d[\d, -]*)$", source.replace(doc, ""), re.MULTILINE):
+        for part in comment.split(","):
+            low, _, high = part.strip().partition("-")
+            cited |= set(range(int(low), int(high or low) + 1))
+    missing = sorted(set(steps) - cited)
+    require(not missing, f"the code must cite lines {missing} of its docstring, as in `# 3`")
+    silent = [f.name for f in fields(algorithm) if not re.search(rf"\b{f.name}\b", doc)]  # type: ignore[arg-type]
+    require(not silent, f"the docstring must say what these fields are: {', '.join(silent)}")
+
+
+#: Every check by name, in the order in which they are worth reading.
+CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
+    "is a record": is_a_record,
+    "is pure": is_pure,
+    "runs batched": runs_batched,
+    "engines agree": engines_agree,
+    "counts its bits": counts_its_bits,
+    "sees uploads only": sees_uploads_only,
+    "averages": averages,
+    "uses the gradient given": uses_the_gradient_given,
+    "improves": improves,
+    "explains itself": explains_itself,
+}
+
+
+#: What the other checks stand on.
+FIRST = ("is a record", "is pure")
+
+
+def counting(name: str) -> bool:
+    """Whether a field counts clients."""
+    return name.endswith("participants")
+
+
+def first_draw(algorithm: Algorithm, problem: Problem) -> Draw:
+    """The draw of round 0, seed 0."""
+    return algorithm.draw(problem, seeded(0, "rounds"))
+
+
+def equal(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."]) -> bool:
+    """Equal entries; NaN equals NaN."""
+    return bool(((a == b) | (a.isnan() & b.isnan())).all())
+
+
+def close(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."], tolerance: float) -> bool:
+    """Whether two models are finite and no further apart than `tolerance` in any entry."""
+    return a.shape == b.shape and bool(((a - b).abs() <= tolerance).all())
+
+
+def require(holds: bool, sentence: str) -> None:
+    """Raise AssertionError with the sentence unless it holds."""
+    if not holds:
+        raise AssertionError(f"{sentence}.")

@@ -1,0 +1,187 @@
+r"""Vertical federation: every client holds some features of every sample.
+
+`vertical` gives an ordinary problem the composite form of `fedlib.vertical.composite` and with it
+clients who have blocks of features; every message of a round crosses a `Line`, which counts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from fedlib.core.federation import FLOAT_BITS, Federation
+from fedlib.core.types import Batch, Info, Problem
+from fedlib.vertical.composite import Composite, Partition, Party, contiguous, neighbours
+
+__all__ = [
+    "Composite",
+    "Line",
+    "Message",
+    "Partition",
+    "Party",
+    "VerticalProblem",
+    "contiguous",
+    "vertical",
+]
+
+INDEX_BITS = 32  # a sample's number on the wire
+SERVER = "server"
+
+Pieces = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class VerticalProblem(Problem):
+    """A problem whose losses have composite form: `data[0]` holds the features, the rest labels.
+
+    `rows [1, R]` is the one pool of samples that all clients have (their own features of), so as an
+    ordinary problem it is the centralized one; the clients are those of `composite`.
+    """
+
+    composite: Composite = field(kw_only=True)
+
+    def party(self, number: int, samples: Int[Tensor, "B"]) -> Party:
+        """Client `number`, with what it holds of some samples of the pool."""
+        rows = self.rows[0][samples]
+        features = self.composite.features.cut(self.data[0][rows], number - 1)
+        return Party(number, features, tuple(x[rows] for x in self.data[1:]), self.composite)
+
+    def to(self, device: torch.device | str) -> VerticalProblem:
+        """The same problem with all its tensors on `device`."""
+        form = self.composite
+        moved = replace(
+            form, features=form.features.to(device), parameters=form.parameters.to(device)
+        )
+        return replace(self, **super().to(device).tensors(), composite=moved)
+
+
+def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
+    """The problem with its samples pooled and its features divided among clients.
+
+    Parameters
+    ----------
+    problem : with the features of all samples in `data[0]`, `[R, f]`. Its losses, its metrics and
+        its start remain; how its samples were divided does not matter any more.
+    composite : the form of its losses.
+
+    Raises
+    ------
+    ValueError
+        if the composite is not for so many features or parameters, or gives other losses than the
+        problem on its first samples.
+    """
+    whole = problem.data[0]
+    for name, part, size in (
+        ("features", composite.features, tuple(whole.shape[1:])),
+        ("parameters", composite.parameters, (problem.dim,)),
+    ):
+        if size != (part.size,):
+            raise ValueError(
+                f"vertical: {name} must be divided as {problem.name} has them, shape {list(size)}, "
+                f"got a partition of {part.size}."
+            )
+    few = problem.rows[0, :2]
+    x, *labels = (z[few] for z in problem.data)
+    batch = Batch((x, *labels), problem.w0.new_full((len(few),), 1 / len(few)))
+    direct = problem.losses(problem.w0, batch)
+    composed = composite.losses(problem.w0, x, tuple(labels)).mean(0)
+    if direct.shape != composed.shape or not torch.allclose(direct, composed, rtol=1e-4):
+        raise ValueError(
+            f"vertical: composite must give the losses of {problem.name}, {direct.tolist()} on its "
+            f"first samples, got {composed.tolist()}."
+        )
+    pool = torch.cat([own[:size] for own, size in zip(problem.rows, problem.sizes, strict=True)])
+    same = {f.name: getattr(problem, f.name) for f in fields(Problem)}
+    changed = {
+        "rows": pool.unsqueeze(0),
+        "sizes": (len(pool),),
+        "lengths": (),
+        "config": {
+            **problem.config,
+            "clients": composite.clients,
+            "blocks": [_span(block) for block in composite.features.parts],
+        },
+    }
+    return VerticalProblem(**{**same, **changed}, composite=composite)
+
+
+def _span(block: Int[Tensor, "k"]) -> list[int] | str:
+    """First and last feature of a block of neighbours, or all of them."""
+    numbers: list[int] = block.tolist()
+    together = neighbours(block) if numbers else None
+    return f"{numbers[0]}-{numbers[-1]}" if together else numbers
+
+
+class Message(NamedTuple):
+    """One message that crossed the line."""
+
+    sender: str
+    receiver: str
+    what: str
+    floats: int
+    indices: int = 0
+
+
+class Line:
+    """Everything that is sent in one round, by whom to whom.
+
+    Bits are counted at 32 a number: those from and to the server by the federation, those from
+    client to client in `bits_between`.
+
+    Parameters
+    ----------
+    fed : the round's federation; its problem is a `VerticalProblem`.
+    log : a list that is to receive every message as a `Message`, in order; None for none.
+    """
+
+    def __init__(self, fed: Federation, log: list[Message] | None = None) -> None:
+        self.fed, self.log, self.bits_between = fed, log, 0
+        self.problem = check_vertical("Line", fed.problem)
+
+    def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From the server to one client."""
+        self.fed.bits_down += self._sent(SERVER, name(client), what, parts)
+        return parts
+
+    def to_server(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From one client to the server."""
+        self.fed.bits_up += self._sent(name(client), SERVER, what, parts)
+        return parts
+
+    def to_others(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From one client to every other client."""
+        for other in self.problem.composite.numbers:
+            if other != client:
+                self.bits_between += self._sent(name(client), name(other), what, parts)
+        return parts
+
+    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
+        """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        report = self.fed.info(**metrics)
+        return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
+
+    def _sent(self, sender: str, receiver: str, what: str, parts: Pieces) -> int:
+        floats = sum(x.numel() for x in parts if x.is_floating_point())
+        indices = sum(x.numel() for x in parts) - floats
+        if self.log is not None:
+            self.log.append(Message(sender, receiver, what, floats, indices))
+        return FLOAT_BITS * floats + INDEX_BITS * indices
+
+
+def name(client: int) -> str:
+    """A client, as a message names it."""
+    return f"client {client}"
+
+
+def check_vertical(who: str, problem: Problem) -> VerticalProblem:
+    """The problem itself; raises TypeError unless its features are divided among clients."""
+    if not isinstance(problem, VerticalProblem):
+        raise TypeError(
+            f"{who}: the problem must be a VerticalProblem, {problem.name} is none; "
+            "make it one with fedlib.vertical.line.vertical(problem, composite)."
+        )
+    return problem

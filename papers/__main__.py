@@ -1,0 +1,105 @@
+"""`python -m papers reproduce STUDY`, `claims`, `compare A B` and `restamp`, without Jupyter."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fedlib.data import DataError
+from papers import STUDIES, all_claims
+from papers.compare import compare
+from papers.kit.claims import VERDICTS
+from papers.kit.restamp import restamp
+from papers.kit.store import results_dir
+
+__all__ = ["main"]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    whole = argparse.ArgumentParser(prog="papers", description=__doc__)
+    commands = whole.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("reproduce", help="compute a study's runs and store them")
+    one.add_argument("study", choices=[*STUDIES, "all"])
+    one.add_argument("--profile", default="full")
+    one.add_argument("--device", default="auto")
+    one.add_argument("--recompute", action="store_true", help="even what is stored already")
+    one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    commands.add_parser("claims", help="one line a claim, from stored runs")
+    two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
+    two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
+    two.add_argument("second", help="as first")
+    two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
+    two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
+    three = commands.add_parser("restamp", help="a new digest for runs whose code only moved")
+    three.add_argument("study", choices=[*STUDIES, "all"])
+    three.add_argument("--from-commit", required=True, help="at which the runs were fresh")
+    three.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
+    return whole
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
+    given = parser().parse_args(arguments)
+    try:
+        if given.command == "compare":
+            show_comparison(given.first, given.second, given.metric, given.figure)
+        elif given.command == "claims":
+            list_claims()
+        elif given.command == "restamp":
+            return give_stamps(given.study, given.from_commit, given.name)
+        else:
+            reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
+    except (ValueError, OSError, FloatingPointError, DataError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
+    """Compute and store the runs and the numbers of one study, or of all."""
+    for name in STUDIES if study == "all" else (study,):
+        numbers = STUDIES[name].reproduce(profile, device=device, recompute=recompute, runs=runs)
+        if numbers is None:
+            print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
+        else:
+            print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+
+
+def show_comparison(first: str, second: str, metrics: list[str], figure: str | None) -> None:
+    """Print what differs between two runs, and draw their curves if asked."""
+    found = compare(first, second, metrics=metrics)
+    print(found)
+    if figure is not None:
+        print("\nwrote " + " and ".join(map(str, found.write(figure))))
+
+
+def list_claims() -> None:
+    """Print id, verdict, measured value, stored runs and freshness of every claim."""
+    count = dict.fromkeys(VERDICTS, 0)
+    for study, claim in all_claims():
+        done = study.evaluate(claim)
+        count[done.outcome.verdict] += 1
+        runs = f"{study.name}/{claim.runs[0]}" + (
+            f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
+        )
+        fresh = "fresh" if done.fresh else "stale"
+        print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
+    print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
+
+
+def give_stamps(study: str, commit: str, names: list[str]) -> int:
+    """Restamp the runs of one study, or of all; 2 if some were refused, each with a sentence."""
+    wrong = [pair for pair in names if len(pair.split("=")) != 2]
+    if wrong:
+        raise ValueError(f"restamp: name must be OLD=NEW, got {wrong[0]}.")
+    paths = sorted(results_dir().glob(f"{'*' if study == 'all' else study}/*/*.json"))
+    done, refused = restamp(paths, commit, dict(pair.split("=") for pair in names))
+    for sentence in refused.values():
+        print(sentence, file=sys.stderr)
+    print(f"{len(done)} runs restamped from commit {commit}, {len(refused)} refused")
+    return 2 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

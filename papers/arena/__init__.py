@@ -1,0 +1,87 @@
+"""Study of the arena: every method that applies, on four common problems, under one protocol."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from papers.arena import figures
+from papers.arena.methods import METHODS, applies, form_of, grid
+from papers.arena.multiples import units
+from papers.arena.numbers import derive
+from papers.arena.problems import NAMES, arena_problem
+from papers.arena.reference import Resting, solved
+from papers.arena.rules import SHARE
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "evaluations", "specs"]
+
+PARAMETERS = parameters(
+    problems=("the problems", tuple(NAMES), ("np", "sparse")),
+    methods=(
+        "the methods, those that do not apply left out problem by problem",
+        tuple(METHODS),
+        ("soft", "fedfw"),
+    ),
+    seeds=(
+        "seeds; each fixes the data or their split, and the batches",
+        tuple(range(10)),
+        (0, 1, 2),
+    ),
+    passes=("gradients of every client in a run: the budget of every configuration", 1200, 60),
+    local_steps=("local steps E of the methods that have them", 5, 2),
+    batch=("largest batch of a client, on the problems with minibatches", 64),
+    grid=("values of each parameter in a grid; a method has the square of it configurations", 3, 2),
+    stand_in=("0: the files of Adult; else that many generated people in their place", 0, 2000),
+)
+KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g", "stationary")
+COARSE, FINE = 12, 24  # evaluations of a run, about
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """`PROBLEM_METHOD_CONFIGURATION`, configurations from 1 on, and `PROBLEM_reference`."""
+    seeds, found = tuple(p["seeds"]), {}
+    for name in p["problems"]:
+        of = units(name, seeds[0], p["local_steps"], p["batch"], p["stand_in"])
+        for method in p["methods"]:
+            if applies(method, name):
+                continue
+            entry = METHODS[method]
+            form = form_of(method, name)
+            make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
+            rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
+            every = evaluations(rounds, affordable(method, of.dim, p))
+            for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
+                algorithm = entry.make(of, x, y)
+                found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, seeds, every, KEEP)
+        best = partial(solved, name=name, stand_in=p["stand_in"])
+        keep = (*KEEP, "residual", "multiplier")
+        found[f"{name}_reference"] = Spec(Resting(), best, 1, seeds, 1, keep)
+    return found
+
+
+def affordable(method: str, dim: int, p: Params) -> int:
+    """About how many rounds of a method the budget of bits pays for."""
+    steps = p["local_steps"]
+    budget = SHARE * (p["passes"] // steps) * dim
+    return int(budget / METHODS[method].sent(steps, dim))
+
+
+def evaluations(rounds: int, paid: int) -> int:
+    """Rounds between two evaluations: some `FINE` or fewer of them, one near round `paid`."""
+    least, most = max(1, rounds // FINE), max(1, rounds // COARSE)
+    if paid < least:
+        return max(1, paid)
+    choices = [n for n in range(least, most + 1) if n <= paid]
+    return min(choices, key=lambda n: paid % n)
+
+
+STUDY = Study(
+    name="arena",
+    title="One problem, every method that applies",
+    paper="all",
+    specs=specs,
+    derive=derive,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

@@ -1,0 +1,238 @@
+"""The methods of the arena: how each takes a problem, what a round of it costs, its grid.
+
+A *pass* is one gradient, of one loss or of a weighted sum of losses, on one batch of every client.
+Every grid has as many configurations as any other: two parameters with `grid` values each, or one
+with the square of that. Step sizes are in units of 1 / L, penalties and the like in units of what
+the problem shows at its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedlib.algorithms import (
+    ConEx,
+    ConstrainedSSCA,
+    FedAvg,
+    FedCMOO,
+    FedCMOOPref,
+    FedDR,
+    FedFW,
+    FedFWPlus,
+    FedSGM,
+    PenaltyFedAvg,
+    Scalarized,
+)
+from fedlib.compress import TopK
+from fedlib.steps import Hard, PowerLaw, Soft
+from fedlib.weights import Preference
+from papers.arena.multiples import Units
+
+__all__ = ["FAMILIES", "METHODS", "Entry", "applies", "family_of", "form_of", "grid", "label_of"]
+
+STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
+RANGE = 0.01  # the smallest step size of methods that have no other parameter
+
+#: What the methods were made for; the colour of a method in all figures.
+FAMILIES = {
+    "functional": "constraint as a function",
+    "set": "constraint as a set",
+    "objectives": "constraint as an objective",
+    "none": "no constraint",
+}
+
+KEPT = 0.1  # the share of the entries that Top-K keeps
+LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
+RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
+FALL = 0.35
+FASTER = 10.0  # SSCA's steps in these units: they shrink, and no theorem ties tau to L
+
+
+def soft(u: Units, x: float, y: float, **more: Any) -> FedSGM:
+    """Soft switching, the sharpness in units of 1 / level."""
+    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=Soft(y / u.level), **more)
+
+
+def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
+    """Penalty-FedAvg, the penalty in units of f(w0) / level."""
+    rho = y * u.start / u.level
+    return PenaltyFedAvg(**u.work(x), tolerance=0.0, rho=rho, level=u.level)
+
+
+def conex(u: Units, x: float, y: float) -> ConEx:
+    """IPP ConEx on batches as large as those of all clients; dual step times level^2 / f(w0)."""
+    return ConEx(
+        x * u.lr,
+        y * u.start / u.level**2,
+        tolerance=0.0,
+        level=u.level,
+        steps=u.local_steps,
+        batch_size=u.pooled_batch,
+        value_batch_size=u.pooled_batch,
+    )
+
+
+def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
+    """Surrogates whose own step is 10 x / L, averaged with y / t^0.35."""
+    return ConstrainedSSCA(
+        1 / (2 * FASTER * x * u.lr),
+        RHO,
+        PowerLaw(y, FALL),
+        penalty=LARGEST * u.start / u.level,
+        batch_size=u.batch,
+        levels=u.level,
+        growth=1,  # whole, so that no grid takes it for one of its numbers
+    )
+
+
+def splitting(u: Units, x: float, y: float) -> FedDR:
+    """FedDR, eta in units of 1 / L, and its relaxation."""
+    eta = u.lr / x
+    return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
+
+
+def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
+    """Losses in the ratio (y f(w0)) : level, the optimum's if y f(w0) is the optimal value."""
+    wanted = Preference(ratios=(1 / (y * u.start), 1 / u.level))
+    return FedCMOOPref(**u.work(x), preference=wanted)
+
+
+def local(steps: int) -> int:
+    """A gradient a local step."""
+    return steps
+
+
+def dense(_: int, d: int) -> float:
+    """A model and a number."""
+    return d + 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the arena.
+
+    Attributes
+    ----------
+    label, family : its name, and what it was made for (a key of `FAMILIES`).
+    form : of the problem, one of `arena_problems.FORMS`.
+    make : units and the two parameters of a configuration -> the algorithm.
+    second : name and values of the second parameter beside the step size; no values: the step size
+        (or the parameter named) is the only one.
+    passes : E -> gradients of a round.
+    sent : E and d -> numbers that a client sends in a round, about.
+    """
+
+    label: str
+    family: str
+    form: str
+    make: Callable[[Units, float, float], Any]
+    second: tuple[str, tuple[float, ...]] = ("", ())
+    passes: Callable[[int], int] = local
+    sent: Callable[[int, int], float] = dense
+
+
+functional = partial(Entry, family="functional", form="constraint")
+with_set = partial(Entry, family="set", form="set")
+frank_wolfe = partial(
+    with_set, second=("lambda", ()), passes=lambda _: 1, sent=lambda _, d: np.log2(d) / 32
+)
+several = partial(Entry, family="objectives", form="objectives")
+SHARPNESS = ("sharpness", (2.0, 8.0, 32.0))
+
+METHODS: dict[str, Entry] = {
+    "hard": functional(
+        "FedSGM hard",
+        make=lambda u, x, y: FedSGM(
+            **u.work(x), level=u.level, tolerance=0 - y * u.level, switch=Hard()
+        ),
+        second=("margin below the level", (0.0, 0.02, 0.1)),
+    ),
+    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS),
+    "topk": functional(
+        "FedSGM soft, Top-K",
+        make=partial(soft, uplink=TopK(KEPT), downlink=TopK(KEPT)),
+        second=SHARPNESS,
+        sent=lambda _, d: 1.5 * KEPT * d + 1,
+    ),
+    "penalty": functional("Penalty-FedAvg", make=penalty, second=("penalty", (0.1, 1.0, 10.0))),
+    "conex": functional(
+        "IPP ConEx",
+        form="pooled",
+        make=conex,
+        second=("dual step", (0.01, 0.001, 0.1)),
+        passes=lambda E: 2 * E,
+        sent=lambda E, d: E * (2 * d + 1),
+    ),
+    "ssca": functional(
+        "Constrained SSCA",
+        make=ssca,
+        second=("averaging", (0.9, 0.3, 0.1)),
+        passes=lambda _: 2,
+        sent=lambda _, d: 2 * d + 1,
+    ),
+    "fedfw": frank_wolfe("FedFW", make=lambda u, x, _: FedFW(x * u.penalty, batch_size=u.batch)),
+    "plus": frank_wolfe(
+        "FedFW+", make=lambda u, x, _: FedFWPlus(x * u.penalty, batch_size=u.batch)
+    ),
+    "dr": with_set("FedDR", make=splitting, second=("relaxation", (1.0, 0.5, 1.5))),
+    "fedavg": Entry("FedAvg", "none", "constraint", lambda u, x, _: FedAvg(**u.work(x))),
+    "fedcmoo": several(
+        "FedCMOO",
+        make=lambda u, x, y: FedCMOO(**u.work(x), server_lr=y),
+        second=("server step", (1.0, 0.5, 2.0)),
+        passes=lambda E: E + 1,
+        sent=lambda _, d: 2 * d + 8,
+    ),
+    "pref": several(
+        "FedCMOO-Pref",
+        make=preferring,
+        second=("f aimed at", (0.3, 0.9, 0.1)),
+        passes=lambda E: E + 1,
+        sent=lambda _, d: 2 * d + 10,
+    ),
+    "scalar": several("Scalarized", make=lambda u, x, _: Scalarized(**u.work(x))),
+}
+
+
+def grid(entry: Entry, side: int) -> list[tuple[float, float]]:
+    """The configurations, `side` squared of them: pairs, or one parameter's values and 0.
+
+    Step sizes between `RANGE` and 1, FedFW's lambda between 0.001 and 10, both evenly on a
+    logarithmic scale.
+    """
+    name, values = entry.second
+    if values:
+        return [(x, y) for x in STEPS[:side] for y in values[:side]]
+    ends = (1e-3, 10.0) if name == "lambda" else (RANGE, 1.0)
+    return [(float(f"{x:.3g}"), 0.0) for x in np.geomspace(*ends, side * side)]
+
+
+def applies(method: str, problem: str) -> str:
+    """Why a method cannot take part in a problem; an empty text if it can."""
+    entry = METHODS[method]
+    if entry.form == "set" and problem != "sparse":
+        return "needs a set with a projection or a linear oracle; g is a function of data"
+    if method == "pref" and problem == "fair":
+        return "balances losses that are not negative; the gap of two groups may be"
+    return ""
+
+
+def form_of(method: str, problem: str) -> str:
+    """The form in which a method takes a problem: FedAvg projects where it can."""
+    return "set" if (method, problem) == ("fedavg", "sparse") else METHODS[method].form
+
+
+def family_of(method: str, problem: str) -> str:
+    """What a method works with on a problem: FedAvg with the set, where there is one."""
+    return "set" if form_of(method, problem) == "set" else METHODS[method].family
+
+
+def label_of(method: str, problem: str) -> str:
+    """A method's name on a problem."""
+    label = METHODS[method].label
+    return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label

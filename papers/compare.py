@@ -1,0 +1,229 @@
+"""Two runs side by side: what differs in their configurations, and what in their results.
+
+A run is named `STUDY/RUN` or `STUDY/RUN@PROFILE` where it is stored with the book, or by the file
+that `Trace.save` wrote. What is heavy to import comes in when something is compared.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib import checks
+from fedlib.core import Trace
+from fedlib.core.checkpoint import write_whole
+from papers.compare_tables import Named, differences, finals, notes, shared, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparison", "compare"]
+
+PANELS = 3  # metrics that are drawn if none are named
+FORMATS = (".svg", ".png")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` found; `print` shows it, and the parts are data frames.
+
+    Attributes
+    ----------
+    names : what the two runs are called.
+    traces : the two runs.
+    differences : the entries of configuration and provenance that differ, one column a run.
+    finals : final values of the shared metrics with 95 % intervals over seeds, and their difference
+        (second minus first); of what both runs report of their rounds the mean over all rounds.
+    notes : what must be kept in mind when the two are held against each other.
+    metrics : the shared metrics that are drawn.
+    """
+
+    names: tuple[str, str]
+    traces: tuple[Trace, Trace]
+    differences: pd.DataFrame
+    finals: pd.DataFrame
+    notes: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The two tables and the notes."""
+        how = self.finals.columns[2].partition(", ")[2]
+        parts = [f"first   {self.names[0]}", f"second  {self.names[1]}", "", "What differs"]
+        parts += [table(self.differences, ["first", "second"]), ""]
+        parts += [f"Final values [95 % interval over seeds], differences {how}"]
+        parts += [table(self.finals, ["first", "second", "second - first"])]
+        return "\n".join([*parts, *(f"\n{note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        return f"{self.differences.to_html()}{self.finals.to_html()}{notes}"
+
+    def draw(self, fig: Any) -> None:
+        """Both runs in one panel a metric: means over seeds, bands of one standard deviation.
+
+        A drawing for `plot.show`: `plot.show(comparison.draw, alt="...")`.
+        """
+        from papers.kit import plot
+
+        runs = dict(zip(self.names, self.traces, strict=True))
+        panels = np.atleast_1d(fig.subplots(1, len(self.metrics)))
+        for ax, metric in zip(panels, self.metrics, strict=True):
+            plot.bands(ax, runs, metric)
+            ax.set_ylabel(metric)
+        panels[0].legend()
+
+    def curves(self) -> list[dict[str, Any]]:
+        """The numbers of the drawing: one row a run, metric and round."""
+        return [
+            {
+                "run": name,
+                "metric": metric,
+                "round": int(t),
+                "mean": float(x.mean()),
+                "std": float(x.std()),
+                "seeds": len(x),
+            }
+            for name, trace in zip(self.names, self.traces, strict=True)
+            for metric in self.metrics
+            for t, x in zip(trace.rounds, trace.metrics[metric].T, strict=True)
+        ]
+
+    def write(self, figure: Path | str) -> tuple[Path, Path]:
+        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it.
+
+        Raises
+        ------
+        ValueError
+            for another ending.
+        OSError
+            if the folder cannot be written to.
+        """
+        from papers.kit import plot
+
+        path = Path(figure)
+        checks.one_of("compare", "the ending of figure", path.suffix, FORMATS)
+        size = (max(4.5, 3.6 * len(self.metrics)), 3.2)
+        picture = plot.render(self.draw, "light", path.suffix[1:], size)
+        rows, text = self.curves(), io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        beside = path.with_suffix(".csv")
+        write_whole(path, lambda file: file.write(picture))
+        write_whole(beside, lambda file: file.write(text.getvalue().encode()))
+        return path, beside
+
+
+def compare(
+    first: str | Path | Trace,
+    second: str | Path | Trace,
+    *,
+    metrics: Sequence[str] = (),
+    figure: Path | str | None = None,
+) -> Comparison:
+    """Hold two runs against each other.
+
+    Parameters
+    ----------
+    first, second : `"STUDY/RUN"` or `"STUDY/RUN@PROFILE"` (the full profile if none is named), a
+        file of `Trace.save` or of a results folder, or a `Trace`.
+    metrics : which shared metrics are drawn; by default the first three.
+    figure : where the drawing goes (`.svg` or `.png`), its numbers beside it as `.csv`.
+
+    Raises
+    ------
+    ValueError
+        for a run or a metric that is not there (with the names that come nearest), a damaged file,
+        or two runs without a common metric. Two different problems are no error, but noted.
+    """
+    runs = find(first, "first"), find(second, "second")
+    if runs[0].name == runs[1].name:
+        runs = runs[0], runs[1]._replace(name=f"{runs[1].name} (second)")
+    names, traces = (runs[0].name, runs[1].name), (runs[0].trace, runs[1].trace)
+    found = Comparison(
+        names=names,
+        traces=traces,
+        differences=differences(runs),
+        finals=finals(names, traces),
+        notes=tuple(notes(traces)),
+        metrics=drawn(names, traces, metrics),
+    )
+    if figure is not None:
+        found.write(figure)
+    return found
+
+
+def find(what: str | Path | Trace, argument: str) -> Named:
+    """The run that is meant.
+
+    Raises
+    ------
+    ValueError
+        one sentence with the names that come nearest.
+    """
+    if isinstance(what, Trace):
+        return Named(f"{argument} ({what.config['algorithm']['type']})", what, "not kept")
+    from papers import STUDIES
+    from papers.kit import store
+
+    path = Path(what)
+    if path.suffix == ".json":
+        held = store.read(path)
+        if held.get("kind") != "run":
+            return Named(path.stem, Trace.load(path), "not kept")
+        return Named(path.stem, store.to_trace(held), freshness(held))
+    whole, _, profile = str(what).partition("@")
+    study, _, run = whole.partition("/")
+    if study not in STUDIES or not run:
+        stored = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
+        raise ValueError(checks.sentence("compare", argument, "name a run", str(what), stored))
+    folder = store.results_dir() / study / (profile or "full")
+    there = [p.stem for p in sorted(folder.glob("*.json")) if p.stem != "numbers"]
+    if not there:
+        make = f"make reproduce NAME={study} PROFILE={profile or 'full'}"
+        rule = "name a run that is stored"
+        raise ValueError(
+            checks.sentence("compare", argument, rule, str(what), f"`{make}` makes them")
+        )
+    if run not in there:
+        rule = f"name a stored run of {study}"
+        raise ValueError(checks.sentence("compare", argument, rule, run, nearest(run, there)))
+    held = store.read(folder / f"{run}.json")
+    return Named(str(what), store.to_trace(held), freshness(held))
+
+
+def freshness(held: Mapping[str, Any]) -> str:
+    """Whether a stored run was made by the code of today."""
+    from papers.kit import store
+
+    return "fresh" if store.is_fresh(held) else "stale"
+
+
+def nearest(name: str, known: Any) -> str:
+    """Some of the known names, those that look like `name` first."""
+    every = list(known)
+    close = get_close_matches(name, every, n=3, cutoff=0.5)
+    shown = [*close, *(k for k in every if k not in close)][: len(close) or 6]
+    kind = "nearest" if close else "known" if len(shown) == len(every) else "some that are there"
+    return f"{kind}: {', '.join(shown)}"
+
+
+def drawn(
+    names: tuple[str, str], traces: tuple[Trace, Trace], asked: Sequence[str]
+) -> tuple[str, ...]:
+    """The metrics to draw, all of them shared."""
+    common = shared(traces[0].metrics, traces[1].metrics)
+    if not common:
+        has = [f"{n} has {', '.join(t.metrics)}" for n, t in zip(names, traces, strict=True)]
+        raise ValueError(f"compare: the runs must share a metric, {' and '.join(has)}.")
+    for metric in asked:
+        checks.one_of("compare", "metrics", metric, common)
+    return tuple(asked) or tuple(common[:PANELS])

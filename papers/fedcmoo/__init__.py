@@ -1,0 +1,1 @@
+"""FedCMOO: several objectives for one upload a round."""

@@ -1,0 +1,168 @@
+"""What the note on FedCMOO's theorem measures: the Gram factors, the weights, Algorithm 10.
+
+Plain NumPy, apart from the library's own algorithms and from `papers.fedcmoo.theory`, so that a
+check in the note compares two things that were computed apart. A leading axis R holds independent
+runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from fedlib import checks
+from papers.fedcmoo.theory import Rates, Setting
+
+__all__ = [
+    "Waves",
+    "column_variance",
+    "gram_factor",
+    "local_work",
+    "project_simplex",
+    "random_gradients",
+    "theory_run",
+    "waves",
+]
+
+Array = NDArray[np.float64]
+
+
+def project_simplex(v: Array) -> Array:
+    """The nearest points of the probability simplex, `[..., M]` (sorting rule)."""
+    ordered = -np.sort(-v, axis=-1)
+    excess = (np.cumsum(ordered, -1) - 1) / np.arange(1, v.shape[-1] + 1)
+    last = (ordered > excess).sum(-1, keepdims=True) - 1
+    return np.asarray(np.maximum(v - np.take_along_axis(excess, last, -1), 0))
+
+
+def random_gradients(
+    rng: Generator, clients: int, dim: int, objectives: int, b: float, spread: float
+) -> Array:
+    """Client gradients `[N, d, M]`, every column of length `b`, around M random directions."""
+    centre = rng.standard_normal((dim, objectives))
+    found = centre + spread * rng.standard_normal((clients, dim, objectives))
+    return np.asarray(b * found / np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def column_variance(gradients: Array, s: Setting) -> Array:
+    """E|column of Y_j - column of J|^2, exactly, `[M]`, with the noise and Q of `gram_factor`.
+
+    q / n' (sigma_l^2 + mean_i |g_i|^2) + sigma_l^2 / n' + the variance of a mean of n' of N.
+    """
+    clients = len(gradients)
+    size = np.square(gradients).sum(1).mean(0)
+    spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0)
+    sampling = (clients - s.n_gram) / max(clients - 1, 1) * spread
+    return np.asarray((s.q * (s.sigma_l**2 + size) + s.sigma_l**2 + sampling) / s.n_gram)
+
+
+def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = False) -> Array:
+    """One Y of Algorithm 9 for each run, `[R, d, M]`.
+
+    n' of N clients without replacement, Gaussian noise of variance sigma_l^2 on every column, and
+    Rand-K with K = d / (1 + q) on every column.
+
+    Args:
+        gradients: of all clients, `[R, N, d, M]`.
+        s: n', sigma_l and q are used.
+        rng: source of the draws.
+        common: the same noise and the same kept entries for all columns of a client.
+
+    Raises:
+        ValueError: d / (1 + q) is not a whole number from 1 on.
+    """
+    runs, clients, dim, objectives = gradients.shape
+    kept = round(dim / (1 + s.q))
+    if kept < 1 or abs(kept * (1 + s.q) - dim) > 1e-9 * dim:
+        raise ValueError(
+            checks.sentence("gram_factor", "q", f"be {dim} / K - 1, K a whole number", s.q)
+        )
+    who = rng.random((runs, clients)).argsort(1)[:, : s.n_gram]
+    columns = 1 if common else objectives
+    shape = (runs, s.n_gram, dim, columns)
+    noise = s.sigma_l / np.sqrt(dim) * rng.standard_normal(shape)
+    found = np.take_along_axis(gradients, who[:, :, None, None], 1) + noise
+    if kept < dim:
+        order = rng.random(shape).argsort(2).argsort(2)
+        found = found * (order < kept) * (dim / kept)
+    return np.asarray(found.mean(1))
+
+
+@dataclass(frozen=True)
+class Waves:
+    """f_ik(x) = (b^2 / L) sin((L / b) u_ik . x + phase_ik): A1 and A4 hold with L and b, exactly.
+
+    Attributes
+    ----------
+    directions : unit vectors u, `[N, d, M]`.
+    phases : `[N, M]`.
+    b, L : bound of the gradients, smoothness.
+    """
+
+    directions: Array
+    phases: Array
+    b: float
+    L: float
+
+    @property
+    def floor(self) -> float:
+        """A lower bound of every F_k."""
+        return -(self.b**2) / self.L
+
+    def losses(self, x: Array) -> Array:
+        """F_k, `[R, M]`, at `x`, `[R, d]`."""
+        angle = self.L / self.b * np.einsum("ndm,rd->rnm", self.directions, x) + self.phases
+        return np.asarray(self.b**2 / self.L * np.sin(angle).mean(1))
+
+    def gradients(self, x: Array, who: NDArray[np.intp] | None = None) -> Array:
+        """Of the clients `who`, `[R, n, d, M]`.
+
+        `x` is `[R, d]` or one point a client, `[R, n, d]`; `who` is `[R, n]`, None for all.
+        """
+        if who is None:
+            who = np.broadcast_to(np.arange(len(self.phases)), (len(x), len(self.phases)))
+        u, points = self.directions[who], x if x.ndim == 3 else x[:, None]
+        angle = self.L / self.b * (u * points[..., None]).sum(2) + self.phases[who]
+        return np.asarray(self.b * np.cos(angle)[:, :, None] * u)
+
+
+def waves(rng: Generator, s: Setting, dim: int, spread: float) -> Waves:
+    """A random instance with N clients and M objectives whose clients differ by `spread`."""
+    phases = rng.uniform(-1, 1, s.M) + spread * rng.standard_normal((s.N, s.M))
+    return Waves(random_gradients(rng, s.N, dim, s.M, 1.0, spread), phases, s.b, s.L)
+
+
+def local_work(
+    problem: Waves, s: Setting, x: Array, w: Array, eta_c: float, rng: Generator
+) -> Array:
+    """Mean of the Delta_i of n clients after tau local steps from `x` `[R, d]` with `w` `[R, M]`.
+
+    Returns:
+        `[R, d]`.
+    """
+    who = rng.random((len(x), s.N)).argsort(1)[:, : s.n]
+    points = np.repeat(x[:, None], s.n, 1)
+    scale = s.sigma_l / np.sqrt(x.shape[-1])
+    for _ in range(s.tau):
+        g = problem.gradients(points, who)
+        g = g + scale * rng.standard_normal(g.shape)
+        points = points - eta_c * np.einsum("rndm,rm->rnd", g, w)
+    return np.asarray((x - points.mean(1)) / (s.tau * eta_c))
+
+
+def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generator) -> Array:
+    """|J(x(t)) w(t)|^2 of Algorithm 10 from x = 0 and equal weights, `[R, T]`."""
+    x = np.zeros((runs, problem.directions.shape[1]))
+    w = np.full((runs, s.M), 1 / s.M)
+    found = np.empty((runs, s.T))
+    for t in range(s.T):
+        gradients = problem.gradients(x)
+        found[:, t] = np.square(np.einsum("rdm,rm->rd", gradients.mean(1), w)).sum(1)
+        first, second = (gram_factor(gradients, s, rng) for _ in range(2))
+        slope = np.einsum("rdk,rdm,rm->rk", first, second, w)
+        w = project_simplex(w - rates.beta * slope)
+        x = x - rates.eta_s * rates.eta_c * s.tau * local_work(problem, s, x, w, rates.eta_c, rng)
+    return found

@@ -1,0 +1,137 @@
+"""What the FedCMOO studies of picture pairs share: the problem, the methods, their step sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
+from fedlib.core import Problem
+from fedlib.weights import Least
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import pairs
+from papers.fedcmoo.problems.paired_digits import paired_digits
+from papers.kit.study import Params
+
+__all__ = ["RATES", "method", "pair_problem", "shared", "test_pictures"]
+
+HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation
+
+#: Server and client step sizes of the paper (section D), by data set and method.
+RATES = {
+    "multi_mnist": {"fsmgda": (2.0, 0.1), "fedcmoo": (1.2, 0.5), "pref": (1.6, 0.3)},
+    "mnist_fashion": {"fsmgda": (2.0, 0.1), "fedcmoo": (1.2, 0.5), "pref": (1.6, 0.3)},
+    "cifar10_mnist": dict.fromkeys(("fsmgda", "fedcmoo", "pref"), (1.6, 0.3)),
+}
+
+#: FSMGDA's weights for two objectives end at 0.001 and 0.999 in the authors' code.
+CLIPPED = Least(0.002, mixture=False)
+
+SHARED: dict[str, tuple[Any, ...]] = {
+    "source": (
+        "0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download",
+        0,
+        2,
+    ),
+    "clients": ("clients N", 100, 6),
+    "participants": ("clients a round", 10, 2),
+    "local_steps": ("local steps E, a minibatch each", 10, 2),
+    "batch": ("rows of a client's minibatch", 128, 16),
+    "loss_rows": ("rows on which a client of FedCMOO-Pref estimates its losses", 600, 32),
+    "alpha": ("concentration of the Dirichlet split over composite labels", 0.3),
+    "copies": ("turned copies of every training picture", 3, 1),
+    "pictures": ("0: all training pictures; else the first so many", 0, 480),
+    "test_pictures": ("0: all test pictures; else the first so many", 0, 80),
+    "evaluate_every": ("rounds between two evaluations", 5, 1),
+}
+
+
+def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
+    """Parameters of every study of pairs, some with a value of its own in the quick profile."""
+    return {k: (*v[:2], quick.get(k, v[-1])) for k, v in SHARED.items()}
+
+
+@lru_cache(maxsize=3)
+def pair_problem(
+    seed: int,
+    *,
+    data: str,
+    clients: int,
+    alpha: float,
+    copies: int,
+    pictures: int,
+    test_pictures: int,
+    kinds: tuple[str, str] = ("nll", "nll"),
+) -> Problem:
+    """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
+    train = _train(data, pictures)
+    held = None
+    if data == "cifar10_mnist":
+        kept = len(train.y) - min(HELD, len(train.y) // 5)
+        train, held = part(train, slice(kept)), part(train, slice(kept, None))
+    return paired_digits(
+        train,
+        _test(data),
+        clients=clients,
+        seed=seed,
+        alpha=alpha,
+        copies=copies,
+        kinds=kinds,
+        evaluate=test_pictures or None,
+        held=held,
+        config={"data": data},
+    )
+
+
+def part(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
+    """Some pictures of a set."""
+    return replace(whole, X=whole.X[some], y=whole.y[some])
+
+
+@lru_cache(maxsize=2)
+def _train(data: str, pictures: int) -> pairs.Pairs:
+    return pairs.load(data, "train", pictures or None)
+
+
+@lru_cache(maxsize=2)
+def _test(data: str) -> pairs.Pairs:
+    return pairs.load(data, "test")
+
+
+def test_pictures(data: str) -> pairs.Pairs:
+    """The test pictures of a composite set, for the study's gallery."""
+    return _test(data)
+
+
+@lru_cache(maxsize=1)
+def encoder_sizes() -> dict[str, int]:
+    """How many parameters both tasks share, by data set."""
+    grey = networks.encoder_size(networks.pair_lenet(torch.Generator()))
+    colour = networks.encoder_size(networks.pair_cnn(torch.Generator()))
+    return {"multi_mnist": grey, "mnist_fashion": grey, "cifar10_mnist": colour}
+
+
+def method(name: str, data: str, p: Params, **changes: Any) -> Any:
+    """An algorithm with the paper's step sizes on a data set.
+
+    `name` is `"fsmgda"`, `"fedcmoo"`, `"pref"`, or `"scalarized"`, which has FedCMOO's step sizes.
+    """
+    server_lr, lr = RATES[data]["fedcmoo" if name == "scalarized" else name]
+    common: dict[str, Any] = {
+        "lr": lr,
+        "server_lr": server_lr,
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+        "batch_size": p["batch"],
+    }
+    if name == "scalarized":
+        return Scalarized(**(common | changes))
+    common["shared"] = encoder_sizes()[data]
+    if name == "fsmgda":
+        return FSMGDA(**({**common, "least": CLIPPED} | changes))
+    if name == "fedcmoo":
+        return FedCMOO(**(common | changes))
+    return FedCMOOPref(**({**common, "value_batch_size": p["loss_rows"]} | changes))

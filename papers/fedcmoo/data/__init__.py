@@ -1,0 +1,1 @@
+"""Pictures in pairs, attributes and molecules: the data of FedCMOO alone."""

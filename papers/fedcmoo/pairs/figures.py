@@ -1,0 +1,251 @@
+"""Figures of the study of two tasks in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedcmoo.common import test_pictures
+from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, VARIANTS
+from papers.fedcmoo.standin import standin_pairs, what
+from papers.kit import plot
+from papers.kit.panels import Layer, columns, grid, legend_below, on, panel, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "gallery", "gallery_text"]
+
+COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
+SINGLE = "#8c8c8c"  # of single-task training
+SHOWN = 6  # pictures of a data set in the gallery
+CLASSES = {
+    "item": "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,boot",
+    "object": "plane,car,bird,cat,deer,dog,frog,horse,ship,truck",
+}
+TASKS = {
+    "multi_mnist": ("Digit 1", "Digit 2"),
+    "mnist_fashion": ("digit", "item"),
+    "cifar10_mnist": ("object", "digit"),
+}
+
+
+def methods(traces: Traces, data: str) -> dict[str, Trace]:
+    """The three methods on one data set, accuracies in %."""
+    return {text: percent(traces[f"{data}_{m}"]) for m, text in METHODS.items()}
+
+
+def percent(trace: Trace) -> Trace:
+    """The run with its accuracies in %."""
+    scaled = {k: 100 * v if "accuracy" in k else v for k, v in trace.metrics.items()}
+    return replace(trace, metrics=scaled)
+
+
+def title(traces: Traces, data: str) -> str:
+    """The data set's name; where it was shortened, how far it got."""
+    run = traces[f"{data}_fedcmoo"]
+    seeds = f"{len(run.seeds)} seeds" if len(run.seeds) > 1 else "one seed"
+    rounds = "one round" if run.rounds[-1] == 1 else f"{run.rounds[-1]} rounds"
+    short = "" if data in GREY else f"\n{rounds}, {seeds}"
+    return DATA[data] + short
+
+
+def curves(traces: Traces) -> plot.Drawing:
+    """Figures 1, 8, 9: mean test accuracy above, mean test loss below, a column a data set."""
+    rows = {"accuracy": "mean test accuracy (%)", "loss": "mean test loss"}
+    return by_data(traces, rows, lambda ax, data, k: plot.bands(ax, methods(traces, data), k))
+
+
+def tasks(traces: Traces) -> plot.Drawing:
+    """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
+
+    def fill(ax: Axes, data: str, metric: str) -> None:
+        plot.bands(ax, methods(traces, data), metric)
+        task = int(metric[-1])
+        alone = f"{data}_single_{task}"
+        if alone in traces:
+            plot.bands(ax, {"that task alone": percent(traces[alone])}, metric, colors=(SINGLE,))
+            ax.lines[-1].set_linestyle("--")
+        name = task_names(traces, data)[task - 1]
+        ax.text(0.04, 0.9, name, transform=ax.transAxes, style="italic")
+
+    return by_data(traces, {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"}, fill)
+
+
+def task_names(traces: Traces, data: str) -> tuple[str, str]:
+    """What the two tasks of a data set name."""
+    if what(traces) is None:
+        return TASKS[data]
+    first, second = traces[f"{data}_fedcmoo"].config["problem"]["tasks"]
+    return str(first), str(second)
+
+
+def by_data(
+    traces: Traces, rows: Mapping[str, str], fill: Callable[[Axes, str, str], None]
+) -> plot.Drawing:
+    """A row of panels a metric, a column a data set; `fill(axes, data, metric)` fills one."""
+
+    def one(ax: Axes, data: str, metric: str) -> None:
+        fill(ax, data, metric)
+        whole_rounds(ax)
+
+    (first, above), (second, below) = rows.items()
+    titles = {data: title(traces, data) for data in DATA}
+    corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
+    return grid(
+        columns(partial(one, metric=first), titles, ylabel=above, **corner),
+        columns(partial(one, metric=second), dict.fromkeys(DATA, ""), ylabel=below),
+        sharex="col",
+    )
+
+
+def whole_rounds(ax: Axes) -> None:
+    """No ticks between two rounds."""
+    ax.set_xlabel("round")
+    ax.locator_params(axis="x", integer=True)
+
+
+def weights(traces: Traces) -> plot.Drawing:
+    """The weight of the first task in every round, a dot a seed, a column a data set."""
+
+    def fill(ax: Axes, data: str) -> None:
+        for text, run in methods(traces, data).items():
+            w = run.info["weight_1"]
+            ax.plot(np.arange(w.shape[1]), w.T, ".", color=COLOR[text], markersize=3)
+            ax.plot([], [], "o", color=COLOR[text], label=text)
+        whole_rounds(ax)
+
+    titles = {data: title(traces, data) for data in DATA}
+    shown = columns(fill, titles, ylabel="weight of the first task", ylim=(-0.03, 1.03))
+    return legend_below(row(*shown, sharey=True), 3)
+
+
+def mixed(traces: Traces) -> plot.Drawing:
+    """Table 2's first half as curves: accuracy of both digits, and the first one's weight."""
+    runs = {text: percent(traces[f"mixed_{m}"]) for m, text in MIXED.items()}
+    weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
+
+    def fill(ax: Axes, metric: str) -> None:
+        shown = weighted if metric == "weight_1" else runs
+        plot.bands(ax, shown, metric, colors=[COLOR[t] for t in shown])
+        if metric == "weight_1":
+            ax.axhline(0.5, color=COLOR["Scalarized"], linewidth=1.5)
+        ax.set_ylim((-0.03, 1.03) if metric == "weight_1" else (0, 100))
+
+    titles = {"accuracy_1": "Digit 1, squared loss", "accuracy_2": "Digit 2, NLL"}
+    titles["weight_1"] = "weight of Digit 1"
+    return legend_below(row(*columns(fill, titles, ylabel="test accuracy (%)")), 3)
+
+
+def variants(traces: Traces) -> plot.Drawing:
+    """Ways to estimate the Gram matrix, and the least weight: one seed, mean accuracy."""
+    runs = {text: f"mnist_fashion_{name}" for name, text in VARIANTS.items()}
+    few = traces["mnist_fashion_fedcmoo_oneway"].seeds
+    same = {text: of_seeds(percent(traces[run]), few) for text, run in runs.items()}
+
+    def some(pref: bool, colors: tuple[str, ...], **frame: Any) -> Layer:
+        shown = {text: run for text, run in same.items() if ("Pref" in text) == pref}
+        curves = on(plot.bands, shown, "accuracy", colors=colors)
+        return panel(curves, in_styles, legend={"loc": "lower right"}, **frame)
+
+    label = "mean test accuracy (%)"
+    one, other = plot.COLORS[1::4], plot.COLORS[2:]
+    return row(some(False, one, ylabel=label), some(True, other), sharey=True)
+
+
+def in_styles(ax: Any) -> None:
+    """The curves solid, dashed, dotted."""
+    for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
+        line.set_linestyle(style)
+
+
+def dropout(traces: Traces) -> plot.Drawing:
+    """The three methods with the dropout of the authors' code, dotted without; a column a set."""
+
+    def fill(ax: Axes, data: str) -> None:
+        runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in METHODS.items()}
+        plot.bands(ax, runs, "accuracy")
+        last = max(run.rounds[-1] for run in runs.values())
+        for text, plain in methods(traces, data).items():
+            shown = plain.rounds <= last
+            mean = plain.metrics["accuracy"].mean(0)
+            ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
+        if data == GREY[0]:
+            ax.plot([], [], ":", color=SINGLE, label="without dropout")
+        whole_rounds(ax)
+
+    titles = {data: DATA[data] for data in GREY}
+    label, corner = "mean test accuracy (%)", {"loc": "lower right"}
+    return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
+
+
+def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
+    """Those of a run's seeds that are among `seeds`; all of them if none is."""
+    rows = [i for i, s in enumerate(trace.seeds) if s in seeds] or [*range(len(trace.seeds))]
+    return replace(
+        trace,
+        metrics={k: v[rows] for k, v in trace.metrics.items()},
+        info={k: v[rows] for k, v in trace.info.items()},
+        seeds=tuple(trace.seeds[i] for i in rows),
+    )
+
+
+def gallery(traces: Traces) -> plot.Drawing:
+    """Figures 5-7: the first test pictures of every data set, with both labels."""
+    there = [data for data in DATA if f"{data}_fedcmoo" in traces]
+    own = what(traces) is None
+    sets = {data: test_pictures(data) if own else standin_pairs(data, "test") for data in there}
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(len(sets), SHOWN, squeeze=False)
+        for line, (data, pictures) in zip(axes, sets.items(), strict=True):
+            for i, ax in enumerate(line):
+                x = pictures.X[i].permute(1, 2, 0).numpy()
+                ax.imshow(x if x.shape[-1] == 3 else x[..., 0], cmap="gray", vmin=0, vmax=255)
+                ax.set_title(labels(pictures.names, pictures.y[i].tolist()), fontsize=8)
+                ax.set(xticks=[], yticks=[])
+                ax.grid(visible=False)
+            line[0].set_ylabel(DATA[data].replace(" + ", " +\n"))
+
+    return draw
+
+
+def gallery_text(traces: Traces) -> str:
+    """What `gallery` shows, in words."""
+    rows = "Three rows of six test pictures with their two labels: "
+    if what(traces) is not None:
+        return rows + (
+            "two overlapping coarse digits in white on black; a digit at the top left and one with "
+            "dim stripes at the bottom right; and large coloured digits with a pale one on top."
+        )
+    return rows + (
+        "two overlapping handwritten digits in white on black; a digit at the top left and an item "
+        "of clothing at the bottom right; and small colour photographs with a pale digit over "
+        "their middle."
+    )
+
+
+def labels(names: tuple[str, str], y: list[int]) -> str:
+    """Both labels of a picture in words; digits as digits."""
+    words = [
+        CLASSES[n].split(",")[k] if n in CLASSES else str(k) for n, k in zip(names, y, strict=True)
+    ]
+    return " and ".join(words)
+
+
+FIGURES = {
+    "curves": curves,
+    "tasks": tasks,
+    "weights": weights,
+    "mixed": mixed,
+    "variants": variants,
+    "dropout": dropout,
+    "gallery": gallery,
+}

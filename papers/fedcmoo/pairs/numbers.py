@@ -1,0 +1,209 @@
+"""The derived numbers of the study of two tasks in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+
+__all__ = [
+    "DATA",
+    "GREY",
+    "HOW",
+    "LEVELS",
+    "METHODS",
+    "MIXED",
+    "VARIANTS",
+    "decline",
+    "derive",
+    "final",
+    "rounds_to",
+]
+
+Array = NDArray[np.float64]
+
+DATA = {
+    "multi_mnist": "MultiMNIST",
+    "mnist_fashion": "MNIST + Fashion-MNIST",
+    "cifar10_mnist": "CIFAR-10 + MNIST",
+}
+GREY = ("multi_mnist", "mnist_fashion")
+HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, label
+METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
+MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
+VARIANTS = {
+    "fedcmoo": "FedCMOO",
+    "fedcmoo_oneway": "FedCMOO, one-way",
+    "pref": "FedCMOO-Pref",
+    "pref_oneway": "FedCMOO-Pref, one-way",
+    "pref_free": "FedCMOO-Pref, no least weight",
+}
+
+FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
+LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
+CORNER = 0.1  # the least weight of FedCMOO-Pref with two tasks
+
+CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
+UNITS = {
+    "loss": "",
+    "accuracy": "%",
+    "worst": "%",
+    "gap": "points",
+    "rounds": "rounds",
+    "reached": "of seeds",
+    "corner": "of rounds",
+    "fallback": "of rounds",
+    "decline": "%",
+}
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Final values and rounds of every run, Delta_M, and differences paired by seed.
+
+    Accuracies are in %. Keys are `run.measure`, of differences `data_a_vs_b.measure`. Where a run
+    is missing or two have no seed in common, the numbers that need them are missing.
+    """
+    del p
+    found = {name: measures(trace) for name, trace in traces.items()}
+    for data in GREY:
+        add_single(found, traces, data)
+    numbers = {
+        f"{run}.{k}": mean(v, unit(k)) for run, each in found.items() for k, v in each.items()
+    }
+    for name, (a, b) in pairs().items():
+        if a in found and b in found:
+            numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
+    return numbers
+
+
+def unit(measure: str) -> str:
+    """The unit of a measure, by its name without number and without `held_`."""
+    return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
+
+
+def final(trace: Trace, name: str) -> Array:
+    """Per seed the mean of a metric over the models evaluated in the last tenth of the rounds.
+
+    The final model is among them.
+    """
+    late = trace.rounds > (1 - FINAL) * trace.rounds[-1]
+    return np.asarray(trace.metrics[name][:, late].mean(1))
+
+
+def rounds_to(trace: Trace, level: float) -> Array:
+    """Per seed the round in which the mean test accuracy first reaches `level` %, T if none does.
+
+    Between two evaluations the curve is taken as straight. T in place of "never" makes differences
+    between runs smaller than they are, not larger.
+    """
+    curves, t = 100 * trace.metrics["accuracy"], trace.rounds
+    found = np.full(len(curves), float(t[-1]))
+    for s, x in enumerate(curves):
+        above = np.flatnonzero(x >= level)
+        if len(above):
+            i = above[0]
+            found[s] = t[0] if i == 0 else np.interp(level, x[i - 1 : i + 1], t[i - 1 : i + 1])
+    return found
+
+
+def measures(trace: Trace) -> dict[str, Array]:
+    """What one run is measured by, per seed."""
+    found: dict[str, Array] = {}
+    for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
+        if name in trace.metrics:
+            found[name] = (100 if "accuracy" in name else 1) * final(trace, name)
+    one, two = found["accuracy_1"], found["accuracy_2"]
+    found["worst"], found["gap"] = np.minimum(one, two), one - two
+    found["loss_ratio"] = found["loss_2"] / found["loss_1"]
+    found["rounds"] = np.full(len(one), float(trace.rounds[-1]))
+    for level in LEVELS:
+        found[f"rounds_{level}"] = rounds_to(trace, level)
+        best = 100 * trace.metrics["accuracy"].max(1)
+        found[f"reached_{level}"] = (best >= level).astype(float)
+    return found | of_weights(trace)
+
+
+def of_weights(trace: Trace) -> dict[str, Array]:
+    """Means over the rounds of what a method with weights reports."""
+    found: dict[str, Array] = {}
+    if "weight_1" in trace.info:
+        w = trace.info["weight_1"]
+        found["weight_1"] = w.mean(1)
+        found["corner"] = (np.minimum(w, 1 - w) <= CORNER + 1e-6).mean(1)
+    if "mu" in trace.info:
+        found["mu"] = trace.info["mu"].mean(1)
+        found["fallback"] = trace.info["fallback"].mean(1)
+    return found
+
+
+def decline(own: Sequence[Array], alone: Sequence[Array]) -> Array:
+    r"""$\Delta_M$ in %: the mean over tasks of (alone - own) / alone, for accuracies.
+
+    Parameters
+    ----------
+    own : a method's accuracy in each task; numbers or arrays of them, of equal shape.
+    alone : the accuracies of models trained in one task alone.
+
+    Reference: the caption of Table 4.
+    """
+    loss = [(np.asarray(b) - np.asarray(a)) / b for a, b in zip(own, alone, strict=True)]
+    return np.asarray(100 * np.mean(loss, axis=0))
+
+
+def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:
+    """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds."""
+    alone = [f"{data}_single_{k}" for k in (1, 2)]
+    if not all(run in found for run in alone):
+        return
+    seeds = traces[alone[0]].seeds
+    if traces[alone[1]].seeds != seeds:
+        return
+    single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
+    found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
+    for run in (f"{data}_{m}" for m in METHODS):
+        if run in found and set(seeds) <= set(traces[run].seeds):
+            rows = [traces[run].seeds.index(s) for s in seeds]
+            own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]
+            found[run]["decline"] = decline(own, single)
+
+
+def pairs() -> dict[str, tuple[str, str]]:
+    """Which runs are compared on the same seeds, first minus second."""
+    found = {
+        f"{data}{how}_{a}_vs_{b}": (f"{data}_{a}{how}", f"{data}_{b}{how}")
+        for data in DATA
+        for how in HOW
+        for a, b in (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda"))
+    }
+    of = "mnist_fashion"
+    for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
+        found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")
+    for b in ("fsmgda", "scalarized"):
+        found[f"mixed_fedcmoo_vs_{b}"] = ("mixed_fedcmoo", f"mixed_{b}")
+    return found
+
+
+def differences(
+    name: str,
+    a: Mapping[str, Array],
+    b: Mapping[str, Array],
+    seeds_a: Sequence[int],
+    seeds_b: Sequence[int],
+) -> dict[str, Number]:
+    """Measures of run a minus those of run b, on the seeds that both have."""
+    seeds = [s for s in seeds_a if s in seeds_b]
+    if not seeds:
+        return {}
+    one, other = ([list(of).index(s) for s in seeds] for of in (seeds_a, seeds_b))
+    alike = [k for k in a if k in b and k != "rounds" and not k.startswith("reached")]
+    whole = [k for k in alike if len(a[k]) == len(seeds_a) and len(b[k]) == len(seeds_b)]
+    apart = {k: a[k][one] - b[k][other] for k in whole}
+    if "decline" in alike and len(a["decline"]) == len(b["decline"]):
+        apart["decline"] = a["decline"] - b["decline"]  # both on the seeds of single-task runs
+    points = {k: "points" if unit(k) == "%" else unit(k) for k in apart}
+    return {f"{name}.{k}": mean(x, points[k]) for k, x in apart.items()}

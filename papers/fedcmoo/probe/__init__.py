@@ -1,0 +1,128 @@
+"""Study of FedCMOO's Table 3 and Figure 11: errors of Gram estimates, local progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from fedlib.algorithms import FedCMOOPref
+from fedlib.core import Problem
+from papers.fedcmoo.common import encoder_sizes, method, shared
+from papers.fedcmoo.data import pairs
+from papers.fedcmoo.data.attributes import labelled
+from papers.fedcmoo.many import many_problem
+from papers.fedcmoo.pairs import GREY, base
+from papers.fedcmoo.probe import claims, figures
+from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
+from papers.fedcmoo.probe.numbers import derive
+from papers.fedcmoo.problems.attributes import attributes
+from papers.fedcmoo.standin import noted, stands_in
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "attribute_problem", "specs"]
+
+ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes
+GAINS = tuple(
+    f"{who}_{what}{k}"
+    for who in ("method", "alone", "share")
+    for what in ("loss", "accuracy")
+    for k in ("", "_1", "_2")
+)
+CURVES = ("loss", "accuracy")
+
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    gram_rounds=("rounds with two grey tasks in which the Gram estimates are measured", 30, 1),
+    colour_rounds=("such rounds on CIFAR-10 with digits; 0: none", 2, 0),
+    attribute_rounds=("such rounds with forty attributes; 0: none", 3, 1),
+    attribute_participants=("clients a round there", 6, 2),
+    progress_rounds=("rounds in which local progress is measured", 40, 2),
+    equal_rounds=("rounds in which FSMGDA's local training has FedCMOO's step size", 12, 1),
+    **shared(),
+)
+
+
+@lru_cache(maxsize=2)
+def attribute_problem(
+    seed: int, *, clients: int, alpha: float, pictures: int, test_pictures: int
+) -> Problem:
+    """Forty attributes of a digit and an item, split by the seed, without turned copies."""
+    return attributes(
+        labelled(pairs.load("mnist_fashion", "train", pictures or None)),
+        labelled(pairs.load("mnist_fashion", "test")),
+        clients=clients,
+        seed=seed,
+        alpha=alpha,
+        evaluate=test_pictures or None,
+        config={"data": "mnist_fashion attributes"},
+    )
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """The errors of the estimates along FedCMOO-Pref, and the progress of local training."""
+    found: dict[str, Spec] = {}
+    lengths = {**dict.fromkeys(GREY, p["gram_rounds"]), "cifar10_mnist": p["colour_rounds"]}
+    for data, rounds in lengths.items():
+        if rounds:
+            probe = GramProbe(method("pref", data, p))
+            found[f"gram_{data}"] = kept(base(probe, data, p, p["seeds"], rounds), ERRORS)
+    if p["attribute_rounds"]:
+        found["gram_attributes"] = kept(of_attributes(p), ERRORS)
+    for data in GREY:
+        followed = method("fedcmoo", data, p)
+        rivals = {
+            "": method("fsmgda", data, p),
+            "_equal": method("fsmgda", data, p, lr=followed.lr),
+        }
+        for suffix, rival in rivals.items():
+            rounds = p["equal_rounds"] if suffix else p["progress_rounds"]
+            run = base(ProgressProbe(followed, rival), data, p, p["seeds"], rounds)
+            found[f"progress_{data}{suffix}"] = kept(run, GAINS)
+    return found
+
+
+def kept(run: Spec, infos: tuple[str, ...]) -> Spec:
+    """The run with what is measured in it."""
+    return replace(run, keep=(*CURVES, *infos))
+
+
+def of_attributes(p: Params) -> Spec:
+    """The Gram estimates of forty gradients, all on one minibatch."""
+    server_lr, lr = ATTRIBUTE_RATES
+    pref = FedCMOOPref(
+        lr=lr,
+        server_lr=server_lr,
+        local_steps=p["local_steps"],
+        participants=p["attribute_participants"],
+        batch_size=p["batch"],
+        value_batch_size=p["loss_rows"],
+        shared=encoder_sizes()["mnist_fashion"],
+        shared_batch=True,
+    )
+    made: Any = attribute_problem
+    if stands_in("cmoo_probe", p):
+        made = partial(many_problem, source="stand-in", tasks="attributes")
+    problem = partial(
+        made,
+        clients=p["clients"],
+        alpha=float(p["alpha"]),
+        pictures=p["pictures"],
+        test_pictures=p["test_pictures"],
+    )
+    rounds, seeds = p["attribute_rounds"], tuple(p["seeds"])
+    return Spec(GramProbe(pref), problem, rounds, seeds, p["evaluate_every"])
+
+
+STUDY = Study(
+    name="cmoo_probe",
+    title="Gram estimates and local progress, FedCMOO",
+    paper="C",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=noted(figures.FIGURES),
+    **PARAMETERS,
+)

@@ -1,0 +1,279 @@
+"""Measurements along a run: errors of Gram estimates, progress of local training.
+
+A probe is an algorithm that leaves the run of another one as it is and reports more about every
+round. What it asks the clients for crosses no line: no bits are counted for it.
+
+Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
+AISTATS 2025: Table 3 (`GramProbe`) and Figure 11 (`ProgressProbe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from fedlib.algorithms._multi import State, shared_part
+from fedlib.compress import Largest, LowRank, Masked
+from fedlib.compress.sketches import Sketch
+from fedlib.core import Problem
+from fedlib.core.client import Client, ClientState
+from fedlib.core.federation import Federation
+from fedlib.core.types import Batch, Draw, Info
+from fedlib.weights import MeanOfGrams, OneWay, TwoWay
+from fedlib.weights.gram import gram_of
+from papers.fedcmoo.probe.probed import Alone, Probed, Trained
+
+__all__ = ["ERRORS", "SKETCHES", "GramProbe", "ProgressProbe"]
+
+#: Sketches of one budget, d numbers of a client: the paper's low rank in three orders of folding,
+#: the largest entries (a number of 32 bits, or of 16 as the authors count), and random entries.
+SKETCHES: dict[str, Sketch] = {
+    "block": LowRank(),
+    "row": LowRank(order="row"),
+    "column": LowRank(order="column"),
+    "largest": Largest(),
+    "largest16": Largest(value_bits=16),
+    "masked": Masked(),
+    "unscaled": Masked(scaled=False),
+}
+
+#: How a sketch makes an estimate; `nrmse_two_way_block` is the error of one with the other.
+WAYS: dict[str, type[OneWay] | type[TwoWay]] = {"two_way": TwoWay, "one_way": OneWay}
+
+#: The names of all errors that a round reports.
+ERRORS = (
+    *(f"nrmse_{way}_{name}" for way in WAYS for name in SKETCHES),
+    "nrmse_own_grams",
+    "nrmse_own_grams_scaled",
+)
+
+
+@dataclass(frozen=True)
+class GramProbe:
+    r"""How far the estimates of the Gram matrix are from it, along a run.
+
+        1  one round of `method`
+        2  H_j = the Jacobians of that round's participants, G = (mean_j H_j)(mean_j H_j)'
+        3  for every sketch of `SKETCHES`, one-way and two-way, and for the mean of the clients' own
+           Gram matrices: nrmse = ||G_hat - G|| / ||G||, Frobenius; `ERRORS` has the names
+
+    `nrmse_own_grams_scaled` is the error of the best multiple of the mean of the clients' own Gram
+    matrices, which nobody could know. Sketches that draw noise of one shape share it.
+
+    >>> from fedlib import FedCMOOPref, problems
+    >>> probe = GramProbe(FedCMOOPref(lr=0.1, local_steps=2, participants=2))
+    >>> probe.size(problems.pareto(torch.eye(4).view(2, 1, 2, 4)))  # of the Jacobians
+    (2, 4)
+
+    Parameters
+    ----------
+    method : the algorithm whose run is followed, `FedCMOOPref` in the paper.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `method`.
+    """
+
+    method: Probed
+
+    def init(self, problem: Problem) -> State:
+        """That of the method."""
+        return self.method.init(problem)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The method's, and in `chance [n + 1, ...]` the sketches' noise, the server's last."""
+        draw = self.method.draw(problem, rng)
+        count, size = self.method.participants + 1, self.size(problem)
+        one = {shape: name for name, shape in shapes(*size).items() if shape}
+        parts = [SKETCHES[name].draw(count, *size, rng) for name in one.values()]
+        flat = [x.flatten(1).double() for x in parts if isinstance(x, Tensor)]
+        return draw._replace(chance=torch.cat(flat, 1))
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """The method's round, and the errors at the model where it starts."""
+        own = draw._replace(chance=())
+        after, info = self.method.round(fed, state, own)  # 1
+        aside = type(fed)(fed.problem)
+        size = self.size(fed.problem)
+        clients = aside.clients(own, model=state.w)
+        H = aside.ask(self.method.task_gradients, clients)[..., : size[1]]  # 2
+        clients = clients._replace(memory=H)
+        G = gram_of(H.mean(0))
+        found = estimates(aside, clients, unpacked(draw.chance, *size))  # 3
+        return after, info | {f"nrmse_{k}": (x - G).norm() / G.norm() for k, x in found.items()}
+
+    def size(self, problem: Problem) -> tuple[int, int]:
+        """Rows and columns of the Jacobians that are sketched."""
+        return problem.num_objectives, shared_part(self.method.shared, problem)
+
+
+def estimates(
+    fed: Federation, clients: ClientState, noises: Mapping[str, Shaped[Tensor, "..."]]
+) -> dict[str, Float[Tensor, "M M"]]:
+    """All estimates of the mean Jacobian's Gram matrix; the clients remember their Jacobians."""
+    assert isinstance(clients.memory, Tensor)
+    shared = clients.memory.shape[-1]
+    found = {}
+    for way, kind in WAYS.items():
+        for name, sketch in SKETCHES.items():
+            noise = noises.get(name)
+            up, down = ((), ()) if noise is None else (noise[:-1], noise[-1])
+            who = clients._replace(noise=up)
+            found[f"{way}_{name}"], _ = kind(sketch)(fed, who, down, remembered, shared)
+    grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
+    exact = gram_of(clients.memory.mean(0))
+    best = (grams * exact).sum() / grams.square().sum()
+    return found | {"own_grams": grams, "own_grams_scaled": best * grams}
+
+
+def remembered(client: Client) -> Float[Tensor, "M d"]:
+    """At the client: the Jacobian that it has at hand."""
+    return client.memory
+
+
+@lru_cache(maxsize=64)
+def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
+    """The shape of every sketch's noise for one message; `()` where nothing is random."""
+    none = {k: s.draw(0, tasks, dim, torch.Generator()) for k, s in SKETCHES.items()}
+    return {k: tuple(x.shape[1:]) if isinstance(x, Tensor) else () for k, x in none.items()}
+
+
+def unpacked(
+    noise: Float[Tensor, "n s"] | tuple[()], tasks: int, dim: int
+) -> dict[str, Shaped[Tensor, "..."]]:
+    """The noise of every sketch that draws some, from what `GramProbe.draw` has packed."""
+    assert isinstance(noise, Tensor)
+    of = {name: shape for name, shape in shapes(tasks, dim).items() if shape}
+    kinds = list(dict.fromkeys(of.values()))
+    parts = torch.split(noise, [prod(shape) for shape in kinds], 1)
+    whole = {s: x.reshape(-1, *s) for s, x in zip(kinds, parts, strict=True)}
+    # positions, one row a message, are whole numbers again
+    return {k: whole[s].long() if len(s) == 1 else whole[s] for k, s in of.items()}
+
+
+@dataclass(frozen=True)
+class ProgressProbe:
+    r"""What local training does to the participants' own losses: `method`'s, and that of `rival`.
+
+        1  one round of `method`, from w to the next model
+        2  its participants' ends of local training, u_j
+        3  the same participants train from w as in `rival`: v_jk, the end for objective k alone
+        4  with the rival's weights lam, v_j = w - sum_k lam_k (w - v_jk): client j's share of the
+           rival's step
+        5  on each client's own rows: loss of k at w minus that at u_j, at v_jk, at v_j; accuracy
+           at the end minus that at w; means over the participants
+
+    It reports `method_loss_k` and `method_accuracy_k` of u_j, the same as `alone_` of v_jk and as
+    `share_` of v_j, and their means over the objectives without `_k`. All are gains: positive
+    where local training helps.
+
+    Parameters
+    ----------
+    method : the algorithm whose run is followed, `FedCMOO`.
+    rival : the one that trains every objective by itself, `FSMGDA`; its draws come from a copy of
+        the generator, so that it has the same participants.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as both; for clients with different numbers of rows, and a problem whose metrics are not
+        those of `problems.tasks` on rows of the data.
+    """
+
+    method: Trained
+    rival: Alone
+
+    def init(self, problem: Problem) -> State:
+        """That of the method."""
+        if len(set(problem.sizes)) > 1:
+            raise ValueError(
+                f"ProgressProbe: the clients must have equally many rows, {problem.name} has "
+                f"clients of {min(problem.sizes)} to {max(problem.sizes)}."
+            )
+        self.rival.init(problem)
+        return self.method.init(problem)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The method's, and in `chance` the rival's minibatches."""
+        twin = torch.Generator()
+        twin.set_state(rng.get_state())
+        draw, other = self.method.draw(problem, rng), self.rival.draw(problem, twin)
+        if not torch.equal(draw.participants, other.participants):
+            raise ValueError("ProgressProbe: rival must have as many participants as method.")
+        return draw._replace(chance=other.batches)
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """The method's round, and the gains of both local trainings from where it starts."""
+        own = draw._replace(chance=())
+        after, info = self.method.round(fed, state, own)  # 1
+        aside, w = type(fed)(fed.problem), state.w
+        clients = aside.clients(own, model=w)
+        clients = clients._replace(memory=aside.ask(self.method.task_gradients, clients))
+        ends = w - self.scale(self.method) * aside.ask(
+            self.method.local_update, clients, after.weights
+        )  # 2
+        others = aside.clients(Draw(draw.participants, draw.chance), model=w)
+        tasks = fed.problem.num_objectives
+        sent = aside.ask(self.rival.local_updates, others).unflatten(1, (tasks, -1))  # 3
+        lam = self.rival_weights(sent.mean(0), state, fed.problem)
+        share = torch.einsum("k,nkd->nd", lam, sent)  # 4
+        steps = self.scale(self.rival)
+        models = torch.cat([ends.unsqueeze(1), w - steps * share.unsqueeze(1), w - steps * sent], 1)
+        whole = aside.clients(Draw(draw.participants), model=w)._replace(memory=models)
+
+        def gains(client: Client) -> Tensor:
+            return own_gains(client, fed.problem)
+
+        measured = aside.ask(gains, whole).mean(0)  # 5
+        return after, info | named(measured)
+
+    def scale(self, method: Trained | Alone) -> float:
+        """What an update is multiplied by: `E lr`."""
+        return method.local_steps * method.lr
+
+    def rival_weights(
+        self, updates: Float[Tensor, "M d"], state: State, problem: Problem
+    ) -> Float[Tensor, "M"]:
+        """The rival's weights `[M]` for the mean updates `[M, d]`."""
+        G = gram_of(updates[:, : shared_part(self.rival.shared, problem)])
+        lam = self.rival.weights(G, state.weights)
+        return lam if self.rival.least is None else self.rival.least(lam)
+
+
+def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
+    """At the client: gains in loss and accuracy of u_j, v_jk and v_j, in this order.
+
+    Its memory holds the models u_j, v_j, v_j1, ..., v_jM.
+    """
+    rows = client.state.rows
+    assert isinstance(rows, Batch)
+    held = replace(problem, heldout=rows.data)
+    tasks = client.num_objectives
+
+    def at(u: Tensor) -> Tensor:
+        found = problem.metrics(u, held)
+        each = [[found[f"{name}_{k + 1}"] for k in range(tasks)] for name in ("loss", "accuracy")]
+        return torch.stack([torch.stack(row) for row in each])
+
+    before = at(client.model)
+    ends = client.memory
+    alone = torch.stack([at(ends[2 + k])[:, k] for k in range(tasks)], 1)
+    sign = torch.tensor([[-1.0], [1.0]], dtype=before.dtype, device=before.device)
+    return sign * (torch.stack([at(ends[0]), alone, at(ends[1])]) - before)
+
+
+def named(gains: Float[Tensor, "3 2 M"]) -> Info:
+    """The gains under their names, and the means over the objectives."""
+    found: Info = {}
+    for who, of_who in zip(("method", "alone", "share"), gains, strict=True):
+        for what, each in zip(("loss", "accuracy"), of_who, strict=True):
+            found[f"{who}_{what}"] = each.mean()
+            found |= {f"{who}_{what}_{k + 1}": x for k, x in enumerate(each)}
+    return found

@@ -1,0 +1,1 @@
+"""The problems of FedCMOO's tables."""

@@ -1,0 +1,149 @@
+"""Two classifications of one composite picture: the two-task problems of the FedCMOO paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from fedlib import checks, models
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch
+from fedlib.data import split
+from fedlib.problems.classification import row_losses
+from papers.fedcmoo import networks
+from papers.fedcmoo.data.pairs import Pairs, augmented
+from papers.fedcmoo.problems.tasks import task_metrics, with_copies
+
+__all__ = ["LOSSES", "paired_digits"]
+
+#: Losses of a task: negative log-likelihood; the mean square, or the Euclidean norm, of the
+#: difference between softmax outputs and the class as a vector.
+LOSSES = ("nll", "squared", "norm")
+
+CLASSES = 10
+CHUNK = 1000  # test pictures at a time
+
+
+def paired_digits(
+    train: Pairs,
+    test: Pairs,
+    *,
+    clients: int = 100,
+    seed: int = 0,
+    alpha: float = 0.3,
+    copies: int = 0,
+    kinds: Sequence[str] = ("nll", "nll"),
+    evaluate: int | None = None,
+    held: Pairs | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    r"""Objectives $f_{jk}$ = mean loss of task k on the pictures of client j, k = 1, 2.
+
+    One network, an encoder and a decoder for each task: `networks.pair_lenet` for pictures of one
+    channel, `networks.pair_cnn` for three. Clients hold equally many pictures, split by
+    Dirichlet(alpha) over the 100 composite labels. `config["shared"]` is the number of parameters
+    that both tasks share, the first ones.
+
+    `metrics`, on test pictures alone: `loss_1`, `loss_2`, `accuracy_1`, `accuracy_2` of the tasks,
+    `loss` and `accuracy`, their means; on further pictures the same with `held_` before it.
+
+    Parameters
+    ----------
+    train, test : `pairs.load(name, "train")` and `pairs.load(name, "test")`.
+    clients : N.
+    seed : fixes the start, the split and the angles.
+    alpha : concentration of the split.
+    copies : turned copies of every training picture (`pairs.augmented`); 0: the pictures as they
+        are. A client has `copies` times as many rows, which its full losses count as well.
+    kinds : each task's loss, one of `LOSSES`.
+    evaluate : only the first so many test pictures; by default all of them, but of CIFAR-10 those
+        alone whose pixels are the canonical ones.
+    held : further pictures to evaluate on, such as some of a training set that no client has.
+    config : entries to add to the stored configuration, such as the data set's name.
+
+    Raises
+    ------
+    ValueError
+        for a loss that is not in `LOSSES`, and parameters out of range.
+
+    Reference: sections 7.1 and D of the paper; "squared" and "norm" for Table 2.
+    """
+    if len(kinds) != 2:
+        raise ValueError(checks.sentence("paired_digits", "kinds", "hold two losses", list(kinds)))
+    for kind in kinds:
+        checks.one_of("paired_digits", "kinds", kind, LOSSES)
+    checks.count("paired_digits", "copies", copies, low=0)
+    rng = seeded(seed, "split")
+    make = networks.pair_lenet if train.X.shape[1] == 1 else networks.pair_cnn
+    module = make(rng, decoders=2, out=CLASSES)
+    w0, apply = models.ravel(module)
+    rows = split.dirichlet(train.cells(), clients, alpha, rng)
+    X, y = train.X, train.y
+    if copies:
+        X, y = augmented(train, copies, rng), train.y.repeat(copies, 1)
+        rows = with_copies(rows, len(train.y), copies)
+    scale = train.scale
+
+    # functions of this module, not partials: a stored run names the module of its losses
+    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        pictures, labels = data
+        out = apply(w, scale(pictures))
+        each = [kind_losses(out[..., k, :], labels[..., k], kinds[k]) for k in range(2)]
+        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        return batch.weight @ values(w, batch.data)[0]
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        pictures, labels, *more = problem.heldout
+        found = task_metrics(w, (pictures, labels), values, CHUNK)
+        further = task_metrics(w, tuple(more), values, CHUNK) if more else {}
+        return found | {f"held_{name}": value for name, value in further.items()}
+
+    of_test = judged(test, evaluate)
+    choices = {"clients": clients, "alpha": alpha, "copies": copies, "kinds": list(kinds)}
+    sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
+    if held is not None:
+        sizes["held"] = len(held.y)
+    own = {**choices, **sizes, "shared": networks.encoder_size(module), "tasks": list(train.names)}
+    return Problem(
+        name="paired_digits",
+        data=(X, y),
+        rows=rows,
+        sizes=(rows.shape[1],) * len(rows),
+        losses=losses,
+        num_objectives=2,
+        num_constraints=0,
+        w0=w0,
+        metrics=metrics,
+        heldout=of_test if held is None else (*of_test, held.X, held.y),
+        one_by_one=True,
+        config={"name": "paired_digits", **own, "split_by": "seed", **(config or {})},
+    )
+
+
+def judged(
+    test: Pairs, evaluate: int | None
+) -> tuple[Shaped[Tensor, "R c h w"], Int[Tensor, "R 2"]]:
+    """The test pictures and labels that metrics are computed on."""
+    X, y = test.X, test.y
+    if evaluate is None:
+        return (X, y) if test.exact is None else (X[test.exact], y[test.exact])
+    checks.count("paired_digits", "evaluate", evaluate, high=len(y), note="the test pictures")
+    return X[:evaluate], y[:evaluate]
+
+
+def kind_losses(
+    out: Float[Tensor, "B classes"], target: Int[Tensor, "B"], kind: str
+) -> Float[Tensor, "B"]:
+    """A loss of `LOSSES` of every row."""
+    if kind == "nll":
+        return row_losses(out, target)
+    hit = target.unsqueeze(-1) == torch.arange(out.shape[-1], device=out.device)
+    error = torch.softmax(out, -1) - hit.to(out.dtype)
+    return error.square().mean(-1) if kind == "squared" else error.norm(dim=-1)

@@ -1,0 +1,93 @@
+"""Eleven properties of molecules from one message-passing network: regression on QM9."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks, models
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch
+from papers.fedcmoo import networks
+from papers.fedcmoo.data.molecules import TARGETS, Graphs, edges
+from papers.fedcmoo.problems.tasks import task_metrics
+
+__all__ = ["qm9"]
+
+CHUNK = 250  # test molecules at a time
+
+
+def qm9(
+    train: Graphs,
+    test: Graphs,
+    *,
+    clients: int = 20,
+    seed: int = 0,
+    evaluate: int | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    r"""Objectives $f_{jk}$ = mean squared error of target k on the molecules of client j, M = 11.
+
+    The network is `networks.molecule_network`. Clients hold equally many molecules, at random.
+    `metrics`, on test molecules alone: `loss_1`, ..., `loss_11`, and `loss`, their mean.
+
+    Parameters
+    ----------
+    train, test : `molecules.sets()`.
+    clients : N.
+    seed : fixes the start and the split.
+    evaluate : only the first so many test molecules; all by default.
+    config : entries to add to the stored configuration.
+
+    Raises
+    ------
+    ValueError
+        for parameters out of range.
+
+    Reference: sections 7.1 and D of the FedCMOO paper.
+    """
+    count = len(train.targets)
+    checks.count("qm9", "clients", clients, high=count, note="the training molecules")
+    if evaluate is not None:
+        note = "the test molecules"
+        checks.count("qm9", "evaluate", evaluate, high=len(test.targets), note=note)
+    rng = seeded(seed, "split")
+    module = networks.molecule_network(rng, decoders=train.targets.shape[1])
+    w0, apply = models.ravel(module)
+    own = count // clients
+    rows = torch.randperm(count, generator=rng)[: clients * own].view(clients, own)
+
+    # functions of this module, not partials: a stored run names the module of its losses
+    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, None]:
+        atoms, bonds, positions, real, target = data
+        out = apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
+        return (out.squeeze(-1) - target).square(), None
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+        return batch.weight @ values(w, batch.data)[0]
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        return task_metrics(w, problem.heldout, values, CHUNK)
+
+    held = tuple(x[:evaluate] for x in test)
+    sizes = {"molecules": count, "evaluate": len(held[-1]), "clients": clients}
+    shared = {"shared": networks.encoder_size(module), "tasks": list(TARGETS)}
+    return Problem(
+        name="qm9",
+        data=tuple(train),
+        rows=rows,
+        sizes=(own,) * clients,
+        losses=losses,
+        num_objectives=train.targets.shape[1],
+        num_constraints=0,
+        w0=w0,
+        metrics=metrics,
+        heldout=held,
+        one_by_one=True,
+        config={"name": "qm9", **sizes, **shared, "split_by": "seed", **(config or {})},
+    )

@@ -1,0 +1,146 @@
+"""Study of FedCMOO's Figures 3 and 12 (eleven properties of molecules) and of what is uploaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+
+from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.problems import pareto
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import molecules
+from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
+from papers.fedcmoo.problems.generated_molecules import RULE, generated
+from papers.fedcmoo.problems.qm9 import qm9
+from papers.fedcmoo.qm9 import claims, figures
+from papers.fedcmoo.qm9.numbers import LOSSES, derive
+from papers.fedcmoo.standin import noted, stands_in
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
+
+GENERATED = "generated graphs whose targets follow a known rule"
+
+PARAMETERS = parameters(
+    source=("0: QM9, 2: generated graphs with targets of a known rule, without a download", 0, 2),
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    rounds=("communication rounds T of FedCMOO and FedCMOO-Pref", 22, 1),
+    fsmgda_rounds=("rounds of FSMGDA, whose clients take six times as many steps", 8, 1),
+    lr=("step size of the clients' Adam", 0.01),
+    clients=("clients N", 20),
+    participants=("clients a round", 4, 1),
+    local_steps=("local steps E, a minibatch each", 14, 2),
+    batch=("molecules of a client's minibatch", 8, 2),
+    loss_rows=("molecules on which a client of FedCMOO-Pref estimates its losses", 32, 2),
+    molecules=("training molecules of all clients together", 40_000, 200),
+    test_molecules=("test molecules on which the losses of the figures are measured", 500, 20),
+    evaluate_every=("rounds between two evaluations", 1),
+    objectives=(
+        "numbers of objectives M of the one-round runs whose uploads are counted",
+        (2, 5, 11, 40),
+        (2,),
+    ),
+    count_dim=("parameters d of the model in these", 20_000, 2000),
+)
+
+
+@lru_cache(maxsize=1)
+def sizes() -> tuple[int, int]:
+    """The parameters of the network, and how many of them all targets share."""
+    module = networks.molecule_network(torch.Generator())
+    return sum(p.numel() for p in module.parameters()), networks.encoder_size(module)
+
+
+@lru_cache(maxsize=1)
+def molecule_sets(count: int, test: int) -> tuple[molecules.Graphs, molecules.Graphs]:
+    """Training and test molecules, the same for every seed."""
+    return molecules.sets(count, test)
+
+
+@lru_cache(maxsize=2)
+def molecule_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
+    """The eleven targets of QM9; the seed fixes the start and the clients' molecules."""
+    train, test = molecule_sets(molecules, test_molecules)
+    return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0]})
+
+
+@lru_cache(maxsize=2)
+def generated_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
+    """The eleven targets of generated graphs; the graphs are the same for every seed."""
+    train, test = generated(molecules, test_molecules)
+    told = {"dim": sizes()[0], "tasks": list(RULE), "stand_in": GENERATED}
+    return qm9(train, test, clients=clients, seed=seed, config=told)
+
+
+@lru_cache(maxsize=8)
+def counted_problem(seed: int, *, objectives: int, dim: int) -> Problem:
+    """Quadratics with random centres, four clients with a row each: for counting what is sent."""
+    centres = torch.randn(4, 1, objectives, dim, generator=seeded(seed, "split"))
+    return pareto(centres)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """The three methods on QM9, and one round of each on quadratics for every M."""
+    common: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+        "batch_size": p["batch"],
+        "shared": sizes()[1],
+    }
+    problem = partial(
+        generated_problem if stands_in("cmoo_qm9", p) else molecule_problem,
+        clients=p["clients"],
+        molecules=p["molecules"],
+        test_molecules=p["test_molecules"],
+    )
+    keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
+    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], tuple(p["seeds"]), keep=keep)
+    main = replace(main, evaluate_every=p["evaluate_every"])
+    preferred = AdamFedCMOOPref(**common, value_batch_size=p["loss_rows"])
+    found = {
+        "qm9_fedcmoo": main,
+        "qm9_pref": replace(main, algorithm=preferred),
+        "qm9_fsmgda": replace(main, algorithm=AdamFSMGDA(**common), rounds=p["fsmgda_rounds"]),
+    }
+    return found | _counted(p)
+
+
+def _counted(p: Params) -> dict[str, Spec]:
+    """One round on quadratics, where the whole model enters the Gram matrix."""
+    work: dict[str, Any] = {"lr": 0.1, "local_steps": 1, "participants": 2}
+    methods: dict[str, Any] = {
+        "fsmgda": FSMGDA(**work),
+        "fedcmoo": FedCMOO(**work),
+        "pref": FedCMOOPref(**work),
+    }
+    return {
+        f"count_{name}_{tasks}": Spec(
+            method,
+            partial(counted_problem, objectives=tasks, dim=p["count_dim"]),
+            rounds=1,
+            seeds=(0,),
+            keep=("f",),
+        )
+        for tasks in p["objectives"]
+        for name, method in methods.items()
+    }
+
+
+STUDY = Study(
+    name="cmoo_qm9",
+    title="Properties of molecules, FedCMOO",
+    paper="C",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=noted(figures.FIGURES),
+    **PARAMETERS,
+)

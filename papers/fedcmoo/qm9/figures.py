@@ -1,0 +1,186 @@
+"""Figures of the QM9 study: losses against rounds and uploads, a radial plot, counted uploads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedcmoo.data.molecules import TARGETS
+from papers.fedcmoo.qm9.numbers import (
+    METHODS,
+    TASKS,
+    common_round,
+    common_upload,
+    upload,
+    uploaded,
+    within,
+)
+from papers.kit import plot
+from papers.kit.numbers import Number
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "targets_of", "uploads_of"]
+
+NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
+MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
+COLOR = dict(zip(METHODS, plot.COLORS, strict=False))
+
+ANGLES = 2 * np.pi * np.arange(len(TASKS)) / len(TASKS)  # of the spokes of a radial plot
+
+#: Symbols of the targets, in the order of the tasks.
+SYMBOLS = {
+    "mu": r"$\mu$",
+    "alpha": r"$\alpha$",
+    "homo": r"$\epsilon_{HOMO}$",
+    "lumo": r"$\epsilon_{LUMO}$",
+    "r2": r"$\langle R^2\rangle$",
+    "zpve": "ZPVE",
+    "u0": r"$U_0$",
+    "u298": r"$U$",
+    "h298": r"$H$",
+    "g298": r"$G$",
+    "cv": r"$c_v$",
+}
+
+
+def target_names(traces: Traces) -> list[str]:
+    """The targets of the runs, in the order of the tasks; those of QM9, or of a stand-in."""
+    return list(traces["qm9_fedcmoo"].config["problem"].get("tasks", TARGETS))
+
+
+def main_runs(traces: Traces) -> dict[str, Trace]:
+    """The three runs on QM9 by method."""
+    return {m: traces[f"qm9_{m}"] for m in METHODS}
+
+
+def curve(ax: Axes, x: Any, y: Any, method: str) -> None:
+    """Mean over seeds, and a band of one standard deviation where there are several."""
+    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
+    ax.plot(x, y.mean(0), label=NAMES[method], linewidth=1.5, **style)
+    if len(y) > 1:
+        low, high = y.mean(0) - y.std(0), y.mean(0) + y.std(0)
+        ax.fill_between(x, low, high, color=COLOR[method], alpha=0.18, linewidth=0)
+
+
+def figure_3(traces: Traces) -> plot.Drawing:
+    """Mean test loss against rounds, and against what has been uploaded."""
+    runs = main_runs(traces)
+
+    def draw(fig: Figure) -> None:
+        left, right = fig.subplots(1, 2, sharey=True)
+        for m, trace in runs.items():
+            curve(left, trace.rounds, trace.metrics["loss"], m)
+            curve(right, uploaded(trace), trace.metrics["loss"], m)
+        left.set_xlabel("round")
+        left.set_ylabel("mean test loss of 11 targets")
+        right.set_xlabel("uploaded (model size x clients of a round)")
+        left.legend()
+
+    return draw
+
+
+def figure_12(traces: Traces) -> plot.Drawing:
+    """Radial plots of the test loss of every target: at equal rounds, and at equal upload."""
+    runs = main_runs(traces)
+    rounds = common_round(runs)
+    room = common_upload(runs)
+    names = [SYMBOLS.get(name, name) for name in target_names(traces)]
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(1, 2, subplot_kw={"projection": "polar"})
+        for ax, kind in zip(axes, ("rounds", "upload"), strict=True):
+            for m, trace in runs.items():
+                if kind == "rounds":
+                    column = int(np.flatnonzero(trace.rounds == rounds)[0])
+                else:
+                    column = within(trace, room)
+                spokes(ax, trace, column, m)
+            ax.set_xticks(ANGLES, names)
+            circles = ax.get_yticks()
+            ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
+        each = "one round" if rounds == 1 else f"{rounds} rounds"
+        axes[0].set_title(f"after {each} each", pad=14)
+        axes[1].set_title(f"after uploads of {room:.0f} d a client", pad=14)
+        axes[1].legend(loc="upper left", bbox_to_anchor=(1.12, 1.1))
+
+    return draw
+
+
+def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
+    """One closed line through the losses of all targets, a spoke each."""
+    loss = np.array([trace.metrics[f"loss_{k}"][:, column].mean() for k in TASKS])
+    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
+    closed = np.append(ANGLES, ANGLES[0]), np.append(loss, loss[0])
+    ax.plot(*closed, label=NAMES[method], **style)
+    ax.set_rlim(bottom=0)
+    ax.set_rlabel_position(180 / len(TASKS))  # between two spokes
+
+
+def uploads(traces: Traces) -> plot.Drawing:
+    """Counted uploads of a client and round against the number of objectives."""
+    names = [n for n in traces if n.startswith("count_fsmgda_")]
+    tasks = sorted(int(n.rpartition("_")[2]) for n in names)
+
+    def draw(fig: Figure) -> None:
+        ax = fig.subplots()
+        for m in METHODS:
+            y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
+            line = "--" if m == "pref" else "-"  # it lies on FedCMOO's
+            ax.plot(tasks, y, line, color=COLOR[m], marker=MARKS[m], label=NAMES[m])
+            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[m], "s": 110}
+            ax.scatter(
+                [len(TASKS)], [upload(traces[f"qm9_{m}"])], label=f"{NAMES[m]} on QM9", **ring
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xticks(tasks, [str(k) for k in tasks])
+        ax.set_yticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
+        ax.minorticks_off()
+        ax.set_xlabel("objectives M")
+        ax.set_ylabel("upload of a client and round (d)")
+        ax.legend()
+
+    return draw
+
+
+KINDS = {"rounds": "equal rounds", "upload": "equal upload"}
+
+
+def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
+    """A table: mean test losses of the methods at equal rounds and at equal upload."""
+    import pandas as pd
+
+    rows = {}
+    for m, name in NAMES.items():
+        row = {"upload of a client and round (d)": f"{numbers[f'{m}.upload'].value:.4g}"}
+        for kind, text in KINDS.items():
+            number = numbers[f"upload.{m}.at" if kind == "upload" else "rounds.at"].value
+            row[f"rounds, {text}"] = f"{number:g}"
+            row[f"loss, {text}"] = f"{numbers[f'{kind}.{m}.loss'].value:.3f}"
+            lower = numbers.get(f"{kind}.{m}_vs_fsmgda.lower")
+            row[f"targets lower, {text}"] = "" if lower is None else f"{lower.value:g} of 11"
+        rows[name] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def targets_of(numbers: Mapping[str, Number], traces: Traces) -> pd.DataFrame:
+    """A table: the test loss of every target, a column for every method and way of comparing."""
+    import pandas as pd
+
+    columns = {
+        f"{name}, {text}": [f"{numbers[f'{kind}.{m}.loss_{k}'].value:.3f}" for k in TASKS]
+        for kind, text in KINDS.items()
+        for m, name in NAMES.items()
+    }
+    return pd.DataFrame(columns, index=target_names(traces))
+
+
+FIGURES = {"figure_3": figure_3, "figure_12": figure_12, "uploads": uploads}

@@ -1,0 +1,128 @@
+"""The derived numbers of the QM9 study: losses at equal rounds and equal upload, and uploads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+
+__all__ = [
+    "JUDGED",
+    "LOSSES",
+    "METHODS",
+    "TASKS",
+    "common_round",
+    "common_upload",
+    "derive",
+    "upload",
+    "uploaded",
+    "within",
+]
+
+METHODS = ("fsmgda", "fedcmoo", "pref")
+TASKS = tuple(range(1, 12))
+LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
+SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
+JUDGED = 10_000  # training molecules below which nothing is said about the paper
+FLOAT_BITS = 32
+
+Array = NDArray[np.float64]
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Losses of the three methods after equally many rounds and uploads, and what they upload."""
+    runs = {m: traces[f"qm9_{m}"] for m in METHODS}
+    numbers: dict[str, Number] = {}
+    for m, trace in runs.items():
+        numbers |= {f"{m}.{k}": mean(trace.metrics[k][:, -1]) for k in LOSSES}
+        numbers[f"{m}.upload"] = mean([upload(trace)], "d")
+        numbers[f"{m}.rounds"] = mean([float(trace.rounds[-1])], "rounds")
+        numbers[f"{m}.start"] = mean(trace.metrics["loss"][:, 0])
+    batch = runs["fedcmoo"].config["algorithm"]["batch_size"]
+    numbers["fedcmoo.batch"] = mean([float(batch)], "molecules")
+    rounds = common_round(runs)
+    numbers["rounds.at"] = mean([float(rounds)], "rounds")
+    numbers |= compared(runs, dict.fromkeys(METHODS, rounds), "rounds")
+    room = common_upload(runs)
+    numbers["upload.at"] = mean([room], "d")
+    last = {m: int(t.rounds[within(t, room)]) for m, t in runs.items()}
+    numbers |= compared(runs, last, "upload")
+    for m, at in last.items():
+        numbers[f"upload.{m}.at"] = mean([float(at)], "rounds")
+    until = [trace_until(runs[m], rounds) for m in ("fedcmoo", "fsmgda")]
+    numbers["rounds.mean_gap"] = mean(until[0] - until[1])
+    numbers |= counted(traces, p)
+    if p["molecules"] >= JUDGED:  # no verdict on the paper from a handful of molecules
+        numbers["judged.molecules"] = mean([float(p["molecules"])], "molecules")
+    return numbers
+
+
+def upload(trace: Trace) -> float:
+    """What a client uploads in a round, in model sizes d of 32-bit numbers."""
+    config = trace.config
+    floats = config["bits"]["bits_up"] / (FLOAT_BITS * config["algorithm"]["participants"])
+    return float(floats / config["problem"]["dim"])
+
+
+def uploaded(trace: Trace) -> Array:
+    """What a client of every round has uploaded before each evaluated model, in d."""
+    return np.asarray(trace.rounds * upload(trace), float)
+
+
+def within(trace: Trace, room: float) -> int:
+    """The last evaluated model that was reached with an upload of `room` (in d)."""
+    return int(np.flatnonzero(uploaded(trace) <= room * (1 + SLACK))[-1])
+
+
+def common_round(runs: Traces) -> int:
+    """The last round at which all runs are evaluated."""
+    shared = set.intersection(*(set(t.rounds.tolist()) for t in runs.values()))
+    return int(max(shared))
+
+
+def common_upload(runs: Traces) -> float:
+    """The largest upload of a client of every round that all runs have reached, in d."""
+    return min(float(uploaded(t)[-1]) for t in runs.values())
+
+
+def trace_until(trace: Trace, rounds: int) -> Array:
+    """Per seed the mean loss of the evaluated models of rounds 1 .. `rounds`."""
+    some = (trace.rounds > 0) & (trace.rounds <= rounds)
+    return np.asarray(trace.metrics["loss"][:, some].mean(1))
+
+
+def at_round(trace: Trace, name: str, number: int) -> Array:
+    """A metric of the model after so many rounds, per seed."""
+    return np.asarray(trace.metrics[name][:, int(np.flatnonzero(trace.rounds == number)[0])])
+
+
+def compared(runs: Traces, rounds: dict[str, int], kind: str) -> dict[str, Number]:
+    """Losses after given rounds of every method, differences to FSMGDA, tasks that are lower."""
+    found: dict[str, Number] = {}
+    at = {m: {k: at_round(runs[m], k, rounds[m]) for k in LOSSES} for m in METHODS}
+    for m in METHODS:
+        found |= {f"{kind}.{m}.{k}": mean(at[m][k]) for k in LOSSES}
+    for m in ("fedcmoo", "pref"):
+        gaps = {k: at[m][k] - at["fsmgda"][k] for k in LOSSES}
+        found |= {f"{kind}.{m}_vs_fsmgda.{k}": mean(gaps[k]) for k in LOSSES}
+        lower = [np.mean(gaps[f"loss_{k}"]) < 0 for k in TASKS]
+        found[f"{kind}.{m}_vs_fsmgda.lower"] = mean([float(sum(lower))], "of 11 tasks")
+    return found
+
+
+def counted(traces: Traces, p: Params) -> dict[str, Number]:
+    """Uploads of the one-round runs, in d and without their small matrices, and ratios."""
+    found: dict[str, Number] = {}
+    for tasks in p["objectives"]:
+        each = {m: traces[f"count_{m}_{tasks}"] for m in METHODS}
+        found |= {f"count_{tasks}.{m}": mean([upload(t)], "d") for m, t in each.items()}
+        small = (2 * tasks**2 + tasks) / p["count_dim"]
+        found[f"count_{tasks}.small"] = mean([small], "d")
+        ratio = upload(each["fsmgda"]) / upload(each["fedcmoo"])
+        found[f"count_{tasks}.ratio"] = mean([ratio])
+    ratio = upload(traces["qm9_fsmgda"]) / upload(traces["qm9_fedcmoo"])
+    found["qm9.ratio"] = mean([ratio])
+    return found

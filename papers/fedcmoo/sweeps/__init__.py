@@ -1,0 +1,68 @@
+"""Study of FedCMOO's Figures 2 and 4: how many local steps, and which preference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedlib.weights import Preference
+from papers.fedcmoo.common import method, shared
+from papers.fedcmoo.pairs import GREY, base
+from papers.fedcmoo.standin import noted
+from papers.fedcmoo.sweeps import claims, figures
+from papers.fedcmoo.sweeps.numbers import derive
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "ratios", "specs"]
+
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, split, participants and batches", (0,)),
+    step_rounds=("communication rounds T of the runs with different local steps", 30, 2),
+    steps=("numbers of local steps", (1, 5, 20), (1, 2)),
+    preference_rounds=("rounds T of the runs with preferences", 30, 2),
+    ratios=("r_2 / r_1 of the preferences", (0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0)),
+    tolerances=(
+        "thresholds of the divergence below which FedCMOO-Pref stops balancing",
+        (0.01, 0.0001),
+        (0.01, 0.001),
+    ),
+    **shared(),
+)
+
+
+def ratios(second: float) -> tuple[float, float]:
+    """`(r_1, r_2)` with the smaller one 1."""
+    return (1.0, second) if second >= 1 else (1 / second, 1.0)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """FSMGDA and FedCMOO by local steps; FedCMOO-Pref by preference and by tolerance."""
+    found: dict[str, Spec] = {}
+    for data in GREY:
+        for steps in p["steps"]:
+            for name in ("fsmgda", "fedcmoo"):
+                made: Any = method(name, data, p, local_steps=int(steps))
+                run = base(made, data, p, p["seeds"], p["step_rounds"])
+                found[f"{data}_{name}_steps{steps}"] = run
+        for second in p["ratios"]:
+            for tolerance in p["tolerances"]:
+                if second != 1 and tolerance != p["tolerances"][0]:
+                    continue  # other tolerances for equal preference alone
+                rule = Preference(ratios=ratios(float(second)), epsilon=float(tolerance))
+                made = method("pref", data, p, preference=rule, least=None)
+                name = f"{data}_ratio{second:g}_tolerance{tolerance:g}"
+                found[name] = base(made, data, p, p["seeds"], p["preference_rounds"])
+    return found
+
+
+STUDY = Study(
+    name="cmoo_sweeps",
+    title="Local steps and preferences, FedCMOO",
+    paper="C",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=noted(figures.FIGURES),
+    **PARAMETERS,
+)

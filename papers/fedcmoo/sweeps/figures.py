@@ -1,0 +1,120 @@
+"""Figures of the sweeps over local steps and over preferences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fedlib.core import Trace
+from papers.fedcmoo.sweeps.numbers import GREY, final, ratios_of
+from papers.kit import plot
+from papers.kit.numbers import mean
+from papers.kit.panels import columns, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FIGURES", "GREY", "METHODS"]
+
+METHODS = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
+AXES = {
+    "multi_mnist": ("F₁, first digit", "F₂, second digit"),
+    "mnist_fashion": ("F₁, digit", "F₂, item"),
+}
+
+
+def by_steps(traces: Traces, data: str, name: str) -> dict[int, Trace]:
+    """The runs of a method by their number of local steps."""
+    start = f"{data}_{name}_steps"
+    found = {int(n.removeprefix(start)): t for n, t in traces.items() if n.startswith(start)}
+    return dict(sorted(found.items()))
+
+
+def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
+    """The runs with different preferences, all at one tolerance, as `r_1 : r_2`."""
+    runs = {n: t for n, t in traces.items() if n.startswith(f"{data}_ratio")}
+    first = tolerance(next(iter(runs.values())))
+    some = [t for t in runs.values() if tolerance(t) == first]
+    ordered = sorted(some, key=lambda t: ratios_of(t)[1] / ratios_of(t)[0])
+    return {"{:g} : {:g}".format(*ratios_of(t)): t for t in ordered}
+
+
+def by_tolerance(traces: Traces, data: str) -> dict[float, Trace]:
+    """The runs with equal preference by their tolerance."""
+    runs = [t for n, t in traces.items() if n.startswith(f"{data}_ratio1_")]
+    return {tolerance(t): t for t in sorted(runs, key=tolerance, reverse=True)}
+
+
+def tolerance(trace: Trace) -> float:
+    """The divergence below which a run stops balancing."""
+    return float(trace.config["algorithm"]["preference"]["epsilon"])
+
+
+def figure_2(traces: Traces) -> plot.Drawing:
+    """Final mean test accuracy against the number of local steps."""
+
+    def fill(ax: Axes, data: str) -> None:
+        runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
+        steps = list(runs["FedCMOO"])
+        rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
+        plot.dots(ax, steps, rows)
+        ax.set(xscale="log", xlabel="local steps")
+        ax.set_xticks(steps, [str(s) for s in steps])
+        ax.minorticks_off()
+
+    return row(*columns(fill, GREY, ylabel="final mean test accuracy", legend=True), sharey=True)
+
+
+def curves(traces: Traces) -> plot.Drawing:
+    """Mean test accuracy over rounds by local steps; FedCMOO solid, FSMGDA dashed."""
+
+    def fill(ax: Axes, data: str) -> None:
+        for (name, label), style in zip(METHODS.items(), ("-", "--"), strict=True):
+            for i, (steps, trace) in enumerate(by_steps(traces, data, name).items()):
+                look: Any = {"color": plot.COLORS[i], "label": f"{label}, {steps}"}
+                x = trace.metrics["accuracy"].mean(0)
+                ax.plot(trace.rounds, x, style, linewidth=1.4, **look)
+
+    outside = {"title": "local steps", "loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    frame: Any = {"ylabel": "mean test accuracy", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
+
+
+def figure_4(traces: Traces) -> plot.Drawing:
+    """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
+
+    def fill(ax: Axes, data: str) -> None:
+        runs = by_preference(traces, data)
+        top = 1.25 * max(final(t, k).max() for t in runs.values() for k in ("loss_1", "loss_2"))
+        for i, (label, trace) in enumerate(runs.items()):
+            preferred(ax, trace, label, plot.COLORS[i], top)
+        first, second = (f"test loss {text}" for text in AXES[data])
+        ax.set(xlim=(0, top), ylim=(0, top), aspect="equal", xlabel=first, ylabel=second)
+
+    outside = {"title": "r₁ : r₂", "loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    return row(*columns(fill, GREY, legend=outside, at=-1))
+
+
+def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> None:
+    """One preference: its ray, the path of the test losses, and where it ends."""
+    first, second = ratios_of(trace)
+    ax.plot([0, top], [0, top * first / second], "--", color=color, linewidth=1)
+    x, y = (trace.metrics[k].mean(0) for k in ("loss_1", "loss_2"))
+    ax.plot(x, y, color=color, linewidth=1, alpha=0.7)
+    ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
+
+
+def tolerances(traces: Traces) -> plot.Drawing:
+    """Quotient of the test losses over rounds for equal preference, by tolerance."""
+
+    def fill(ax: Axes, data: str) -> None:
+        for i, (epsilon, trace) in enumerate(by_tolerance(traces, data).items()):
+            quotient = (trace.metrics["loss_1"] / trace.metrics["loss_2"]).mean(0)
+            ax.plot(trace.rounds, quotient, color=plot.COLORS[i], label=f"ε = {epsilon:g}")
+        plot.level(ax, 1, "F₁ = F₂")
+
+    frame: Any = {"ylabel": "test loss F₁ / F₂", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
+
+
+FIGURES = {"figure_2": figure_2, "curves": curves, "figure_4": figure_4, "tolerances": tolerances}

@@ -1,0 +1,71 @@
+"""The derived numbers of the sweeps over local steps and over preferences."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from fedlib.weights.preference import balancing
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+
+__all__ = ["CURVES", "GREY", "LATE", "derive", "final", "ratios_of"]
+
+LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
+CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
+GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
+
+Array = NDArray[np.float64]
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Final losses and accuracies; FedCMOO's lead by local steps; balance by preference."""
+    numbers: dict[str, Number] = {}
+    for name, trace in traces.items():
+        numbers |= {f"{name}.{k}": mean(final(trace, k)) for k in CURVES}
+        if "_ratio" in name:
+            numbers |= {f"{name}.{k}": v for k, v in balance(trace).items()}
+    for data in GREY:
+        leads = {}
+        for steps in p["steps"]:
+            ours, other = (traces[f"{data}_{m}_steps{steps}"] for m in ("fedcmoo", "fsmgda"))
+            leads[steps] = 100 * (final(ours, "accuracy") - final(other, "accuracy"))
+            numbers[f"{data}.lead{steps}"] = mean(leads[steps], "points")
+        fewest, most = min(leads), max(leads)
+        numbers[f"{data}.growth"] = mean(leads[most] - leads[fewest], "points")
+    return numbers
+
+
+def final(trace: Trace, name: str) -> Array:
+    """Per seed the mean of a metric over the evaluations of the last tenth of the rounds."""
+    late = trace.rounds >= LATE * trace.rounds[-1]
+    return np.asarray(trace.metrics[name][:, late].mean(1))
+
+
+def ratios_of(trace: Trace) -> tuple[float, float]:
+    """The preference `(r_1, r_2)` of a run."""
+    first, second = trace.config["algorithm"]["preference"]["ratios"]
+    return float(first), float(second)
+
+
+def balance(trace: Trace) -> dict[str, Number]:
+    """How near the final test losses are to the preference.
+
+    `quotient` is F_1 / F_2, `ratio` r_1 F_1 / (r_2 F_2), `mu` the divergence of (r_1 F_1, r_2 F_2)
+    from equal shares; `late_mu` is what the rounds reported of the training losses at the end.
+    """
+    r = ratios_of(trace)
+    losses = np.stack([final(trace, "loss_1"), final(trace, "loss_2")], 1)  # [S, 2]
+    quotient = losses[:, 0] / losses[:, 1]
+    pairs = [balancing(torch.tensor(row), torch.tensor(r).double())[1] for row in losses]
+    reported = trace.info["mu"]
+    late = reported[:, int(LATE * reported.shape[1]) :]
+    return {
+        "quotient": mean(quotient),
+        "ratio": mean(quotient * r[0] / r[1]),
+        "mu": mean([float(mu) for mu in pairs]),
+        "late_mu": mean(late.mean(1)),
+        "fallback": mean(trace.info["fallback"].mean(1), "of rounds"),
+    }

@@ -1,0 +1,199 @@
+"""Study of FedCMOO on quadratics whose Pareto front is known: what the theory is about."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fedlib.algorithms import FSMGDA, MGDA, FedCMOO, FedCMOOPref, FedCMOOTheory, Scalarized
+from fedlib.compress import Exact, Identity, RandK
+from fedlib.compress.compressors import Compressor
+from fedlib.weights import MinNorm, OneWay, Preference
+from papers.fedcmoo.theory import Setting, corollary
+from papers.fedcmoo.toy import claims, figures
+from papers.fedcmoo.toy.numbers import derive, edge_ratios
+from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY"]
+
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
+    lr=("client step size but for the rate", 0.1),
+    plane_rounds=("rounds in the plane", 60, 8),
+    plane_ratios=("preferences r_2 in the plane, with r_1 = 1", (0.25, 1.0, 4.0), (1.0,)),
+    rounds=("rounds of the sweep over local steps", 400, 20),
+    edge_rounds=("rounds of the sweeps over tolerance and scale", 150, 20),
+    local_steps_grid=("local steps E of the sweep", (1, 5, 10, 20, 50), (1, 10)),
+    spreads=(
+        "root mean square distances of the clients' optima from the common ones",
+        (0.0, 1.0),
+        (0.0,),
+    ),
+    horizons=("T of the rate", (50, 100, 200, 400, 800, 1600), (20, 40)),
+    rate_local_steps=("local steps E of the rate", 5),
+    rate_participants=("n of 20 clients, also for each of the two Gram factors", 10),
+    tolerances=("FedCMOO-Pref's epsilon", (0.1, 0.01, 0.001, 0.0001), (0.1, 0.01)),
+    objectives=("M of the sweep over tolerances and of the direction", (2, 5), (2,)),
+    scale=("factor of objective 1 in the scale mismatch", 20.0),
+    guard_steps=(
+        "server steps of the guard, with 5 local steps",
+        (1.0, 2.0, 4.0, 6.0, 7.0, 8.0),
+        (2.0, 8.0),
+    ),
+    guard_rounds=("rounds there", 60, 10),
+    points=("random models and preferences a seed, for the direction", 100, 10),
+)
+EXACT = OneWay(Exact())
+GUARD_STEPS = 5  # local steps of the runs that the guard watches
+ENDS = ("f_1", "f_2", "stationarity", "distance")
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """All runs, named by part: plane, drift, rate, edge, scale, guard, probe."""
+    parts = (_plane, _drift, _rate, _edge, _scale, _guard, _probe)
+    return {name: spec for part in parts for name, spec in part(p).items()}
+
+
+def _spec(p: Params, algorithm: Any, task: Any, rounds: int, looks: int, *keep: str) -> Spec:
+    """One run, looked at about `looks` times."""
+    return Spec(algorithm, task, rounds, tuple(p["seeds"]), max(1, rounds // looks), keep)
+
+
+def _plane(p: Params) -> dict[str, Spec]:
+    """Every method from the same start in the plane, half of the clients a round, E = 5."""
+    work: dict[str, Any] = {"lr": float(p["lr"]), "local_steps": 5, "participants": 5}
+    methods: dict[str, Any] = {
+        "fedcmoo": FedCMOO(**work, gram=EXACT),
+        "fsmgda": FSMGDA(**work),
+        "scalarized": Scalarized(**work),
+        "mgda": MGDA(lr=5 * float(p["lr"])),
+    }
+    for r in p["plane_ratios"]:
+        towards = Preference(ratios=(1.0, float(r)), epsilon=1e-3)
+        methods[f"pref{r:g}"] = FedCMOOPref(**work, gram=EXACT, preference=towards, least=None)
+    keep = (*ENDS, "w_1", "w_2", "weight_1")
+    rounds = p["plane_rounds"]
+    return {f"plane_{k}": _spec(p, m, plane, rounds, rounds, *keep) for k, m in methods.items()}
+
+
+def _drift(p: Params) -> dict[str, Spec]:
+    """FedCMOO and FSMGDA with all clients, exact gradients and exact weights, E local steps."""
+    found = {}
+    for spread in p["spreads"]:
+        task = partial(federation, spread=float(spread))
+        for E in p["local_steps_grid"]:
+            work: dict[str, Any] = {"lr": float(p["lr"]), "local_steps": E, "participants": CLIENTS}
+            both: dict[str, Any] = {
+                "fedcmoo": FedCMOO(**work, gram=EXACT, weights=MinNorm()),
+                "fsmgda": FSMGDA(**work),
+            }
+            for name, method in both.items():
+                spec = _spec(p, method, task, p["rounds"], 20, *ENDS, "weight_1")
+                found[f"drift_{name}_spread{spread:g}_E{E}"] = spec
+    return found
+
+
+def _rate(p: Params) -> dict[str, Spec]:
+    """Algorithm 10 with the step sizes of Corollary 1.1, exact and with half of the entries."""
+    E, n, found = p["rate_local_steps"], p["rate_participants"], {}
+    task = partial(federation, spread=0.5, noise=1.0, rows=4)
+    unbiased: dict[str, Compressor] = {"exact": Identity(), "randk": RandK(0.5)}
+    for name, compressor in unbiased.items():
+        for T in p["horizons"]:
+            # of the setting, the corollary uses L, M, tau and T alone
+            rates = corollary(Setting(b=1.0, M=2, N=CLIENTS, n=n, n_gram=n, tau=E, T=T))
+            method = FedCMOOTheory(
+                lr=rates.eta_c,
+                server_lr=rates.eta_s,
+                step=rates.beta,
+                local_steps=E,
+                participants=n,
+                gram_participants=n,
+                batch_size=1,
+                compressor=compressor,
+            )
+            # of every round: the claim is about their mean
+            keep = ("g_11", "g_12", "g_22", "weight_1")
+            found[f"rate_{name}_T{T}"] = _spec(p, method, task, T, T, *keep)
+    return found
+
+
+def _edge(p: Params) -> dict[str, Spec]:
+    """FedCMOO-Pref with r from 1 to 2, one exact step a round, for every tolerance."""
+    found = {}
+    for M in p["objectives"]:
+        task = partial(federation, tasks=M, spread=0.5)
+        ratios = edge_ratios(M)
+        for epsilon in p["tolerances"]:
+            method = FedCMOOPref(
+                lr=2 * float(p["lr"]),
+                local_steps=1,
+                participants=CLIENTS,
+                gram=EXACT,
+                preference=Preference(ratios=ratios, epsilon=float(epsilon)),
+                least=None,
+            )
+            keep = [f"f_{k + 1}" for k in range(M)] + ["stationarity", "fallback"]
+            keep += ["distance"] if M == 2 else []
+            found[f"edge_M{M}_eps{epsilon:g}"] = _spec(p, method, task, p["edge_rounds"], 20, *keep)
+    return found
+
+
+def _scale(p: Params) -> dict[str, Spec]:
+    """Objective 1 multiplied, all clients, exact Gram matrix, the step divided by the factor."""
+    work: dict[str, Any] = {"local_steps": 5, "participants": CLIENTS}
+    work["lr"] = float(p["lr"]) / float(p["scale"]) ** 0.5
+    methods: dict[str, Any] = {
+        "scalarized": Scalarized(**work),
+        "fedcmoo": FedCMOO(**work, gram=EXACT),
+        "fsmgda": FSMGDA(**work),
+        "pref": FedCMOOPref(**work, gram=EXACT, least=None),
+    }
+    task = partial(federation, spread=0.5, scale=float(p["scale"]))
+    keep = (*ENDS, "weight_1")
+    return {
+        f"scale_{k}": _spec(p, m, task, p["edge_rounds"], 20, *keep) for k, m in methods.items()
+    }
+
+
+def _guard(p: Params) -> dict[str, Spec]:
+    """Server steps up to and beyond the edge of stability, minibatches of one row of four."""
+    task, found = partial(federation, spread=0.5, noise=1.0, rows=4), {}
+    for step in p["guard_steps"]:
+        work: dict[str, Any] = {"lr": float(p["lr"]), "server_lr": float(step), "batch_size": 1}
+        work |= {"local_steps": GUARD_STEPS, "participants": CLIENTS // 2}
+        both: dict[str, Any] = {
+            "fedcmoo": FedCMOO(**work, gram=EXACT, weights=MinNorm()),
+            "fsmgda": FSMGDA(**work),
+        }
+        rounds = p["guard_rounds"]
+        for name, method in both.items():
+            spec = _spec(p, method, task, rounds, rounds, "f", "stationarity")
+            found[f"guard_{name}_x{step:g}"] = spec
+    return found
+
+
+def _probe(p: Params) -> dict[str, Spec]:
+    """The balancing direction at random models."""
+    keep = ("mu", "slope", "error", "change", "change_1", "change_2", "change_3")
+    return {
+        f"probe_M{M}": _spec(
+            p, DirectionProbe(), partial(federation, tasks=M, spread=0.5), p["points"], 1, *keep
+        )
+        for M in p["objectives"]
+    }
+
+
+STUDY = Study(
+    name="cmoo_toy",
+    title="FedCMOO on quadratics with a known front",
+    paper="C",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

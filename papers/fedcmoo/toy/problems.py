@@ -1,0 +1,178 @@
+"""The quadratic problems of the study on FedCMOO's toys, and the probe of the balancing direction.
+
+All have a known Pareto front (`fedlib.problems.pareto`). In `federation` the clients also differ in
+their curvatures: with equal ones local steps would be those of one client, without drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.func import jacrev
+
+from fedlib import checks
+from fedlib.core import Problem
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.types import Draw, Info
+from fedlib.problems import pareto
+from fedlib.problems.pareto import exact_metrics, pareto_point
+from fedlib.weights.preference import balancing
+
+__all__ = ["CLIENTS", "DirectionProbe", "State", "federation", "plane"]
+
+CLIENTS = 20
+PLANE_CLIENTS = 10
+LEAST = 0.25  # least curvature of a client; the largest is 1
+FRONT = 501  # points of the front
+LONGER = (0.01, 0.1, 1.0)  # lengths of the steps that the probe also tries
+
+
+@lru_cache(maxsize=32)
+def plane(seed: int) -> Problem:
+    """Two objectives in the plane, ten clients around the same two centres, a curved front."""
+    rng = torch.Generator().manual_seed(seed)
+    around = 0.15 * torch.randn(PLANE_CLIENTS, 1, 2, 2, generator=rng, dtype=torch.float64)
+    middle = torch.tensor([[-1.0, -0.8], [1.0, 0.8]], dtype=torch.float64)
+    curvature = torch.tensor([[1.0, 0.15], [0.15, 1.0]], dtype=torch.float64)
+    start = torch.tensor([-1.8, 0.4], dtype=torch.float64)
+    made = pareto(middle + around - around.mean(0), curvature, w0=start)
+    return replace(made, metrics=plane_metrics, config={**made.config, "kind": "plane"})
+
+
+def plane_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+    """The exact metrics, and where the model is."""
+    return {**exact_metrics(w, problem), "w_1": w[0], "w_2": w[1]}
+
+
+@lru_cache(maxsize=128)
+def federation(
+    seed: int,
+    *,
+    tasks: int = 2,
+    dim: int = 10,
+    spread: float = 0.0,
+    noise: float = 0.0,
+    rows: int = 1,
+    scale: float = 1.0,
+) -> Problem:
+    r"""Twenty clients, $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ with diagonal A.
+
+    Parameters
+    ----------
+    seed : fixes centres, curvatures (uniform between a quarter and 1) and the start.
+    tasks, dim : M and d.
+    spread : root mean square distance of a client's centres from the common ones.
+    noise : the same of a row's centre from its client's.
+    rows : of each client.
+    scale : multiplies objective 1 (so that L is the larger of 1 and this).
+    """
+    rng = torch.Generator().manual_seed(seed)
+    normal = [(1, 1, tasks, dim), (CLIENTS, 1, tasks, dim), (CLIENTS, rows, tasks, dim), (dim,)]
+    common, own, single, start = [
+        torch.randn(size, generator=rng, dtype=torch.float64) for size in normal
+    ]
+    share = torch.rand(CLIENTS, 1, tasks, dim, generator=rng, dtype=torch.float64)
+    A = (LEAST + (1 - LEAST) * share).expand(CLIENTS, rows, tasks, dim).clone()
+    A[:, :, 0] *= scale
+    centres = common + (spread * own + noise * (single - single.mean(1, True))) / dim**0.5
+    made = pareto(centres, w0=2 * start)
+    curvature = A.mean((0, 1))
+    middle = (A * centres).mean((0, 1)) / curvature
+    share = torch.linspace(0, 1, FRONT, dtype=torch.float64)
+    lam = torch.stack([1 - share, share], -1)
+    front = pareto_point(middle, curvature, lam) if tasks == 2 else middle[:0]
+    given = {"spread": spread, "noise": noise, "scale": scale}
+    return replace(
+        made,
+        data=(made.data[0], A.flatten(0, 1)),
+        heldout=(middle, curvature, front),
+        metrics=gram_metrics,
+        config={**made.config, "kind": "federation", "curvature": [LEAST, 1.0], **given},
+    )
+
+
+def gram_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+    """The exact metrics, and the entries of the exact Gram matrix of the first two objectives."""
+    middle, curvature, _ = problem.heldout
+    g = (curvature * (w - middle))[:2]
+    G = g @ g.mT
+    return {**exact_metrics(w, problem), "g_11": G[0, 0], "g_12": G[0, 1], "g_22": G[1, 1]}
+
+
+class State(NamedTuple):
+    """What the probe carries: the start, unchanged."""
+
+    w: Tensor  # [d]
+
+
+@dataclass(frozen=True)
+class DirectionProbe:
+    r"""No method: every round looks at the imbalance mu around another random model.
+
+    At `w = w_0 + radius z` with random preferences r, along the unit vector of `-grad F a`:
+
+        slope   central difference of mu over `length` both ways
+        error   of the formula `-|grad F a| / sum_k r_k F_k`, relative to the formula
+        change  mu after `length` less mu before; `change_1`, ... after 0.01, 0.1, 1
+
+    Reference: Mahapatra and Rajan (2020), Theorem 1, as used in FedCMOO's appendix C.2.
+
+    Parameters
+    ----------
+    radius : of the random models, in units of a standard normal vector.
+    length : of the short step, in units of the model.
+    """
+
+    radius: float = 1.0
+    length: float = 1e-4
+
+    def __post_init__(self) -> None:
+        checks.positive("DirectionProbe", "radius", self.radius)
+        checks.positive("DirectionProbe", "length", self.length)
+
+    def init(self, problem: Problem) -> State:
+        """The start."""
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """All clients; the random model, then the logarithms of the preferences."""
+        size = problem.dim + problem.num_objectives
+        return Draw(torch.arange(problem.num_clients), downlink=torch.randn(size, generator=rng))
+
+    def losses_and_gradients(self, client: Client) -> Tensor:
+        """At the client: its losses and their gradients, `[M, 1 + d]`."""
+        rows = client.batch(0)
+        slopes = jacrev(client.losses)(client.model, rows)
+        return torch.cat([client.losses(client.model, rows).unsqueeze(-1), slopes], -1)
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One model: its direction, and mu on both sides of it."""
+        z = draw.downlink
+        assert isinstance(z, Tensor)
+        w = state.w + self.radius * z[: len(state.w)].to(state.w)
+        r = z[len(state.w) :].to(state.w).exp()
+
+        def known(at: Tensor) -> Tensor:
+            every: Tensor = fed.ask(self.losses_and_gradients, fed.clients(draw, model=at))
+            return every.mean(0)
+
+        here = known(w)
+        F, J = here[:, 0], here[:, 1:]
+        a, mu = balancing(F, r)
+        way = a @ J
+        size = way.square().sum().sqrt()
+        unit = way / size
+
+        def along(length: float) -> Tensor:
+            return balancing(known(w - length * unit)[:, 0], r)[1] - mu
+
+        ahead, behind = along(self.length), along(-self.length)
+        longer = {f"change_{k}": along(length) for k, length in enumerate(LONGER, 1)}
+        slope = (ahead - behind) / (2 * self.length)
+        error = (slope * (r @ F) / size + 1).abs()
+        return state, fed.info(mu=mu, slope=slope, error=error, change=ahead, **longer)

@@ -1,0 +1,1 @@
+"""FedFW: Frank-Wolfe in place of projections."""

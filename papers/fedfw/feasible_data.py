@@ -1,0 +1,212 @@
+"""The data of the Federated Frank-Wolfe experiments, split over clients: pictures and generated.
+
+Each function makes the problem of one seed; `problem.within(set)` adds the feasible set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.data import Table
+from fedlib.data.split_labels import holdout, label_windows, padded, random_equal
+from fedlib.problems import classifier
+from fedlib.problems.constrained import MODELS, Model, Samples, cnn_model, linear_model, mlp_model
+from papers.fedfw.gaussian_labels import gaussian_labels
+
+__all__ = ["SCALES", "constrained_pictures", "constrained_synthetic"]
+
+#: How bytes become inputs, (top, mean, deviation), in the authors' code; of the 8 x 8 digits our
+#: own.
+SCALES = {
+    "digits": (16.0, 0.5, 0.5),
+    "mnist": (255.0, 0.5, 0.5),
+    "fashion_mnist": (255.0, 0.5, 0.5),
+    "cifar10": (255.0, 0.5, 0.5),
+    "emnist": (255.0, 0.1307, 0.3081),
+}
+PRINTED_CLASSES = 3  # of the generator, where the authors' code is told 3 labels a client
+
+
+def constrained_pictures(
+    train: Table,
+    test: Table | None,
+    *,
+    data: str,
+    model: str = "linear",
+    hidden: int = 20,
+    labels: int | None = None,
+    clients: int = 10,
+    seed: int = 0,
+    train_rows: int | None = None,
+    test_rows: int | None = None,
+    local_test: float | None = None,
+    measured: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    """Pictures over clients, for a linear model, a network or a CNN.
+
+    Parameters
+    ----------
+    train, test : of `fedlib.data`; `test` may be None where `local_test` is given.
+    data : its name, a key of `SCALES`.
+    model : `"linear"`, `"mlp"` (one hidden layer of `hidden`), `"cnn"`.
+    labels : labels a client, u, u + 1, ... of client u; None: rows at random, the IID split.
+    clients : N.
+    seed : fixes the rows, the split and a network's start.
+    train_rows : only so many of the training rows, at random; None: all.
+    test_rows : only the first so many test rows.
+    local_test : this share of every client's rows is for testing, all together, as in the authors'
+        code (0.25); the test rows then have the clients' mixture of labels.
+    measured, dtype, config : as in `classifier`.
+
+    Raises
+    ------
+    ValueError
+        for a model or data set without a name here, no test rows, and counts out of range.
+    """
+    checks.one_of("constrained_pictures", "model", model, MODELS)
+    checks.one_of("constrained_pictures", "data", data, tuple(SCALES))
+    if test is None and local_test is None:
+        rule = "be a Table, unless local_test is given"
+        raise ValueError(checks.sentence("constrained_pictures", "test", rule, None))
+    rng = seeded(seed, "split")
+    chosen = subset(len(train.y), train_rows, rng)
+    rows, sizes = split_rows(train.y[chosen], labels, clients, rng)
+    rows = chosen[rows]
+    shaped = channels_first if model == "cnn" else flat
+    X = shaped(train.X)
+    if local_test is not None:
+        rows, sizes, own = holdout(rows, sizes, local_test, rng)
+        held = Samples(X[own], train.y[own])
+    else:
+        assert test is not None
+        held = Samples(shaped(test.X), test.y)
+    if test_rows is not None:
+        checks.count("constrained_pictures", "test_rows", test_rows, 1, len(held.y))
+        held = Samples(held.X[:test_rows], held.y[:test_rows])
+    classes = len(train.classes)
+    fitted: Model
+    if model == "cnn":
+        fitted = cnn_model(X.shape[1], X.shape[-1], classes, rng)
+    elif model == "mlp":
+        fitted = mlp_model(X.shape[1], hidden, classes, rng)
+    else:
+        fitted = linear_model(X.shape[1], classes)
+    used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
+    choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
+    more = {"hidden": hidden} if model == "mlp" else {}
+    return classifier(
+        Samples(X[used], train.y[used]),
+        held,
+        back.view(rows.shape),
+        fitted,
+        sizes=sizes,
+        scale=SCALES[data],
+        measured=measured,
+        dtype=dtype,
+        name="constrained_pictures",
+        config={**choices, **more, "split_by": "seed", **(config or {})},
+    )
+
+
+def constrained_synthetic(
+    *,
+    model: str = "linear",
+    hidden: int = 20,
+    labels: int | None = None,
+    paper_code: bool = False,
+    clients: int = 10,
+    seed: int = 0,
+    data_seed: int = 0,
+    samples: int | None = None,
+    most: int | None = None,
+    measured: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    config: Mapping[str, Any] | None = None,
+) -> Problem:
+    """Generated rows of 60 numbers, 10 classes; a quarter of every client's rows is for testing.
+
+    Parameters
+    ----------
+    model : `"linear"` or `"mlp"`, 60-`hidden`-10.
+    labels : None: every client keeps the rows that were generated for it. Else so many labels a
+        client, u, u + 1, ... of client u, from all rows together: the paper's words.
+    paper_code : with `labels`, what the authors' code does with that number instead: a generator
+        of 3 classes, the same map for all clients, nothing else.
+    clients : N.
+    seed : fixes the split, the test rows and a network's start.
+    data_seed : fixes the generated rows; the authors use one for all runs.
+    samples, most : rows of a client, as in `gaussian_labels`.
+    measured, dtype, config : as in `classifier`.
+
+    Raises
+    ------
+    ValueError
+        for another model, and for counts out of range.
+    """
+    checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
+    classes = PRINTED_CLASSES if paper_code and labels is not None else 10
+    X, y, counts = gaussian_labels(
+        clients, seeded(data_seed, "split"), classes=classes, samples=samples, most=most
+    )
+    rng = seeded(seed, "split")
+    if labels is None or paper_code:
+        rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
+    else:
+        rows, sizes = label_windows(y, clients, labels, rng)
+    rows, sizes, own = holdout(rows, sizes, 0.25, rng)
+    features = X.shape[1]
+    choices = {"model": model, "labels": labels, "paper_code": paper_code, "samples": samples}
+    if model == "mlp":
+        choices["hidden"] = hidden
+    return classifier(
+        Samples(X, y),
+        Samples(X[own], y[own]),
+        rows,
+        linear_model(features, classes)
+        if model == "linear"
+        else mlp_model(features, hidden, classes, rng),
+        sizes=sizes,
+        measured=measured,
+        dtype=dtype,
+        name="constrained_synthetic",
+        config={**choices, "most": most, "data_seed": data_seed, "split_by": "seed"}
+        | dict(config or {}),
+    )
+
+
+def subset(count: int, wanted: int | None, rng: torch.Generator) -> Int[Tensor, " r"]:
+    """`wanted` of the rows 0 .. count - 1 at random, or all of them."""
+    if wanted is None:
+        return torch.arange(count)
+    checks.count("constrained_pictures", "train_rows", wanted, 1, count, "the training rows")
+    return torch.randperm(count, generator=rng)[:wanted]
+
+
+def split_rows(
+    y: Int[Tensor, " R"], labels: int | None, clients: int, rng: torch.Generator
+) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    """At random, or by windows of labels."""
+    if labels is not None:
+        return label_windows(y, clients, labels, rng)
+    rows = random_equal(len(y), clients, rng)
+    return rows, (rows.shape[1],) * clients
+
+
+def flat(X: Shaped[Tensor, "R *shape"]) -> Shaped[Tensor, "R p"]:
+    """Pictures as rows of numbers."""
+    return X.flatten(1)
+
+
+def channels_first(X: Shaped[Tensor, "R h w *c"]) -> Shaped[Tensor, "R c h w"]:
+    """Pictures `[R, c, h, w]`."""
+    return X.unsqueeze(1) if X.dim() == 3 else X.movedim(-1, 1).contiguous()

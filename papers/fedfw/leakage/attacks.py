@@ -1,0 +1,188 @@
+"""Who looks for a client's picture in the study of leakage.
+
+Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019. Dadras et al., *Federated Frank-Wolfe
+Algorithm*, ECML PKDD 2024, Figure 1: oracle answers in place of gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fedlib import checks
+from fedlib.core import Problem
+from fedlib.core.federation import Federation
+from fedlib.core.types import Draw, Info
+from papers.fedfw.leakage.gradients import (
+    Oracle,
+    SmoothL1,
+    Whole,
+    attack,
+    input_of_linear_layer,
+    leaked_gradient,
+)
+from papers.fedfw.leakage.problem import Network, dummies
+
+__all__ = ["Attacker", "Reader", "Shown", "message"]
+
+
+class State(NamedTuple):
+    """What an attacker carries: the picture so far, and what it will find."""
+
+    w: Tensor  # [p] the picture
+    path: Tensor  # [steps, p] after each step, once the attack is done
+    mismatch: Tensor  # [steps] of the messages, relative
+    t: Tensor  # rounds done
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """Deep leakage: the pictures that L-BFGS goes through, a step a round.
+
+        1  in round 1: the client sends signal(gradient at its picture); from random dummies L-BFGS
+           makes |guess(gradient at the dummies) - message|^2 small, `steps` times
+        2  in round t: w is the dummy picture after t of them
+
+    Info: `mismatch`, the squared distance of the messages over the squared length of the client's.
+
+    Parameters
+    ----------
+    network : the model; its parameters are the problem's.
+    signal : what the client sends of its gradient.
+    guess : what the attacker takes for it, if something else.
+    steps : as many as there are rounds.
+
+    Differs: a picture that overflows is replaced by the last one that did not. Works on a CPU, one
+    seed after another.
+
+    Raises
+    ------
+    ValueError, TypeError
+        if steps is no whole number from 1 on.
+    """
+
+    network: Network
+    signal: Whole | Oracle | SmoothL1
+    guess: SmoothL1 | None = None
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        checks.count("Attacker", "steps", self.steps)
+
+    def init(self, problem: Problem) -> State:
+        """The dummies."""
+        w = problem.w0
+        return State(w, w.repeat(self.steps, 1), w.new_zeros(self.steps), w.new_zeros(()))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Nothing: the problem has the start."""
+        del rng
+        return Draw(torch.arange(problem.num_clients))
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """One more step of the attack."""
+        del draw
+        t = int(state.t)
+        if t == 0:
+            state = self.search(fed.problem, state)
+        at = min(t, self.steps - 1)
+        new = state._replace(w=state.path[at], t=state.t + 1)
+        return new, fed.info(mismatch=state.mismatch[at])
+
+    def search(self, problem: Problem, state: State) -> State:
+        """The whole attack."""
+        truth, label, weights, number = problem.heldout
+        found = attack(
+            self.network,
+            weights,
+            truth,
+            label,
+            10,
+            signal=self.signal,
+            guess=self.guess,
+            rng=dummies(number),
+            steps=self.steps,
+        )
+        sent = message(self.network, self.signal, problem)
+        path, last = [], state.w
+        for picture in found.guesses[1:]:
+            last = picture.flatten() if bool(picture.isfinite().all()) else last
+            path.append(last)
+        apart = found.mismatch[1:] / sent.square().sum()
+        return state._replace(path=torch.stack(path), mismatch=apart)
+
+
+def message(network: Network, signal: Whole | Oracle | SmoothL1, problem: Problem) -> Tensor:
+    """What the client sends, `[d]`."""
+    truth, label, weights, _ = problem.heldout
+    hot = nn.functional.one_hot(label, 10).double()
+    return signal(leaked_gradient(network, weights, truth, hot).detach())
+
+
+class Found(NamedTuple):
+    """A picture."""
+
+    w: Tensor  # [p]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """No search: the picture as the ratio of the first layer's weight and bias gradients.
+
+    For an mlp. Info: `silent`, whether the message has no bias entry, so that nothing can be read;
+    the picture is then 0.
+
+    Parameters
+    ----------
+    network : whose first layer is linear.
+    signal : what the client sends of its gradient.
+    """
+
+    network: Network
+    signal: Whole | Oracle
+
+    def init(self, problem: Problem) -> Found:
+        """Nothing is known."""
+        if self.network.kind != "mlp":
+            rule = "be an mlp, whose first layer is linear"
+            raise ValueError(checks.sentence("Reader", "network", rule, self.network.kind))
+        return Found(torch.zeros_like(problem.w0))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Nothing is random."""
+        del rng
+        return Draw(torch.arange(problem.num_clients))
+
+    def round(self, fed: Federation, state: Found, draw: Draw) -> tuple[Found, Info]:
+        """Read the message."""
+        del draw
+        sent = message(self.network, self.signal, fed.problem)
+        count = self.network.hidden * self.network.pixels
+        biases = sent[count : count + self.network.hidden]
+        silent = bool((biases == 0).all())
+        if not silent:
+            rows = sent[:count].view(self.network.hidden, -1)
+            state = Found(input_of_linear_layer(rows, biases))
+        return state, fed.info(silent=torch.tensor(float(silent), dtype=torch.float64))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The client's picture itself, to be shown beside what is found."""
+
+    def init(self, problem: Problem) -> Found:
+        """Nothing is known."""
+        return Found(torch.zeros_like(problem.w0))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Nothing is random."""
+        del rng
+        return Draw(torch.arange(problem.num_clients))
+
+    def round(self, fed: Federation, state: Found, draw: Draw) -> tuple[Found, Info]:
+        """The picture."""
+        del state, draw
+        return Found(fed.problem.heldout[0].flatten()), fed.info()

@@ -1,0 +1,159 @@
+"""The derived numbers of the study of leakage, and what is checked without a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedlib import data
+from fedlib.algorithms import FedFW
+from fedlib.core import Loop
+from fedlib.core.sampling import seeded
+from fedlib.sets import Ball, L1Ball
+from papers.fedfw.feasible_data import constrained_pictures
+from papers.fedfw.leakage.attacks import message
+from papers.fedfw.leakage.gradients import Oracle, Whole, rebuilt_models
+from papers.fedfw.leakage.problem import Network, leak_problem
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+
+__all__ = ["CLEAR", "SIGNALS", "capped", "derive", "places"]
+
+SIGNALS = ("gradient", "l2", "tensors", "l1", "soft")
+CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
+SEEN = 25.0  # dB: a picture that one recognizes
+REBUILT = 20  # rounds of the run whose models are rebuilt
+
+Array = NDArray[np.float64]
+
+
+def places(traces: Mapping[str, Any]) -> list[str]:
+    """Data set and network of all attacks, such as `"mnist_lenet"`."""
+    return [name.removesuffix("_gradient") for name in traces if attacked(name, "gradient")]
+
+
+def attacked(name: str, signal: str) -> bool:
+    """Whether a run is an attack on this signal, and not a reading of it."""
+    return name.endswith(f"_{signal}") and "_read_" not in name
+
+
+def capped(x: Array) -> Array:
+    """PSNR in dB, where everything above 60 counts as 60: such pictures are equal to the eye."""
+    return np.minimum(x, CLEAR)
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Where every attack ends, differences by seed, the readings, and the checks.
+
+    Keys are `run.measure`; `place.a_minus_b` is the difference of two signals' PSNR, each capped at
+    60 dB, by seed, where `l1` is for every seed the better of the exact and the softened attack.
+    """
+    numbers: dict[str, Number] = {}
+    for name, trace in traces.items():
+        path = trace.metrics["psnr"]
+        numbers[f"{name}.psnr"] = mean(path[:, -1], "dB")
+        if "cosine" in trace.metrics:
+            numbers[f"{name}.cosine"] = mean(trace.metrics["cosine"][:, -1])
+        if "mismatch" in trace.info:
+            numbers[f"{name}.start"] = mean(path[:, 0], "dB")
+            numbers[f"{name}.best"] = mean(path.max(1), "dB")
+            numbers[f"{name}.shown"] = mean(capped(path[:, -1]), "dB")
+            numbers[f"{name}.seen"] = mean(100.0 * (path[:, -1] >= SEEN), "%")
+            numbers[f"{name}.mismatch"] = mean(trace.info["mismatch"][:, -1])
+            numbers[f"{name}.steps"] = mean(first_seen(path), "steps")
+        if "silent" in trace.info:
+            numbers[f"{name}.silent"] = mean(100.0 * trace.info["silent"][:, -1], "%")
+        if wall := float(trace.provenance.get("wall_s") or 0):
+            numbers[f"{name}.wall"] = mean([wall], "s")
+    for place in places(traces):
+        numbers |= apart(traces, place)
+    if whole(p):
+        numbers["whole.pictures"] = mean([float(len(p["seeds"]))], "pictures")
+    return numbers | checked()
+
+
+def whole(p: Params) -> bool:
+    """Whether the claim may be judged: pictures of both data sets, enough steps and seeds."""
+    enough = p["steps"] >= 60 and len(p["seeds"]) >= 5
+    return {"mnist", "cifar10"} <= set(p["data"]) and set(p["networks"]) == NETWORKS and enough
+
+
+NETWORKS = {"mlp", "lenet"}
+
+
+def first_seen(path: Array) -> Array:
+    """Per seed, the first step with 25 dB or more; as many as there are if there is none."""
+    good = path >= SEEN
+    return np.asarray(np.where(good.any(1), good.argmax(1), path.shape[1] - 1), float)
+
+
+def apart(traces: Traces, place: str) -> dict[str, Number]:
+    """Differences of the signals' final PSNR at one place."""
+    end = {s: capped(traces[f"{place}_{s}"].metrics["psnr"][:, -1]) for s in SIGNALS}
+    end["l1"] = np.maximum(end["l1"], end["soft"])
+    pairs = {"gradient": ("l2", "tensors"), "l2": ("l1",), "tensors": ("l1",)}
+    return {
+        f"{place}.{a}_minus_{b}": mean(end[a] - end[b], "dB")
+        for a, others in pairs.items()
+        for b in others
+    }
+
+
+@lru_cache(maxsize=1)
+def checked() -> dict[str, Number]:
+    """What holds to rounding: the l2 answer is the gradient's direction, and models come back."""
+    return {"rescaled.error": mean(rescaled()), "rebuilt.error": mean([rebuilt()])}
+
+
+def rescaled() -> list[float]:
+    """On three digits and both networks: the relative distance of -|g| s / r from g, s = lmo(g)."""
+    found = []
+    for kind in sorted(NETWORKS):
+        for seed in range(3):
+            net = Network(kind, 1, 8)
+            problem = leak_problem(seed, name="digits", network=net)
+            g, s = (message(net, what, problem) for what in (Whole(), Oracle(Ball(10.0))))
+            found.append(float((-s * g.norm() / 10 - g).norm() / g.norm()))
+    return found
+
+
+class Tapped(Loop):
+    """The plain engine, in which the server writes down what arrives."""
+
+    arrived: tuple[Tensor, ...] = ()
+
+    def ask(self, *arguments: Any, **options: Any) -> Any:
+        """As in `Loop`."""
+        answer = super().ask(*arguments, **options)
+        self.arrived = (*self.arrived, answer[0])
+        return answer
+
+
+def rebuilt() -> float:
+    """FedFW on digits in the l1 ball: how far models made from messages are from the clients' own.
+
+    The largest distance over rounds and clients, relative to the radius; messages are decoded from
+    the wire format, a position and a sign.
+    """
+    table = data.digits()
+    problem = constrained_pictures(
+        table, table, data="digits", clients=5, labels=3, train_rows=200, dtype=torch.float64
+    ).within(L1Ball(10.0))
+    method, rng = FedFW(0.01), seeded(0, "rounds")
+    state = method.init(problem)
+    path = [state.x]
+    sent: list[Any] = []
+    for _ in range(REBUILT):
+        engine = Tapped(problem)
+        state, _ = method.round(engine, state, method.draw(problem, rng))
+        path.append(state.x)
+        sent += engine.arrived
+    eta = [2 / (t + 1) for t in range(1, REBUILT + 1)]
+    models = rebuilt_models(path[0], torch.stack(sent), eta)
+    return float((models - torch.stack(path)).norm(dim=-1).max() / 10)

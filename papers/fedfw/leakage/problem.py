@@ -1,0 +1,160 @@
+r"""What the study of leakage attacks: smooth networks, and a client's picture as the unknown.
+
+The LeNet without pooling is that of Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from fedlib import checks, data, models
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch
+from fedlib.data import Table
+from papers.fedfw.leakage.gradients import psnr as decibels
+
+__all__ = ["CAP", "DATA", "Network", "dummies", "leak_problem"]
+
+CAP = 200.0  # dB: what a picture without any error counts as
+DATA = {"digits": (16.0, 8), "mnist": (255.0, 28), "cifar10": (255.0, 16)}  # top, side
+KINDS = ("mlp", "lenet")
+CHANNELS = 12  # of every convolution of the LeNet
+UNIFORM = 0.5  # its start, as in Zhu et al.
+
+
+@dataclass(frozen=True)
+class Network:
+    """A smooth network for pictures `[B, channels, side, side]` with ten classes.
+
+    Parameters
+    ----------
+    kind : `"mlp"`, one hidden layer of sigmoids, which starts within 1 / sqrt(inputs); `"lenet"`,
+        three 5 x 5 convolutions with sigmoids, strides 2, 2, 1, no pooling, then a linear layer;
+        it starts within 1 / 2.
+    channels, side : of the pictures.
+    hidden : of the mlp.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for another kind, and for counts out of range.
+    """
+
+    kind: str
+    channels: int
+    side: int
+    hidden: int = 32
+
+    def __post_init__(self) -> None:
+        checks.one_of("Network", "kind", self.kind, KINDS)
+        checks.count("Network", "channels", self.channels)
+        checks.count("Network", "side", self.side, low=4)
+        checks.count("Network", "hidden", self.hidden)
+
+    @property
+    def pixels(self) -> int:
+        """Numbers of a picture."""
+        return self.channels * self.side**2
+
+    def module(self, rng: torch.Generator) -> nn.Sequential:
+        """The network with a random start."""
+        if self.kind == "mlp":
+            inner = models.mlp((self.pixels, self.hidden, 10), nn.Sigmoid, rng=rng)
+            return nn.Sequential(nn.Flatten(1), *inner)
+        left = ((self.side + 1) // 2 + 1) // 2
+        with torch.device("meta"):  # without storage: nothing comes from the global generator
+            made = nn.Sequential(
+                *(nn.Conv2d(self.channels, CHANNELS, 5, 2, 2), nn.Sigmoid()),
+                *(nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2), nn.Sigmoid()),
+                *(nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2), nn.Sigmoid()),
+                *(nn.Flatten(1), nn.Linear(CHANNELS * left**2, 10)),
+            )
+        made = made.to_empty(device="cpu")
+        with torch.no_grad():
+            for parameter in made.parameters():
+                parameter.uniform_(-UNIFORM, UNIFORM, generator=rng)
+        return made
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of its tensors."""
+        return [tuple(p.shape) for p in self.module(seeded(0, "split")).parameters()]
+
+    def start(self, rng: torch.Generator) -> Float[Tensor, " d"]:
+        """Its random parameters, float64."""
+        return models.ravel(self.module(rng))[0].double()
+
+    def __call__(self, w: Float[Tensor, " d"], X: Float[Tensor, "B c s s"]) -> Tensor:
+        """The outputs `[B, 10]`."""
+        made: Tensor = _apply(self)(w, X)
+        return made
+
+
+@lru_cache(maxsize=16)
+def _apply(network: Network) -> Any:
+    return models.ravel(network.module(seeded(0, "split")))[1]
+
+
+@lru_cache(maxsize=1)
+def pictures(name: str) -> Table:
+    """The test pictures of a data set; of CIFAR-10 those that are not lossy copies."""
+    if name == "digits":
+        return data.digits()
+    return data.mnist("test") if name == "mnist" else data.cifar10("test", exact_only=True)
+
+
+def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
+    """One client with one picture: here the picture is the unknown w, in [0, 1].
+
+    The seed fixes which picture, the network's parameters and the attackers' dummies, which are the
+    start w0. `metrics`: `psnr` of w against the picture in dB, at most 200, and their `cosine`.
+    """
+    rng = seeded(seed, "split")
+    table, (top, side) = pictures(name), DATA[name]
+    which = int(torch.randint(len(table.y), (1,), generator=rng))
+    picture = table.X[which].double() / top
+    picture = picture.unsqueeze(0) if picture.dim() == 2 else picture.movedim(-1, 0)
+    edge = (picture.shape[-1] - side) // 2
+    truth = picture[:, edge : edge + side, edge : edge + side].reshape(1, *shape(network)[1:])
+    number = torch.tensor(seed)
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        return (batch.data[0].flatten() - w).square().mean().unsqueeze(0)
+
+    return Problem(
+        name="leak_problem",
+        data=(truth,),
+        rows=torch.zeros(1, 1, dtype=torch.long),
+        sizes=(1,),
+        losses=losses,
+        num_objectives=1,
+        num_constraints=0,
+        w0=torch.randn(truth.shape, generator=dummies(number), dtype=torch.float64).flatten(),
+        metrics=compared,
+        heldout=(truth, table.y[which : which + 1], network.start(rng), number),
+        one_by_one=True,
+        config={"name": "leak_problem", "data": name, "side": side, "split_by": "seed"},
+    )
+
+
+def shape(network: Network) -> tuple[int, int, int, int]:
+    """The shape of one picture, with the axis of rows."""
+    return 1, network.channels, network.side, network.side
+
+
+def dummies(number: Tensor) -> torch.Generator:
+    """What the attackers' start is drawn from."""
+    return seeded(int(number), "rounds")
+
+
+def compared(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    """How near a picture is to the client's."""
+    truth = problem.heldout[0].flatten()
+    length = (w.norm() * truth.norm()).clamp(min=1e-300)
+    return {"psnr": decibels(w, truth).clamp(max=CAP), "cosine": w @ truth / length}

@@ -1,0 +1,248 @@
+"""The derived numbers of the study of the low-rank case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from fedlib.core.federation import FLOAT_BITS
+from papers.kit.numbers import Number, mean, ratio
+from papers.kit.study import Params, Traces
+
+__all__ = [
+    "FRANK_WOLFE",
+    "LEVELS",
+    "PROJECTIONS",
+    "RADIUS",
+    "TASKS",
+    "best_runs",
+    "derive",
+    "excess",
+    "oracle_seconds",
+]
+
+TASKS = ("regression", "completion")
+FRANK_WOLFE = ("fedfw", "plus")
+PROJECTIONS = ("avg1", "avg5", "dr")
+LEVELS = (10.0, 1.0)  # % of the excess loss at the start
+RADIUS = 10.0  # of the sets whose messages are looked at
+
+Array = NDArray[np.float64]
+
+
+def best_runs(traces: Traces) -> dict[str, str]:
+    """Task and method, such as `"regression_fedfw"`, -> its run with the lowest final mean loss."""
+    found: dict[str, str] = {}
+    for task in TASKS:
+        for method in (*FRANK_WOLFE, *PROJECTIONS):
+            kind = f"{task}_{method}"
+            ends = {n: t.metrics["loss"][:, -1].mean() for n, t in traces.items() if of(n, kind)}
+            if ends:
+                found[kind] = min(ends, key=ends.__getitem__)
+    return found
+
+
+def of(name: str, kind: str) -> bool:
+    """Whether a run is a grid point of some task and method."""
+    return name.startswith(f"{kind}_")
+
+
+def excess(trace: Trace, reference: Trace) -> Array:
+    """The loss above the reference's last, in % of that at the start, `[S, T_eval]`."""
+    seeds = [list(reference.seeds).index(s) for s in trace.seeds]
+    floor = reference.metrics["loss"][seeds, -1:]
+    loss = trace.metrics["loss"]
+    return np.asarray(100 * (loss - floor) / (loss[:, :1] - floor))
+
+
+def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, Array]:
+    """Per seed the first evaluated round at or below a level, else the last; whether there is one.
+
+    A curve that is not finite there has not reached it.
+    """
+    good = values <= level
+    there = np.asarray(good.any(1))
+    found = np.where(there, good.argmax(1), values.shape[1] - 1)
+    return rounds[found], there.astype(float)
+
+
+def oracle_seconds(traces: Traces, task: str, p: Params) -> tuple[float, float] | None:
+    """Seconds of one LMO and of one projection for the task's matrix, medians of the clock."""
+    name = "clock_{}x{}".format(*map(int, p[task]))
+    if name not in traces:
+        return None
+    info = traces[name].info
+    return float(np.median(info["lmo"])), float(np.median(info["project"]))
+
+
+def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[float, float]:
+    """Oracle seconds of a round: of all clients and the server, and with the clients in parallel.
+
+    Every client of a Frank-Wolfe method asks its oracle once; the others project at the server.
+    """
+    lmo, project = seconds
+    return (clients * lmo, lmo) if method in FRANK_WOLFE else (project, project)
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Where every run ends; rounds, bits and seconds to two levels; messages; the clock.
+
+    Keys are `run.measure`; `TASK_METHOD.measure` is that of the method's best run, and
+    `TASK.FW_vs_OTHER.measure` the ratio of two methods by seed.
+    """
+    numbers: dict[str, Number] = {}
+    best = best_runs(traces)
+    spent: dict[str, dict[str, Array]] = {}
+    for task in TASKS:
+        if f"{task}_reference" in traces:
+            numbers |= of_reference(traces[f"{task}_reference"], f"{task}_reference")
+    for kind, name in best.items():
+        task, method = kind.split("_")
+        if f"{task}_reference" not in traces:
+            continue
+        trace, reference = traces[name], traces[f"{task}_reference"]
+        seconds = oracle_seconds(traces, task, p)
+        spent[kind] = reach(trace, reference, method, seconds, p["clients"])
+        numbers |= ends(kind, trace, excess(trace, reference)[:, -1])
+        numbers |= {f"{kind}.{k}": mean(x, unit(k)) for k, x in spent[kind].items()}
+        numbers[f"{kind}.grid"] = mean([float(name.rsplit("_", 1)[1][1:])])
+    numbers |= ratios(spent, numbers) | looks(traces) | ticks(traces)
+    walls = [float(t.provenance.get("wall_s") or 0) for t in traces.values()]
+    numbers["all.wall"] = mean([sum(walls) / 60], "min")
+    if (
+        set(TASKS) <= set(p["tasks"])
+        and len(p["seeds"]) >= 5
+        and p["rounds"] >= 300
+        and p["message_rounds"] >= 50
+    ):
+        numbers["whole.rounds"] = mean([float(p["rounds"])], "rounds")
+    return numbers
+
+
+def of_reference(trace: Trace, name: str) -> dict[str, Number]:
+    """Its loss and, as a share of the loss it took away, its Frank-Wolfe gap: how exact it is."""
+    loss = trace.metrics["loss"]
+    share = 100 * trace.metrics["gap"][:, -1] / (loss[:, 0] - loss[:, -1])
+    found = {f"{name}.loss": mean(loss[:, -1]), f"{name}.gap": mean(share, "%")}
+    found[f"{name}.error"] = mean(trace.metrics["error"][:, -1])
+    found[f"{name}.rank"] = mean(trace.metrics["rank"][:, -1])
+    return found
+
+
+def ends(kind: str, trace: Trace, last: Array) -> dict[str, Number]:
+    """What the last model is worth, and the bits of a round."""
+    found = {f"{kind}.excess": mean(last, "%")}
+    for metric in ("error", "rank", "heldout"):
+        if metric in trace.metrics:
+            found[f"{kind}.{metric}"] = mean(trace.metrics[metric][:, -1])
+    found[f"{kind}.kbit"] = mean([trace.config["bits"]["bits_up"] / 1e3], "kbit")
+    return found
+
+
+def reach(
+    trace: Trace,
+    reference: Trace,
+    method: str,
+    seconds: tuple[float, float] | None,
+    clients: int,
+) -> dict[str, Array]:
+    """Per seed, what it took to each level."""
+    found: dict[str, Array] = {}
+    values, bits = excess(trace, reference), trace.config["bits"]["bits_up"] / 1e6
+    for level in LEVELS:
+        rounds, there = first_below(np.asarray(trace.rounds, float), values, level)
+        found |= {f"rounds_{level:g}": rounds, f"reached_{level:g}": 100.0 * there}
+        found[f"mbit_{level:g}"] = bits * rounds
+        if seconds is not None:
+            everybody, parallel = costs(method, seconds, clients)
+            found[f"seconds_{level:g}"] = everybody * rounds
+            found[f"parallel_{level:g}"] = parallel * rounds
+    return found
+
+
+def unit(measure: str) -> str:
+    """The unit of what it took."""
+    kinds = {"rounds": "rounds", "reached": "%", "mbit": "Mbit", "seconds": "s", "parallel": "s"}
+    return kinds[measure.partition("_")[0]]
+
+
+def ratios(
+    spent: Mapping[str, Mapping[str, Array]], numbers: Mapping[str, Number]
+) -> dict[str, Number]:
+    """The better Frank-Wolfe method of each task against every method with projections.
+
+    NaN where one of its seeds does not reach the level.
+    """
+    found: dict[str, Number] = {}
+    for task in TASKS:
+        kinds = [f"{task}_{m}" for m in FRANK_WOLFE if f"{task}_{m}" in spent]
+        if not kinds:
+            continue
+        fw = min(kinds, key=lambda kind: numbers[f"{kind}.excess"].value)
+        for level in LEVELS:
+            found[f"{task}.reached_{level:g}"] = mean(spent[fw][f"reached_{level:g}"], "%")
+        for other in PROJECTIONS:
+            for k, x in spent.get(f"{task}_{other}", {}).items():
+                there = spent[fw]["reached_" + k.partition("_")[2]] == 100
+                if not k.startswith("reached") and x.min() > 0:
+                    cost = np.where(there, spent[fw][k], np.nan)
+                    found[f"{task}.fw_vs_{other}.{k}"] = ratio(cost, x)
+    return found
+
+
+def looks(traces: Traces) -> dict[str, Number]:
+    """What messages look like, over all rounds, and how far their bits are from the formula."""
+    found: dict[str, Number] = {}
+    for name, trace in traces.items():
+        if not name.startswith("messages_"):
+            continue
+        info = trace.info
+        worst = {k: info[k].max(1) for k in ("most", "second", "off", "wire")}
+        worst["fewest"] = info["fewest"].min(1)
+        found |= {f"{name}.{k}": mean(x) for k, x in worst.items()}
+        bits, d = per_message(trace)
+        found[f"{name}.bits"] = mean([bits], "bits")
+        found[f"{name}.bits_off"] = mean([bits - formula(trace, d)], "bits")
+        found[f"{name}.entries"] = mean([float(d)])
+    return found
+
+
+def per_message(trace: Trace) -> tuple[float, int]:
+    """Bits of one message of a run, and the entries of its vector; all clients send one a round."""
+    problem = trace.config["problem"]
+    d = problem["features"] * problem["tasks"] if "tasks" in problem else pixels(problem)
+    return trace.config["bits"]["bits_up"] / problem["clients"], int(d)
+
+
+def pixels(problem: Mapping[str, list[list[int]]]) -> int:
+    """Parameters of a linear model from the shapes of its tensors."""
+    return int(sum(np.prod(shape) for shape in problem["shapes"]))
+
+
+def formula(trace: Trace, d: int) -> float:
+    """Bits by the set: index and sign, index, a bit an entry, two vectors, all entries."""
+    problem = trace.config["problem"]
+    index = ceil(log2(d))
+    if "tasks" in problem:
+        return float(FLOAT_BITS * (problem["features"] + problem["tasks"]))
+    by_set = {"L1Ball": index + 1, "Simplex": index, "Box": d, "Ball": FLOAT_BITS * d}
+    return float(by_set[problem["set"]["type"]])
+
+
+def ticks(traces: Traces) -> dict[str, Number]:
+    """Seconds of the two oracles by size, over repetitions, and how much shorter messages are."""
+    found: dict[str, Number] = {}
+    for name, trace in traces.items():
+        if name.startswith("clock_"):
+            lmo, project = (trace.info[k][0] for k in ("lmo", "project"))
+            m, n = map(int, name.removeprefix("clock_").split("x"))
+            found[f"{name}.lmo"] = mean(1e3 * lmo, "ms")
+            found[f"{name}.project"] = mean(1e3 * project, "ms")
+            found[f"{name}.ratio"] = ratio(project, lmo)
+            found[f"{name}.reached"] = mean(100 * trace.info["reached"][0], "%")
+            found[f"{name}.shorter"] = mean([m * n / (m + n)])
+    return found

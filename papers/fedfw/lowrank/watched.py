@@ -1,0 +1,190 @@
+"""What the low-rank study runs beside the library's methods: reference, watched messages, clock.
+
+The accelerated method is Beck and Teboulle, *A Fast Iterative Shrinkage-Thresholding Algorithm for
+Linear Inverse Problems*, SIAM Journal on Imaging Sciences 2 (2009), with the projection as prox.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import vmap
+
+from fedlib import checks
+from fedlib.algorithms import FedFW
+from fedlib.core import Problem
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.types import ConvexSet, Draw, Info
+from fedlib.sets import NuclearBall
+from fedlib.sets.vertices import wire_of
+
+__all__ = ["Accelerated", "Clock", "Watched"]
+
+
+class Pace(NamedTuple):
+    """What the accelerated method carries."""
+
+    w: Tensor  # [d] feasible
+    v: Tensor  # [d] the extrapolated point
+    theta: Tensor  # the momentum's number
+
+
+@dataclass(frozen=True)
+class Accelerated:
+    r"""Accelerated projected gradient descent, all clients in every round: the reference.
+
+        1  u = project(v - lr mean_i grad f_i(v))
+        2  theta' = (1 + sqrt(1 + 4 theta^2)) / 2
+        3  v = u + (theta - 1) / theta' (u - w);  w = u
+
+    Parameters
+    ----------
+    lr : one over the smoothness of the mean.
+
+    Raises
+    ------
+    ValueError, TypeError
+        if lr is not positive.
+    """
+
+    lr: float
+
+    def __post_init__(self) -> None:
+        checks.positive("Accelerated", "lr", self.lr)
+
+    def init(self, problem: Problem) -> Pace:
+        """The problem's start."""
+        return Pace(problem.w0, problem.w0, torch.ones_like(problem.w0[0]))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """All clients."""
+        del rng
+        return Draw(torch.arange(problem.num_clients))
+
+    def local_update(self, client: Client, v: Tensor) -> Tensor:
+        """At the client: its gradient on all its rows."""
+        return client.gradient(v, client.batch(0), client.objective_weights(v))
+
+    def round(self, fed: Federation, state: Pace, draw: Draw) -> tuple[Pace, Info]:
+        """One step."""
+        slope = fed.ask(self.local_update, fed.clients(draw), state.v).mean(0)
+        u = fed.project(state.v - self.lr * slope)  # 1
+        theta = (1 + torch.sqrt(1 + 4 * state.theta**2)) / 2  # 2
+        v = u + (state.theta - 1) / theta * (u - state.w)  # 3
+        return Pace(u, v, theta), fed.info()
+
+
+class Tap:
+    """An engine, and what arrived through it."""
+
+    def __init__(self, fed: Federation) -> None:
+        self.fed = fed
+        self.arrived: list[Tensor] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fed, name)
+
+    def ask(self, *arguments: Any, **options: Any) -> Any:
+        """As the engine does."""
+        answer = self.fed.ask(*arguments, **options)
+        self.arrived.append(answer[0])
+        return answer
+
+
+@dataclass(frozen=True)
+class Watched:
+    """FedFW, and a look at every message of its rounds.
+
+    Info beside the method's own, over the clients of a round: `most` and `fewest`, entries that are
+    not 0; `second`, the largest ratio of a message's second singular value to its first (nuclear
+    ball, else 0); `off`, the largest distance of an entry from the nearer end of a box (else 0);
+    `wire`, the largest distance of an entry from what its wire format gives back.
+    """
+
+    method: FedFW
+
+    def init(self, problem: Problem) -> Any:
+        """The method's own state."""
+        return self.method.init(problem)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The method's own draw."""
+        return self.method.draw(problem, rng)
+
+    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+        """The method's own round."""
+        tap: Any = Tap(fed)
+        state, info = self.method.round(tap, state, draw)
+        (messages,) = tap.arrived
+        assert fed.problem.set is not None
+        return state, {**info, **looked_at(messages, fed.problem.set)}
+
+
+def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tensor]:
+    """What some messages look like."""
+    wire, zero = wire_of(convex_set, s.shape[-1]), torch.zeros_like(s[0, 0])
+    back = vmap(lambda x: wire.decode(wire.encode(x), x))(s)
+    count = (s != 0).sum(1).to(s.dtype)
+    second = off = zero
+    if isinstance(convex_set, NuclearBall):
+        values = torch.linalg.svdvals(s.view(-1, convex_set.rows, convex_set.columns))
+        second = (values[:, 1] / values[:, 0]).amax()
+    low, high = getattr(convex_set, "low", None), getattr(convex_set, "high", None)
+    if low is not None and high is not None:
+        off = torch.minimum((s - low).abs(), (s - high).abs()).amax()
+    both = {"most": count.amax(), "fewest": count.amin()}
+    return {**both, "second": second, "off": off, "wire": (back - s).abs().amax()}
+
+
+class Ticks(NamedTuple):
+    """The clock carries nothing."""
+
+    w: Tensor  # [d]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """No method: every round times a set's two oracles on one and the same random vector.
+
+    Info: `lmo` and `project`, seconds of CPU time; `reached`, the value of <g, s> as a share of
+    that of the best extreme point. The first round also warms up. Works on a CPU.
+    """
+
+    repeats: int = 1
+
+    def __post_init__(self) -> None:
+        checks.count("Clock", "repeats", self.repeats)
+
+    def init(self, problem: Problem) -> Ticks:
+        """The start."""
+        return Ticks(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """A standard normal vector."""
+        vector = torch.randn(1, problem.dim, generator=rng)
+        return Draw(torch.arange(problem.num_clients), chance=vector)
+
+    def round(self, fed: Federation, state: Ticks, draw: Draw) -> tuple[Ticks, Info]:
+        """One measurement of each."""
+        assert isinstance(draw.chance, Tensor)
+        assert isinstance(fed.problem.set, NuclearBall)
+        x, ball = draw.chance[0].to(state.w), fed.problem.set
+        s, lmo = self.timed(ball.lmo, x)
+        _, project = self.timed(ball.project, x)
+        best = ball.radius * torch.linalg.matrix_norm(x.view(ball.rows, -1), ord=2)
+        seconds = {"lmo": torch.tensor(lmo), "project": torch.tensor(project)}
+        return state, fed.info(reached=-(x @ s) / best, **seconds)
+
+    def timed(self, oracle: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, float]:
+        """An oracle's answer and its CPU time, the mean over the repeats."""
+        began = time.process_time()
+        for _ in range(self.repeats):
+            answer = oracle(x)
+        return answer, (time.process_time() - began) / self.repeats

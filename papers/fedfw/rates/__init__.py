@@ -1,0 +1,184 @@
+"""Study of Federated Frank-Wolfe's theorems against runs, and of the paper's Figures 2, 3 and 4."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fedlib.algorithms import FedFW, FedFWPlus, FedFWReset, FedFWSto, NaiveFW
+from fedlib.core.protocols import Algorithm
+from fedlib.steps import Convex, Fixed, Nonconvex
+from papers.fedfw.rates import claims, figures, rules
+from papers.fedfw.rates.data import generated, photographed, tasks
+from papers.fedfw.rates.numbers import derive, norms
+from papers.fedfw.rates.oracles import InexactFW
+from papers.fedfw.rates.problems import (
+    convex_problem,
+    convex_reference,
+    nonconvex_problem,
+    nonconvex_reference,
+    pair,
+)
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "specs"]
+
+STEP = 0.1  # of the naive scheme with a constant step
+LOCAL = 5  # local steps of the published code's variant
+STILL = 1e-3  # Figure 3's fixed penalty
+CONSTANTS = ("smooth", "dual", "slope", "first", "noise", "least", "certificate", "spread")
+CURVES = ("loss", "gap", "accuracy")
+
+PARAMETERS = parameters(
+    seeds=(
+        "seeds; each fixes a split, a network's start, coins and batches",
+        (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
+    pair_rounds=("rounds on the counterexample", 2000, 100),
+    pair_penalties=("lambda_0 there", rules.PAIR_PENALTIES, (0.1, 1.0)),
+    rows=("digits for Theorems 1 to 3, all clients together", 600, 150),
+    convex_rounds=("rounds for Theorem 1 and with wrong oracles", rules.CONVEX_ROUNDS, 60),
+    convex_penalties=("lambda_0 for Theorem 1", rules.CONVEX_PENALTIES, (0.01, 0.1)),
+    stochastic_rounds=("rounds for Theorem 3", 10_000, 60),
+    stochastic_penalties=("lambda_0 for Theorem 3", rules.STOCHASTIC_PENALTIES, (0.1,)),
+    batch=("rows of a client's minibatch there", 10, 4),
+    horizons=("T for Theorem 2", rules.HORIZONS, (16, 64)),
+    nonconvex_penalties=("lambda_0 for Theorem 2", rules.NONCONVEX_PENALTIES, (0.1,)),
+    shares=("participation p", rules.SHARES, (0.5, 1.0)),
+    share_penalties=("lambda_0 of Figure 2", rules.SHARE_PENALTIES),
+    share_rounds=("rounds of Figures 2 and 3", 300, 15),
+    most=("generated rows of a client, at most", 2000, 200),
+    penalties=("lambda_0 of Figure 4", rules.PENALTIES, (0.01, 1.0)),
+    penalty_rounds=("rounds of Figure 4", 100, 21),
+    data=("pictures of Figure 4", "mnist", "digits"),
+    pictures=("training pictures, all clients together", 4000, 300),
+    tested=("test pictures", 2000, 60),
+    wrong_penalty=("lambda_0 with wrong oracles", 0.01),
+    qualities=("share of the gap that a wrong oracle attains", rules.QUALITIES, (0.5,)),
+    slips=("additive error of the oracles of all clients together", rules.SLIPS, (0.1,)),
+    lanczos=("steps of the nuclear ball's oracle", rules.LANCZOS, (1, 40)),
+    lanczos_rounds=("rounds there", 1000, 30),
+)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Every part of the study; see the page for what each is for."""
+    found = pairs(p) | participation(p) | penalties(p) | nuclear(p)
+    for norm in norms(p):
+        found |= theorems(norm, p) | wrong(norm, p)
+    return found
+
+
+def pairs(p: Params) -> dict[str, Spec]:
+    """The counterexample: the naive scheme, FedFW, FedFW+ and the published code's variant."""
+    methods: dict[str, Algorithm] = {
+        "pair_naive_falling": NaiveFW(),
+        "pair_naive_constant": NaiveFW(schedule=Fixed(STEP)),
+    }
+    for lam in map(float, p["pair_penalties"]):
+        methods[f"pair_fedfw_L{lam:g}"] = FedFW(lam)
+        methods[f"pair_plus_L{lam:g}"] = FedFWPlus(lam)
+        methods[f"pair_code_L{lam:g}"] = FedFWReset(lam, local_steps=LOCAL)
+    T, seeds = p["pair_rounds"], tuple(p["seeds"])
+    return {n: Spec(a, pair, T, seeds, between(T), ("x", "excess")) for n, a in methods.items()}
+
+
+def between(rounds: int, looks: int = 100) -> int:
+    """Rounds between two evaluations: as many as give some looks, all rounds if there are few."""
+    return max(1, rounds // looks)
+
+
+def theorems(norm: str, p: Params) -> dict[str, Spec]:
+    """Theorems 1, 3 and 2 on one set, and the constants of their problems."""
+    seeds, task = tuple(p["seeds"]), {"norm": norm, "rows": p["rows"]}
+    convex, T = partial(convex_problem, **task), p["convex_rounds"]
+    keep, every = ("excess", "fw_gap"), between(T, 400)
+    known = partial(convex_reference, **task)
+    found = {f"convex_{norm}_reference": Spec(NaiveFW(), known, 1, seeds, 1, CONSTANTS)}
+    for lam in map(float, p["convex_penalties"]):
+        found[f"convex_{norm}_fedfw_L{lam:g}"] = Spec(FedFW(lam), convex, T, seeds, every, keep)
+        found[f"convex_{norm}_plus_L{lam:g}"] = Spec(FedFWPlus(lam), convex, T, seeds, every, keep)
+    T = p["stochastic_rounds"]
+    for lam in map(float, p["stochastic_penalties"]):
+        noisy = FedFWSto(lam, p["batch"])
+        found[f"sto_{norm}_L{lam:g}"] = Spec(noisy, convex, T, seeds, between(T, 400), keep)
+    known = partial(nonconvex_reference, **task)
+    found[f"nonconvex_{norm}_reference"] = Spec(NaiveFW(), known, 1, seeds, 1, CONSTANTS)
+    bumpy = partial(nonconvex_problem, **task)
+    for lam in map(float, p["nonconvex_penalties"]):
+        for T in p["horizons"]:
+            method = FedFW(lam, schedule=Nonconvex(T))
+            spec = Spec(method, bumpy, T, seeds, between(T, 256), ("loss", "fw_gap"))
+            found[f"nonconvex_{norm}_L{lam:g}_T{T}"] = spec
+    return found
+
+
+def wrong(norm: str, p: Params) -> dict[str, Spec]:
+    """Theorem 1's problem with oracles that err: a share of the gap, a constant, a falling one."""
+    lam = float(p["wrong_penalty"])
+    methods = {"exact": InexactFW(lam)}
+    methods |= {f"quality{m:g}": InexactFW(lam, quality=float(m)) for m in p["qualities"]}
+    methods |= {f"slip{x:g}": InexactFW(lam, slip=float(x)) for x in p["slips"]}
+    methods |= {f"falling{x:g}": InexactFW(lam, slip=float(x), fall=1.0) for x in p["slips"]}
+    made = partial(convex_problem, norm=norm, rows=p["rows"])
+    T, seeds, keep = p["convex_rounds"], tuple(p["seeds"]), ("excess", "fw_gap")
+    every = between(T, 400)
+    return {f"wrong_{norm}_{n}": Spec(a, made, T, seeds, every, keep) for n, a in methods.items()}
+
+
+def nuclear(p: Params) -> dict[str, Spec]:
+    """Regression of several tasks in a nuclear ball, by the number of Lanczos steps."""
+    T, seeds, keep = p["lanczos_rounds"], tuple(p["seeds"]), ("loss", "fw_gap")
+    method = FedFW(float(p["wrong_penalty"]))
+    return {
+        f"nuclear_k{k}": Spec(method, partial(tasks, steps=k), T, seeds, between(T), keep)
+        for k in p["lanczos"]
+    }
+
+
+def participation(p: Params) -> dict[str, Spec]:
+    """Figures 2 and 3: generated data, three labels a client, by participation."""
+    T, seeds = p["share_rounds"], tuple(p["seeds"])
+    linear, net = (
+        partial(generated, model=model, norm=norm, most=p["most"])
+        for model, norm in (("linear", "l1"), ("mlp", "l2"))
+    )
+    fixed = Convex(grows=False)
+    found: dict[str, Spec] = {}
+    for q in map(float, p["shares"]):
+        for lam in map(float, p["share_penalties"]):
+            name, method = f"share_mclr_L{lam:g}_p{q:g}", FedFW(lam, q)
+            found[name] = Spec(method, linear, T, seeds, between(T, 60), CURVES)
+        first, second = FedFW(STILL, q, fixed), FedFWPlus(STILL, q, fixed)
+        found[f"share_fedfw_p{q:g}"] = Spec(first, net, T, seeds, between(T, 60), CURVES)
+        found[f"share_plus_p{q:g}"] = Spec(second, net, T, seeds, between(T, 60), CURVES)
+    return found
+
+
+def penalties(p: Params) -> dict[str, Spec]:
+    """Figure 4: lambda_0 for logistic regression on pictures and a network on generated data."""
+    T, seeds = p["penalty_rounds"], tuple(p["seeds"])
+    seen = {k: p[k] for k in ("data", "pictures", "tested")}
+    found: dict[str, Spec] = {}
+    for norm in norms(p):
+        shown = partial(photographed, norm=norm, **seen)
+        net = partial(generated, model="mlp", norm=norm, most=p["most"])
+        for lam in map(float, p["penalties"]):
+            half, all_of_them = FedFW(lam, 0.5), FedFW(lam)
+            found[f"penalty_mclr_{norm}_L{lam:g}"] = Spec(half, shown, T, seeds, 1, CURVES)
+            found[f"penalty_net_{norm}_L{lam:g}"] = Spec(all_of_them, net, T, seeds, 1, CURVES)
+    return found
+
+
+STUDY = Study(
+    name="fw_rates",
+    title="Rates of Federated Frank-Wolfe",
+    paper="D",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

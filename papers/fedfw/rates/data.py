@@ -1,0 +1,69 @@
+"""The data of Figures 2 to 4 of Federated Frank-Wolfe, and matrices in a nuclear ball."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from fedlib import data
+from fedlib.core import Problem
+from fedlib.metrics import fw_gap
+from fedlib.problems import multi_task_regression
+from fedlib.sets import NuclearBall
+from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
+from papers.fedfw.rates.problems import SETS
+
+__all__ = ["generated", "photographed", "tasks"]
+
+HELD = 297  # digits of scikit-learn that are for testing
+
+
+@lru_cache(maxsize=64)
+def generated(seed: int, *, model: str, norm: str, most: int) -> Problem:
+    """The paper's synthetic data, ten clients with three labels each."""
+    made = constrained_synthetic(model=model, labels=3, seed=seed, most=most)
+    return made.within(SETS[norm])
+
+
+@lru_cache(maxsize=64)
+def photographed(seed: int, *, data: str, norm: str, pictures: int, tested: int) -> Problem:
+    """Logistic regression on pictures, ten clients with three labels each.
+
+    Of scikit-learn's digits, which have no test pictures, the last ones are those.
+    """
+    train, test = tables(data)
+    made = constrained_pictures(
+        train, test, data=data, labels=3, seed=seed, train_rows=pictures, test_rows=tested
+    )
+    return made.within(SETS[norm])
+
+
+@lru_cache(maxsize=2)
+def tables(name: str) -> tuple[data.Table, data.Table]:
+    """Training and test pictures."""
+    if name == "mnist":
+        return data.mnist("train"), data.mnist("test")
+    whole = data.digits()
+    return part(whole, slice(-HELD)), part(whole, slice(-HELD, None))
+
+
+def part(table: data.Table, rows: slice) -> data.Table:
+    """Some rows."""
+    return replace(table, X=table.X[rows], y=table.y[rows])
+
+
+@lru_cache(maxsize=64)
+def tasks(seed: int, *, steps: int) -> Problem:
+    """`multi_task_regression` with an oracle of so many steps; the metrics have the exact one."""
+    made = multi_task_regression(seed=seed, dtype=torch.float64)
+    exact = made.set
+    assert isinstance(exact, NuclearBall)
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        right = replace(problem, set=exact)
+        return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(right, w)}
+
+    return replace(made.within(replace(exact, steps=steps)), metrics=metrics)

@@ -1,0 +1,239 @@
+"""The derived numbers of the study of Federated Frank-Wolfe's rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedfw import theory_fw
+from papers.fedfw.theory_fw import Constants
+from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.study import Params, Traces
+
+__all__ = ["along", "bounds", "derive", "gap_bound", "horizons", "least_gaps", "norms", "power"]
+
+NORMS = ("l1", "l2")
+DIAMETER = 20.0  # of both sets, of radius 10
+CLIENTS = 10
+WINDOW = 0.05  # slopes are fitted from this share of the rounds on
+EARLY = 20  # rounds that are Figure 4's first ones
+
+Bound = Callable[[Constants, int], float]
+Measure = Callable[[Trace], Array]
+
+
+def norms(p: Params) -> list[str]:
+    """The sets of the parameters, such as `["l1", "l2"]`."""
+    return [f"l{int(k)}" for k in p["balls"]]
+
+
+def last(metric: str, factor: float = 1.0) -> Measure:
+    """Per seed a metric of the final model."""
+    return lambda t: np.asarray(factor * t.metrics[metric][:, -1])
+
+
+def over(metric: str) -> Measure:
+    """Per seed the mean over the evaluated rounds, without the start that all runs have."""
+    return lambda t: np.asarray(t.metrics[metric][:, 1:].mean(1))
+
+
+def early(trace: Trace) -> Array:
+    """On the counterexample, the distance from the minimizer after a tenth of the rounds."""
+    at = np.searchsorted(trace.rounds, 0.1 * trace.rounds[-1])
+    return np.asarray(np.abs(1 - trace.metrics["x"][:, at]))
+
+
+def late(trace: Trace) -> Array:
+    """The same at the end."""
+    return np.abs(1 - last("x")(trace))
+
+
+def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
+    """Per seed the exponent k of values that go like t^k, t = round + 1, over the late rounds.
+
+    Least squares of the logarithms, from `WINDOW` of the rounds on, each round weighed by 1 / t so
+    that every part of the logarithmic axis counts alike.
+    """
+    late = rounds >= max(1, WINDOW * rounds[-1])
+    t = np.asarray(rounds[late], float) + 1
+    x, weight = np.log(t), np.sqrt(1 / t)
+    y = np.log(np.maximum(values[:, late], 1e-15))
+    return np.array([np.polyfit(x, row, 1, w=weight)[0] for row in y])
+
+
+def least_gaps(trace: Trace) -> Array:
+    """Per seed the smallest Frank-Wolfe gap of the models before rounds 1 .. T."""
+    return np.asarray(trace.of_rounds("fw_gap").min(1))
+
+
+def early_gap(trace: Trace) -> Array:
+    """Per seed the mean of (11) at the server's model over the first rounds."""
+    some = (trace.rounds > 0) & (trace.rounds <= EARLY)
+    return np.asarray(trace.metrics["gap"][:, some].mean(1))
+
+
+def early_surrogate(trace: Trace) -> Array:
+    """Per seed the mean of sum_i <g_i, x_i - s_i> over the first rounds."""
+    return np.asarray(trace.info["gap"][:, 1 : EARLY + 1].mean(1))
+
+
+TO_THE_LEAST = {
+    "excess": last("excess"),
+    "fw_gap": last("fw_gap"),
+    "slope": lambda t: power(t.rounds, t.metrics["excess"]),
+}
+OF_GAP = {"least_gap": least_gaps, "late_gap": lambda t: t.late("fw_gap"), "fw_gap": last("fw_gap")}
+CURVES = {
+    "loss": last("loss"),
+    "gap": last("gap"),
+    "accuracy": (last("accuracy", 100), "%"),
+    "best_accuracy": (lambda t: 100 * t.metrics["accuracy"].max(1), "%"),
+    "mean_loss": over("loss"),
+    "mean_accuracy": (lambda t: 100 * over("accuracy")(t), "%"),
+}
+#: The measures of a run by the first word of its name.
+MEASURES: dict[str, dict[str, Any]] = {
+    "pair": {
+        "x": last("x"),
+        "farthest": lambda t: [np.abs(last("x")(t)).max()],
+        "early": early,
+        "late": late,
+        "nearer": lambda t: early(t) - late(t),
+    },
+    "convex": TO_THE_LEAST,
+    "sto": TO_THE_LEAST,
+    "wrong": TO_THE_LEAST,
+    "nonconvex": OF_GAP,
+    "nuclear": OF_GAP,
+    "share": CURVES,
+    "penalty": CURVES | {"early_gap": early_gap, "early_surrogate": early_surrogate},
+}
+#: What is compared between neighbours of a sweep: measure, factor, unit.
+BY_SHARE: dict[str, tuple[Measure, float, str]] = {
+    "mean_loss": (over("loss"), 1, ""),
+    "mean_accuracy": (over("accuracy"), 100, "points"),
+}
+BY_PENALTY: dict[str, tuple[Measure, float, str]] = {
+    "early_gap": (early_gap, 1, ""),
+    "early_surrogate": (early_surrogate, 1, ""),
+}
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Where runs end, how fast they get there, and how far below the bounds they are.
+
+    Keys are `run.measure`; differences of two runs, paired by seed, `run_vs_value.measure`. A
+    number whose runs are missing is missing too.
+    """
+    found: dict[str, Number] = {}
+    for name, trace in traces.items():
+        if name.endswith("_reference"):
+            found |= {f"{name}.{k}": mean(v[:, 0]) for k, v in trace.metrics.items()}
+        else:
+            found |= measured({name: trace}, MEASURES[name.partition("_")[0]])
+    return found | beside_bounds(traces, p) | rates(traces, p) | apart(traces, p) | errors(traces)
+
+
+def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
+    """A theorem's bound for the model after each number of rounds, `[S, T]`; t counts from 1."""
+    rows = []
+    for j in range(len(reference.seeds)):
+        known = {k: float(v[j, 0]) for k, v in reference.metrics.items()}
+        c = Constants(
+            L=known["smooth"],
+            D=DIAMETER,
+            N=CLIENTS,
+            lam0=lam,
+            dual=known["dual"],
+            slope=known["slope"],
+            spread=known.get("spread", 0.0),
+            sigma=float(np.sqrt(known["noise"] / batch)),
+            first=known["first"],
+        )
+        rows.append([bound(c, int(t) + 1) for t in rounds])
+    return np.array(rows)
+
+
+def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
+    """The largest excess by its bound, (38) or (68), and the smallest gap by (62)."""
+    found: dict[str, Number] = {}
+    kinds = {"convex_{}_fedfw": theory_fw.convex_excess, "sto_{}": theory_fw.stochastic_excess}
+    for norm in norms(p):
+        known = traces[f"convex_{norm}_reference"]
+        for (form, bound), kind in zip(kinds.items(), ("convex", "stochastic"), strict=True):
+            for lam in p[f"{kind}_penalties"]:
+                run = f"{form.format(norm)}_L{lam:g}"
+                above = bounds(bound, known, float(lam), traces[run].rounds[1:], p["batch"])
+                shares = traces[run].metrics["excess"][:, 1:] / above
+                found[f"{run}.bound"] = mean(above[:, -1])
+                found[f"{run}.ratio"] = mean(shares.max(1))
+        known = traces[f"nonconvex_{norm}_reference"]
+        for lam in p["nonconvex_penalties"]:
+            for T, run in horizons(traces, norm, lam).items():
+                above = bounds(gap_bound, known, float(lam), np.array([T - 1]))[:, 0]
+                found[f"{run}.bound"] = mean(above)
+                found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
+    return found
+
+
+def gap_bound(c: Constants, rounds: int) -> float:
+    """(62)."""
+    return theory_fw.nonconvex_gap(c, rounds)
+
+
+def horizons(traces: Traces, norm: str, lam: float) -> dict[int, str]:
+    """The runs of Theorem 2 by T, ascending."""
+    start = f"nonconvex_{norm}_L{lam:g}_T"
+    return dict(sorted((int(n.removeprefix(start)), n) for n in traces if n.startswith(start)))
+
+
+def rates(traces: Traces, p: Params) -> dict[str, Number]:
+    """Theorem 2: the slope of the smallest gap by T, both logarithmic, per seed."""
+    found = {}
+    for norm in norms(p):
+        for lam in p["nonconvex_penalties"]:
+            runs = horizons(traces, norm, lam)
+            if len(runs) > 1:
+                gaps = np.array([least_gaps(traces[n]) for n in runs.values()])
+                slopes = np.polyfit(np.log([*runs]), np.log(np.maximum(gaps, 1e-15)), 1)[0]
+                found[f"nonconvex_{norm}_L{lam:g}.slope"] = mean(slopes)
+    return found
+
+
+def along(names: Traces, start: str) -> list[float]:
+    """The values, ascending, of the runs whose names are `start` and a value."""
+    return sorted(float(n.removeprefix(start)) for n in names if n.startswith(start))
+
+
+def apart(traces: Traces, p: Params) -> dict[str, Number]:
+    """Neighbours in p and in lambda_0, the larger minus the smaller, paired by seed."""
+    shares = [f"share_mclr_L{lam:g}_p" for lam in p["share_penalties"]]
+    shares += ["share_fedfw_p", "share_plus_p"]
+    penalties = [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]
+    found: dict[str, Number] = {}
+    for starts, measures in ((shares, BY_SHARE), (penalties, BY_PENALTY)):
+        for start in starts:
+            for small, large in pairwise(along(traces, start)):
+                a, b = traces[f"{start}{large:g}"], traces[f"{start}{small:g}"]
+                for k, (of, factor, unit) in measures.items():
+                    gain = mean(factor * (of(a) - of(b)), unit)
+                    found[f"{start}{large:g}_vs_{small:g}.{k}"] = gain
+    return found
+
+
+def errors(traces: Traces) -> dict[str, Number]:
+    """Wrong oracles: excess and gap at the end beside those with exact ones."""
+    found: dict[str, Number] = {}
+    for name, trace in traces.items():
+        if name.startswith("wrong_"):
+            own, exact = map(last("excess"), (trace, traces[f"{name.rpartition('_')[0]}_exact"]))
+            found |= {f"{name}.times": ratio(own, exact), f"{name}.more": mean(own - exact)}
+    runs = {n: t.late("fw_gap") for n, t in traces.items() if n.startswith("nuclear_k")}
+    best = max(runs, key=lambda n: int(n.removeprefix("nuclear_k")))
+    return found | {f"{n}.times": ratio(gap, runs[best]) for n, gap in runs.items()}

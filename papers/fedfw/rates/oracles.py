@@ -1,0 +1,83 @@
+"""Wrong oracles for Federated Frank-Wolfe: a share of the gap, and an additive error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms import FedFW
+from fedlib.core.client import Client, Reply
+from fedlib.core.types import ConvexSet
+
+__all__ = ["InexactFW"]
+
+
+@dataclass(frozen=True)
+class Towards:
+    """A set whose oracle knows the asker's model x and stops short of the best point.
+
+    Of the gap <g, x - s*> its answer attains the share `quality`, less `slip`, and at least 0. The
+    answer is a point of the set if x is one.
+    """
+
+    inner: ConvexSet
+    x: Tensor
+    quality: float
+    slip: float | Tensor
+
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest point of the set."""
+        return self.inner.project(x)
+
+    def contains(self, x: Tensor, tol: float = 1e-6) -> Tensor:
+        """Whether x lies in the set."""
+        return self.inner.contains(x, tol)
+
+    def lmo(self, direction: Tensor) -> Tensor:
+        """The point of the way from x to the right answer that has just the allowed error."""
+        right = self.inner.lmo(direction)
+        gap = direction @ (self.x - right)
+        share = self.quality - self.slip / torch.where(gap > 0, gap, torch.ones_like(gap))
+        return self.x + share.clamp(min=0) * (right - self.x)
+
+
+@dataclass(frozen=True)
+class InexactFW(FedFW):
+    """FedFW whose clients' oracles are as wrong as they may be.
+
+    Parameters
+    ----------
+    quality : m, the share of its client's gap that every answer attains: the multiplicative error.
+    slip : additive error of the oracles of all clients together, each having an equal part.
+    fall : the additive error is `slip` times this power of the step size: 0, the same in all
+        rounds; 1, falling as analyses of Frank-Wolfe methods ask for.
+
+    Differs: the paper only says that such errors are tolerated. The step sizes are those for exact
+    oracles. An answer is no extreme point, so the number of bits sent means nothing here.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedFW`; for a quality not in (0, 1] or a negative slip or fall.
+    """
+
+    quality: float = 1.0
+    slip: float = 0.0
+    fall: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.in_range("InexactFW", "quality", self.quality, 0, 1, open_low=True)
+        checks.nonnegative("InexactFW", "slip", self.slip)
+        checks.nonnegative("InexactFW", "fall", self.fall)
+
+    def local_update(
+        self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
+    ) -> Reply:
+        """FedFW's, with an oracle that errs."""
+        slip = self.slip * self.schedule.eta(t, self.participation) ** self.fall / clients
+        wrong = Towards(convex_set, client.memory, self.quality, slip)
+        return super().local_update(client, w, convex_set=wrong, t=t, clients=clients)

@@ -1,0 +1,267 @@
+"""The problems on which the theorems of Federated Frank-Wolfe are held against runs.
+
+All are in float64, and their constants are known: the counterexample of appendix A, multinomial
+logistic regression with its least value, and a smooth loss that is not convex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlib import data
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, ConvexSet, pullback
+from fedlib.data.split_labels import label_windows
+from fedlib.metrics import fw_gap
+from fedlib.problems import classifier
+from fedlib.problems.constrained import Samples, linear_model
+from fedlib.sets import Ball, Box, L1Ball
+from papers.fedfw.feasible_data import SCALES
+
+__all__ = [
+    "CLIENTS",
+    "RADIUS",
+    "SETS",
+    "constants",
+    "convex_problem",
+    "convex_reference",
+    "flattened",
+    "least",
+    "nonconvex_problem",
+    "nonconvex_reference",
+    "pair",
+    "smoothness",
+]
+
+RADIUS = 10.0  # of the paper's sets
+SETS: dict[str, ConvexSet] = {"l1": L1Ball(RADIUS), "l2": Ball(RADIUS)}
+CLIENTS, LABELS = 10, 3  # on the digits; labels a client
+CERTIFIED = 1e-8  # the Frank-Wolfe gap at which the reference stops
+MOST_STEPS = 20_000
+SOFTMAX = 0.5  # no second derivative of the cross-entropy by the outputs is larger
+SIGMOID = 1 / (6 * sqrt(3))  # the largest second derivative of the sigmoid function
+
+
+@lru_cache(maxsize=32)
+def pair(seed: int) -> Problem:
+    r"""Appendix A: $f_1(x)=(x-3)^2$, $f_2(x)=(x+1)^2$ on $[-1,1]$, with the minimizer 1.
+
+    Seed 0 starts at 0, as in the paper, the others start anywhere. `metrics`: `x`, and `excess`,
+    which is $F(x)-F^*=(x-1)^2$.
+    """
+    start = torch.zeros(1, dtype=torch.float64)
+    if seed:
+        start = 2 * torch.rand(1, generator=seeded(seed, "split"), dtype=torch.float64) - 1
+
+    def losses(w: Tensor, batch: Batch) -> Tensor:
+        (centre,) = batch.data
+        return (batch.weight @ (w - centre).square()).unsqueeze(0)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        (centre,) = batch.data
+        return (2 * weights[0] * batch.weight @ (w - centre)).unsqueeze(0)
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        del problem
+        return {"x": w[0], "excess": (w[0] - 1).square()}
+
+    return Problem(
+        name="pair",
+        data=(torch.tensor([3.0, -1.0], dtype=torch.float64),),
+        rows=torch.arange(2).unsqueeze(1),
+        sizes=(1, 1),
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=start,
+        metrics=metrics,
+        config={"name": "pair", "start": "0 for seed 0, else by seed"},
+    ).within(Box(1.0))
+
+
+@lru_cache(maxsize=64)
+def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
+    """Multinomial logistic regression on 8 x 8 digits, three labels a client, float64.
+
+    `metrics`: `excess`, the loss above the least one on the set, and `fw_gap`, both on all rows.
+    """
+    digits, rng = data.digits(), seeded(seed, "split")
+    chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
+    samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
+    table, sizes = label_windows(samples.y, CLIENTS, LABELS, rng)
+    made = classifier(
+        samples,
+        Samples(samples.X[:1], samples.y[:1]),  # no test rows here
+        table,
+        linear_model(samples.X.shape[1], len(digits.classes)),
+        sizes=sizes,
+        scale=SCALES["digits"],
+        dtype=torch.float64,
+        name="digits_regression",
+        config={"labels": LABELS, "split_by": "seed", "metrics": "above the least loss"},
+    ).within(SETS[norm])
+    best = least(made)
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        lowest = problem.heldout[0]
+        return {"excess": problem.mean_losses(w)[0] - lowest, "fw_gap": fw_gap(problem, w)}
+
+    value = made.losses(best, flattened(made))[0]
+    return replace(made, metrics=metrics, heldout=(value, best))
+
+
+def flattened(problem: Problem) -> Batch:
+    """All rows of all clients as one batch, whose mean is that of the clients' means."""
+    whole = problem.all_clients()
+    parts = tuple(x.flatten(0, 1) for x in whole.data)
+    return Batch(parts, whole.weight.flatten() / problem.num_clients)
+
+
+def smoothness(problem: Problem, bend: float) -> Tensor:
+    """L of every f_i, `[N]`: `bend` times the largest eigenvalue of the mean of (x, 1)(x, 1)'."""
+    whole = problem.all_clients()
+    X = torch.cat([whole.data[0], torch.ones_like(whole.data[0][..., :1])], -1)
+    second = X.mT @ (X * whole.weight.unsqueeze(-1))
+    largest: Tensor = bend * torch.linalg.eigvalsh(second)[:, -1]
+    return largest
+
+
+def least(problem: Problem, accuracy: float = CERTIFIED) -> Tensor:
+    """The minimizer of F on the set: accelerated projected gradient descent with restarts.
+
+    It stops when the Frank-Wolfe gap, which bounds F(w) - F*, is below `accuracy`.
+
+    Raises RuntimeError if it never is.
+    """
+    batch, one = flattened(problem), problem.w0.new_ones(1)
+    assert problem.set is not None
+    assert problem.gradient is not None
+    step = 1 / float(smoothness(problem, SOFTMAX).mean())
+    x = y = problem.w0
+    pace = 1.0
+    for k in range(MOST_STEPS):
+        new = problem.set.project(y - step * problem.gradient(y, batch, one))
+        if (y - new) @ (new - x) > 0:  # the momentum points uphill
+            pace = 1.0
+        following = (1 + sqrt(1 + 4 * pace**2)) / 2
+        x, y = new, new + (pace - 1) / following * (new - x)
+        pace = following
+        if k % 50 == 49:
+            g = problem.gradient(x, batch, one)
+            if g @ (x - problem.set.lmo(g)) <= accuracy:
+                return x
+    raise RuntimeError(f"least: no gap below {accuracy:g} after {MOST_STEPS} steps.")
+
+
+def constants(problem: Problem, at: Tensor, bend: float) -> dict[str, Tensor]:
+    """What the bounds ask for, with the clients' gradients taken at a point `at` of the set.
+
+    `smooth` L; `dual` and `slope` as in `theory_fw.Constants`; `first`, the norm of the lifted
+    gradient at the start; `noise`, a bound on the variance of one row's gradient by |p - y|^2 <= 2.
+    """
+    whole, n = problem.all_clients(), problem.num_clients
+    parts = [Batch(tuple(x[i] for x in whole.data), whole.weight[i]) for i in range(n)]
+
+    def gradients(w: Tensor) -> Tensor:
+        one = w.new_ones(1)
+        return torch.stack([pullback(problem.losses, problem.gradient, w, b, one) for b in parts])
+
+    there = gradients(at)
+    length = whole.data[0].square().sum(-1) + 1
+    return {
+        "smooth": smoothness(problem, bend).amax(),
+        "dual": (there - there.mean(0)).norm() / n,
+        "slope": there.norm() / n,
+        "first": gradients(problem.w0).norm() / n,
+        "noise": 2 * (length * whole.weight).sum(1).amax(),
+    }
+
+
+@lru_cache(maxsize=64)
+def convex_reference(seed: int, **task: Any) -> Problem:
+    """`convex_problem` with its constants as metrics, whatever w is: for a run of one round.
+
+    Beside them `least`, the lowest loss, and `certificate`, the Frank-Wolfe gap where it is taken.
+    """
+    made = convex_problem(seed, **task)
+    value, best = made.heldout
+    known = constants(made, best, SOFTMAX)
+    known |= {"least": value, "certificate": fw_gap(made, best)}
+    return fixed(made, known)
+
+
+def fixed(problem: Problem, values: dict[str, Tensor]) -> Problem:
+    """The problem with some numbers of its own as metrics."""
+    names = tuple(values)
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        del w
+        return dict(zip(names, problem.heldout, strict=True))
+
+    config = {**problem.config, "metrics": "constants"}
+    return replace(problem, metrics=metrics, heldout=tuple(values.values()), config=config)
+
+
+@lru_cache(maxsize=64)
+def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
+    r"""Digits of 5 and more against the others, loss $1/(1+e^{yz})$ of z = x'w + b, float64.
+
+    Smooth, between 0 and 1, and not convex; three digits a client. `metrics`: `loss` and `fw_gap`,
+    both on all rows.
+    """
+    digits, rng = data.digits(), seeded(seed, "split")
+    chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
+    X = digits.X[chosen].flatten(1).to(torch.float64) / 8 - 1
+    labels = digits.y[chosen]
+    y = torch.where(labels >= 5, 1.0, -1.0).to(torch.float64)
+    table, sizes = label_windows(labels, CLIENTS, LABELS, rng)
+
+    def margins(w: Tensor, batch: Batch) -> Tensor:
+        x, side = batch.data
+        return side * (x @ w[:-1] + w[-1])
+
+    def losses(w: Tensor, batch: Batch) -> Tensor:
+        return (batch.weight @ torch.sigmoid(-margins(w, batch))).unsqueeze(0)
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        x, side = batch.data
+        s = torch.sigmoid(-margins(w, batch))
+        each = -weights[0] * batch.weight * side * s * (1 - s)
+        return torch.cat([each @ x, each.sum().unsqueeze(0)])
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(problem, w)}
+
+    own = {"name": "sigmoid_loss", "clients": CLIENTS, "labels": LABELS, "rows": rows}
+    return Problem(
+        name="sigmoid_loss",
+        data=(X, y),
+        rows=table,
+        sizes=sizes,
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=torch.zeros(X.shape[1] + 1, dtype=torch.float64),
+        metrics=metrics,
+        config={**own, "split_by": "seed"},
+    ).within(SETS[norm])
+
+
+@lru_cache(maxsize=64)
+def nonconvex_reference(seed: int, **task: Any) -> Problem:
+    """`nonconvex_problem` with its constants as metrics; `spread` is F(w_1), as no f_i is below 0.
+
+    The clients' gradients are taken at the start: Lemma 2 holds with any point of the set.
+    """
+    made = nonconvex_problem(seed, **task)
+    known = constants(made, made.w0, SIGMOID)
+    return fixed(made, known | {"spread": made.mean_losses(made.w0)[0]})

@@ -1,0 +1,182 @@
+"""Study of FedFW's Tables 1 and 2: test accuracy of FedDR, FedFW and FedFW+ in 20 cells each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from fedlib.algorithms import FedDR, FedFW, FedFWPlus, FedFWReset
+from papers.fedfw.cells import (
+    CNN_RATES,
+    CODE_FEDDR,
+    COLUMNS,
+    DIVERGED,
+    ETA,
+    KEEP,
+    NORMS,
+    RADIUS,
+    RATES,
+    Column,
+    make_problem,
+    traced,
+)
+from papers.fedfw.tables import claims, figures
+from papers.fedfw.tables.numbers import derive
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY", "columns", "specs"]
+
+CODE_EVERY = 100  # evaluations of a run of the authors' protocol
+
+PARAMETERS = parameters(
+    pictures=("mnist, or digits: the 8 x 8 pictures of scikit-learn", "mnist", "digits"),
+    splits=(
+        "splits: IID, three labels a client, three classes of the generator",
+        ("iid", "labels", "classes"),
+        ("labels",),
+    ),
+    seeds=("seeds; each fixes rows, split, test rows and batches", (0, 1, 2), (0, 1)),
+    rounds=("rounds T of the protocol as written", 100, 20),
+    evaluate_every=("rounds between two evaluations there", 5),
+    clients=("clients", 10),
+    rows=("training pictures of all clients, grey ones", 6000, 400),
+    tested=("most test pictures", 5000, 360),
+    cifar_rows=("training pictures of CIFAR-10; 0: without CIFAR-10", 2000, 0),
+    most=("most generated rows of a client, a quarter of them for testing; 0: without", 1000, 0),
+    cnn_rows=("training pictures of the CNN; 0: without the CNN", 400, 0),
+    cnn_tested=("most test pictures of the CNN", 1000),
+    cnn_seeds=("seeds of the CNN", (0,)),
+    lambdas=("grid of lambda_0", claims.LAMBDAS, (1e-3, 1e-1)),
+    short_lambdas=("grid of lambda_0 for CIFAR-10 and the CNN", claims.SHORT),
+    etas=("grid of FedDR's eta; for CIFAR-10 and the CNN it is 10", claims.ETAS, (10.0,)),
+    more_steps=("local steps of a second FedDR; 0: without", 5, 0),
+    code_seeds=("seeds of the protocol behind the printed values", (0,)),
+    code_rounds=("rounds there, the best of which counts", 1000, 40),
+    code_steps=("minibatches of a client in a round there", 3),
+    batch=("rows of a minibatch there", 64, 16),
+)
+
+
+class Grid(NamedTuple):
+    """What is tried in a column, and on how much data."""
+
+    lambdas: tuple[float, ...]
+    rates: tuple[float, ...]
+    etas: tuple[float, ...]
+    more: int  # local steps of a second FedDR, or 0
+    seeds: tuple[int, ...]
+    every: int
+    rows: int
+    tested: int
+    measured: int | None
+
+
+def columns(p: Params) -> dict[str, Column]:
+    """The columns that these parameters have."""
+    kinds = {"cifar10": "cifar_rows", "synthetic": "most"}
+    left_out = {source for source, key in kinds.items() if not p[key]}
+    return {
+        name: c
+        for name, c in COLUMNS.items()
+        if c.data not in left_out and c.split in p["splits"] and (c.net != "cnn" or p["cnn_rows"])
+    }
+
+
+def grid(column: Column, p: Params) -> Grid:
+    """What is tried in a column: less where a round takes long."""
+    every, seeds = p["evaluate_every"], tuple(p["seeds"])
+    lambdas = tuple(map(float, p["lambdas"]))
+    short = tuple(map(float, p["short_lambdas"]))
+    etas = tuple(map(float, p["etas"]))
+    n, tested, more = p["clients"], p["tested"], int(p["more_steps"])
+    if column.net == "cnn":
+        seeds, rows = tuple(p["cnn_seeds"]), p["cnn_rows"]
+        share = max(1, rows // n // 2)
+        some = short[:2]  # the traced cells have the smallest
+        return Grid(some, CNN_RATES, (ETA,), 0, seeds, 2 * every, rows, p["cnn_tested"], share)
+    rates = RATES[column.data]
+    if column.data == "cifar10":
+        rows, tested = p["cifar_rows"], min(tested, p["cifar_rows"])
+        return Grid(short, rates, (ETA,), more, seeds, every, rows, tested, max(1, rows // n // 2))
+    if column.data == "pictures":
+        rows = p["rows"]
+        return Grid(lambdas, rates, etas, more, seeds, every, rows, tested, max(1, rows // n // 3))
+    return Grid(lambdas, rates, etas, more, seeds, every, p["most"], tested, None)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """The protocol as written over its grids, then the one behind the printed values."""
+    found: dict[str, Spec] = {}
+    for name, column in columns(p).items():
+        for norm in NORMS:
+            cell = f"{name}_{norm}"
+            g = grid(column, p)
+            task = partial(make_problem, **task_of(column, norm, g, p), measured=g.measured)
+            for run, algorithm in as_written(g):
+                if f"{cell}_{run}" not in DIVERGED:
+                    made = Spec(algorithm, task, p["rounds"], g.seeds, g.every, KEEP)
+                    found[f"{cell}_{run}"] = made
+            if column.net != "cnn":  # a thousand rounds of it take hours
+                found |= {f"{cell}_{k}": v for k, v in as_printed(name, norm, g, p).items()}
+    return found
+
+
+def task_of(column: Column, norm: str, g: Grid, p: Params) -> dict[str, Any]:
+    """What both protocols say of the data."""
+    sizes = {"rows": g.rows, "tested": g.tested, "clients": p["clients"]}
+    return {"column": column, "norm": norm, "pictures": p["pictures"], **sizes}
+
+
+def as_written(g: Grid) -> Iterator[tuple[str, Any]]:
+    """Names and algorithms of the paper's protocol: one step a round on all rows of a client."""
+    for x in g.lambdas:
+        yield f"fedfw_{x:g}", FedFW(x)
+    for x in g.lambdas:
+        yield f"plus_{x:g}", FedFWPlus(x)
+    for lr in g.rates:
+        for eta in g.etas:
+            yield f"feddr_{lr:g}_{eta:g}", FedDR(lr, 1, eta=eta)
+    if g.more:
+        yield f"feddr5_{g.rates[0]:g}_{ETA:g}", FedDR(g.rates[0], g.more, eta=ETA)
+
+
+def as_printed(name: str, norm: str, g: Grid, p: Params) -> dict[str, Spec]:
+    """What the printed values were read off, as far as the authors' files tell.
+
+    FedFW's clients start from the global model in every round, and each tensor has a ball of its
+    own; FedDR makes one minibatch step a round, in one ball. Published code runs FedFW under the
+    name of FedFW+ as well, so that equal settings are one run.
+    """
+    column = COLUMNS[name]
+    if column.split == "labels" and column.data == "synthetic":
+        return {}  # there the authors' code has three classes
+    task = {**task_of(column, norm, g, p), "code": True}
+    rounds, seeds = p["code_rounds"], tuple(p["code_seeds"])
+    every = max(1, rounds // CODE_EVERY)
+    made: dict[str, Spec] = {}
+    for lam, radius in dict.fromkeys(traced(name, norm)):
+        problem = partial(make_problem, **task, radius=radius, tensors=True)
+        steps, batch = p["code_steps"], p["batch"]
+        algorithm = FedFWReset(lam, batch_size=batch, local_steps=steps)
+        made[f"code_fw_{lam:g}_r{radius:g}"] = Spec(algorithm, problem, rounds, seeds, every, CODE)
+    baseline: Any = FedDR(**CODE_FEDDR, batch_size=p["batch"])  # type: ignore[arg-type]
+    problem = partial(make_problem, **task, radius=RADIUS)
+    made["code_feddr"] = Spec(baseline, problem, rounds, seeds, every, CODE)
+    return made
+
+
+CODE = ("loss", "accuracy")
+
+STUDY = Study(
+    name="fw_tables",
+    title="FedFW's Tables 1 and 2",
+    paper="D",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

@@ -1,0 +1,123 @@
+"""Tables of the pages about FedFW's Tables 1, 2 and 3: two protocols beside what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from papers.fedfw.cells import COLUMNS, METHODS, TABLES, column_text, traced
+from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3, TRACED_3
+from papers.kit.numbers import Number
+
+__all__ = ["summary", "summary_3", "three_columns", "three_columns_3"]
+
+Numbers = Mapping[str, Number]
+WRITTEN = "(a) as written: final"
+BEST = "(a) best"
+CODE = "(b) as traced: best"
+PRINTED = "(c) printed"
+ABSENT = "-"
+
+
+def three_columns(n: Numbers, norm: str, table: int, pictures: str) -> pd.DataFrame:
+    """A line a column and method of Table 1 or 2: both protocols and the printed value, in %."""
+    rows = {}
+    for (column, ball), values in TABLES.items():
+        if ball != norm or COLUMNS[column].table != table:
+            continue
+        for k, (m, text) in enumerate(METHODS.items()):
+            key = f"{column}_{norm}_{m}"
+            if f"{key}.accuracy" in n:
+                setting = "" if m == "feddr" else penalty(traced(column, norm)[m == "plus"])
+                cell = f"{column}_{norm}_code_{m}.best"
+                rows[f"{column_text(column, pictures)}: {text}"] = line(
+                    n, key, cell, f"{values[k]:.2f}", setting
+                )
+    return frame(rows)
+
+
+def three_columns_3(n: Numbers, pictures: str) -> pd.DataFrame:
+    """The same for Table 3."""
+    rows = {}
+    for column, values in TABLE_3.items():
+        for k, (m, text) in enumerate(METHODS_3.items()):
+            key = f"{column}_{m}"
+            if f"{key}.accuracy" in n or f"{column}_code_{m}.best" in n:
+                traced_to = m == "sto" and column in TRACED_3
+                setting = f"λ₀ {TRACED_3[column]:g}" if traced_to else ""
+                rows[f"{column_text(column, pictures)}: {text}"] = line(
+                    n, key, f"{column}_code_{m}.best", f"{values[k]:.2f}", setting
+                )
+    return frame(rows)
+
+
+def line(n: Numbers, key: str, code: str, printed: str, setting: str) -> dict[str, str]:
+    """What a table says of one method in one cell."""
+    settings = {"lam": "λ₀", "lr": "step", "eta": "η"}
+    chosen = ", ".join(
+        f"{text} {n[f'{key}.{k}'].value:g}" for k, text in settings.items() if f"{key}.{k}" in n
+    )
+    best = f"{n[code].value:.1f}" if code in n else ABSENT
+    return {
+        WRITTEN: interval(n, f"{key}.accuracy"),
+        BEST: f"{n[f'{key}.best'].value:.1f}" if f"{key}.best" in n else ABSENT,
+        CODE: best,
+        "(a) chosen": chosen or ABSENT,
+        "(b) setting": setting if best != ABSENT and setting else ABSENT,
+        PRINTED: printed,
+    }
+
+
+def interval(n: Numbers, key: str) -> str:
+    """Value and interval, unbroken."""
+    if key not in n:
+        return ABSENT
+    x = n[key]
+    return f"{x.value:.1f} [{x.low:.1f}, {x.high:.1f}]".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def penalty(setting: tuple[float, float]) -> str:
+    """lambda_0 and radius in words."""
+    lam, radius = setting
+    return f"λ₀ {lam:g}, radius {radius:g}"
+
+
+def frame(rows: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """Lines as a table."""
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def summary(n: Numbers) -> pd.DataFrame:
+    """What follows for Tables 1 and 2: orders and distances, counted over cells."""
+    rows = {
+        "FedFW ahead of FedDR": "fedfw_ahead",
+        "FedFW+ ahead of FedFW": "plus_ahead",
+    }
+    return compared(n, rows, "FedFW and FedDR in the printed order")
+
+
+def summary_3(n: Numbers) -> pd.DataFrame:
+    """What follows for Table 3, where the printed FedFW-sto is ahead in every column."""
+    return compared(n, {"FedFW-sto ahead of FedDR": "ahead"}, "")
+
+
+def compared(n: Numbers, rows: Mapping[str, str], order: str) -> pd.DataFrame:
+    """Counts of both protocols, with those of the printed values over the same cells."""
+    found: dict[str, dict[str, str]] = {}
+    for kind, text in (("written", "(a) as written"), ("code", "(b) as traced")):
+        start = f"count_{kind}"
+        if f"{start}.cells" not in n:
+            continue
+        total = f"of {n[f'{start}.cells'].value:.0f}"
+        for label, key in rows.items():
+            ours = f"{n[f'{start}.{key}'].value:.0f} {total}"
+            theirs = n.get(f"{start}_printed.{key}")
+            printed = f"; printed: {theirs.value:.0f}" if theirs else ""
+            found.setdefault(label, {})[text] = ours + printed
+        if order:
+            same = f"{n[f'{start}.same_order'].value:.0f} {total}"
+            found.setdefault(order, {})[text] = same
+        far = f"{n[f'{start}.distance'].value:.1f} points"
+        found.setdefault("mean distance from the printed values", {})[text] = far
+    return frame(found)

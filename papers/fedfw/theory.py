@@ -1,0 +1,194 @@
+"""Federated Frank-Wolfe: smaller bounds, participation, wrong oracles, and what is printed.
+
+Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
+2408.10090). `papers.fedfw.theory_fw` has the paper's bounds with corrected constants. Here are
+those that the same arguments give with more care, in which n and a dual solution do not occur; zeta
+bounds, over the set, the root of mean_i |grad f_i - grad F|^2. The book's notes on FedFW prove
+them. A function named `printed_...` is what the paper states and its argument does not give.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from fedlib import checks
+from papers.fedfw.theory_fw import Constants
+
+__all__ = [
+    "convex",
+    "convex_at_mean",
+    "convex_penalty",
+    "gradient_error",
+    "nonconvex",
+    "nonconvex_at_mean",
+    "nonconvex_penalty",
+    "printed_gradient_bound",
+    "printed_nonconvex",
+    "printed_partial",
+    "printed_partial_at_mean",
+    "printed_stochastic",
+    "stochastic",
+    "stochastic_at_mean",
+]
+
+
+def convex(
+    c: Constants,
+    t: int,
+    *,
+    share: float = 1.0,
+    quality: float = 1.0,
+    slip: float = 0.0,
+    start: float = 0.0,
+) -> float:
+    """Theorem 1 after round t: E F_hat_t(X_{t+1}) - F*, also with participation and wrong oracles.
+
+    With q = share quality and k = 2 / q - 1,
+    k (k - 1) / ((t + k) (t + k - 1)) start
+    + 2 D^2 / quality (L / (q t + 2) + 2 N lam0 / (3 sqrt(q t + 2 - q))) + slip / quality.
+
+    Args:
+        c: L, D, N, lam0 are used; with a set for each client, D^2 is the mean of theirs.
+        t: round, from 1 on.
+        share: p, the probability of taking part; the schedule is the one for p `quality`.
+        quality: m, every oracle attains at least this share of its client's gap.
+        slip: additive error of all clients together, in every round.
+        start: F(x_1) - F*, forgotten at once if share = quality = 1.
+
+    Raises:
+        ValueError, TypeError: an argument out of its range.
+    """
+    checks.count("convex", "t", t)
+    _check("convex", share, quality, slip, start)
+    q = share * quality
+    k = 2 / q - 1
+    forgotten = k * (k - 1) / ((t + k) * (t + k - 1))
+    penalty = 2 * c.N * c.lam0 / (3 * sqrt(q * t + 2 - q))
+    steps = 2 * c.D**2 / quality * (c.L / (q * t + 2) + penalty)
+    return forgotten * start + steps + slip / quality
+
+
+def convex_at_mean(
+    c: Constants,
+    zeta: float,
+    t: int,
+    *,
+    share: float = 1.0,
+    quality: float = 1.0,
+    slip: float = 0.0,
+    start: float = 0.0,
+) -> float:
+    """E F(w_{t+1}) - F* after round t: `convex` and zeta^2 / (2 N lambda_t)."""
+    first = convex(c, t, share=share, quality=quality, slip=slip, start=start)
+    lam = c.lam0 * sqrt(share * quality * (t - 1) + 2)
+    return first + zeta**2 / (2 * c.N * lam)
+
+
+def convex_penalty(c: Constants, zeta: float) -> float:
+    """The lambda_0 for which `convex_at_mean` is smallest in the limit: sqrt(3/8) zeta / (N D)."""
+    checks.nonnegative("convex_penalty", "zeta", zeta)
+    return sqrt(3 / 8) * zeta / (c.N * c.D)
+
+
+def nonconvex(
+    c: Constants, rounds: int, *, share: float = 1.0, quality: float = 1.0, slip: float = 0.0
+) -> float:
+    """Theorem 2 for T rounds: the smallest mean gap of the surrogate, E min over t.
+
+    With P = T, or p T + 1 for p = `share` < 1: spread P^(2/3) / (p T) + L D^2 / (2 P^(2/3))
+    + N D^2 lam0 / (2 P^(1/3)), then plus `slip`, all divided by `quality`.
+    """
+    checks.count("nonconvex", "rounds", rounds)
+    _check("nonconvex", share, quality, slip, 0.0)
+    cube = _cube(rounds, share)
+    steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
+    return (c.spread * cube**2 / (share * rounds) + steps + slip) / quality
+
+
+def nonconvex_at_mean(
+    c: Constants,
+    zeta: float,
+    rounds: int,
+    *,
+    share: float = 1.0,
+    quality: float = 1.0,
+    slip: float = 0.0,
+) -> float:
+    """The smallest mean Frank-Wolfe gap of F at w: (L D + zeta)^2 / (4 N lambda) more."""
+    first = nonconvex(c, rounds, share=share, quality=quality, slip=slip)
+    return first + (c.L * c.D + zeta) ** 2 / (4 * c.N * c.lam0 * _cube(rounds, share))
+
+
+def nonconvex_penalty(c: Constants, zeta: float) -> float:
+    """The lambda_0 for which `nonconvex_at_mean` is smallest: (L D + zeta) / (sqrt(2) N D)."""
+    checks.nonnegative("nonconvex_penalty", "zeta", zeta)
+    return (c.L * c.D + zeta) / (sqrt(2) * c.N * c.D)
+
+
+def gradient_error(c: Constants, t: int) -> float:
+    """E|grad F_hat(X_t) - D_{t+1}|^2 in round t of FedFW-sto, Q / (t + 8)^(2/3)."""
+    checks.count("gradient_error", "t", t)
+    return float(_scaled_noise(c) / c.N / (t + 8) ** (2 / 3))
+
+
+def stochastic(c: Constants, t: int) -> float:
+    """Theorem 3 after round t of FedFW-sto: E F_hat_t(X_{t+1}) - F*, three powers of t + 8.
+
+    9/8 D sqrt(N Q) / (t + 8)^(1/3) + 81/16 D^2 (N lam0 / (t + 8)^(1/2) + L / (t + 8)) with
+    N Q = 16/3 sigma^2 + 27/4 L^2 D^2.
+    """
+    checks.count("stochastic", "t", t)
+    noise = 9 / 8 * c.D * sqrt(_scaled_noise(c)) / (t + 8) ** (1 / 3)
+    return float(noise + 81 / 16 * c.D**2 * (c.N * c.lam0 / sqrt(t + 8) + c.L / (t + 8)))
+
+
+def stochastic_at_mean(c: Constants, zeta: float, t: int) -> float:
+    """E F(w_{t+1}) - F* after round t of FedFW-sto."""
+    return stochastic(c, t) + zeta**2 / (2 * c.N * c.lam0 * sqrt(t + 8))
+
+
+def printed_gradient_bound(c: Constants) -> float:
+    """Lemma 2 as stated, L D / N + slope; false (theory_fw.Constants.G has the root of N)."""
+    return c.L * c.D / c.N + c.slope
+
+
+def printed_partial(c: Constants, t: int, share: float) -> float:
+    """(43), without the start; false for share < 1."""
+    shifted = t + 2 / share
+    return 2 * c.N * c.D**2 / share * (c.L / c.N / shifted + c.lam0 / sqrt(shifted))
+
+
+def printed_partial_at_mean(c: Constants, t: int, share: float) -> float:
+    """(44), with its 1 / sqrt(N) on G and without the start, for F(w_t); false for share < 1."""
+    run = share * t + 2 - share
+    root = c.D * sqrt(c.lam0 * (c.L + c.N * c.lam0))
+    second = 2 * c.G / (sqrt(c.N) * c.lam0) * (c.dual + root)
+    return 2 * c.D**2 * c.L / run + (2 * c.N * c.D**2 * c.lam0 + second) / sqrt(run)
+
+
+def printed_nonconvex(c: Constants, rounds: int, share: float) -> float:
+    """(65): with spread / (p T)^(1/3) in the place of spread (p T + 1)^(2/3) / (p T)."""
+    cube = _cube(rounds, share)
+    steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
+    return float(c.spread / (share * rounds) ** (1 / 3) + steps)
+
+
+def printed_stochastic(c: Constants) -> float:
+    """C of Lemma 3 as printed: D for sqrt(N) D, and N sigma^2 for sigma^2 / N."""
+    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N)
+    return 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(Q)
+
+
+def _scaled_noise(c: Constants) -> float:
+    return 16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2
+
+
+def _cube(rounds: int, share: float) -> float:
+    return float((rounds if share == 1 else share * rounds + 1) ** (1 / 3))
+
+
+def _check(who: str, share: float, quality: float, slip: float, start: float) -> None:
+    checks.in_range(who, "share", share, 0, 1, open_low=True)
+    checks.in_range(who, "quality", quality, 0, 1, open_low=True)
+    checks.nonnegative(who, "slip", slip)
+    checks.nonnegative(who, "start", start)

@@ -1,0 +1,1 @@
+"""FedSGM, the workshop paper and its successor: one constraint, kept by switching."""

@@ -1,0 +1,189 @@
+"""The theorems of the study on bounds: their instances, and what each of them prescribes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from math import sqrt
+
+import torch
+
+from fedlib.core import Problem
+from fedlib.core.types import ConvexSet, describe
+from fedlib.sets import Ball, Box
+from papers.fedsgm import theory
+from papers.fedsgm.gamma import Version, bound, gamma_local, gamma_partial_direct, step_size
+from papers.fedsgm.problems.norms import norms, reference_solution
+from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
+from papers.fedsgm.theory import Rate, Setting
+
+__all__ = [
+    "BATCH",
+    "CLIENTS",
+    "DELTA",
+    "DIM",
+    "METHODS",
+    "RHO",
+    "RHO_HAT",
+    "Method",
+    "disagreement",
+    "hard_rate",
+    "instance",
+    "weak_multiplier",
+]
+
+CLIENTS, DIM, ROWS, BATCH = 10, 10, 4, 2
+DELTA = 0.1  # allowed probability of failure
+RHO, RHO_HAT = 0.5, 1.5  # weak convexity of the clipped distances, and the weight of the prox term
+SPREADS, OFFSETS = (1.0, 0.1, 0.001), (2.0, 1.0, 0.5, 0.1)  # of the objectives' centres
+AGREEMENT = 0.01  # spread of the constraints' centres
+REGIONS: dict[str, ConvexSet] = {"ball": Ball(1.0), "box": Box(1 / sqrt(DIM))}
+
+
+@lru_cache(maxsize=256)
+def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
+    """A sum of distances with its solution at 0 and its start at distance 1 from it.
+
+    The shape cycles through twelve kinds with the seed: clients that disagree, nearly agree or
+    agree on the objective, which pulls far or hardly out of the feasible set. On the constraint the
+    clients agree to 0.01, or the term sigma of the sampled theorems would bury all others. The
+    `"ball"` and the `"box"` have diameter D = 2 and their centre at the solution, the start is on
+    the boundary of both. With `rows` there are so many distances a client.
+    """
+    rng = torch.Generator().manual_seed(seed)
+    a, b = torch.randn(2, CLIENTS * rows, DIM, generator=rng, dtype=torch.float64)
+    away, start = torch.randn(2, DIM, generator=rng, dtype=torch.float64)
+    offset = OFFSETS[seed % 4]
+    a, b = SPREADS[seed % 3] * a + offset * away / away.norm(), AGREEMENT * b
+    c = max(0.5 * offset, 1.1 * float((b - b.mean(0)).norm(dim=-1).mean()))
+    w = reference_solution(norms(a, b, c, a.mean(0)))
+    made = norms(a - w, b - w, c, start.sign() / sqrt(DIM), torch.zeros_like(w))
+    limits = REGIONS.get(region)
+    shape = {"spreads": SPREADS, "offsets": OFFSETS, "agreement": AGREEMENT}
+    config = {**made.config, **shape, "set": limits, "rows_a_client": rows}
+    return replace(
+        made,
+        rows=torch.arange(CLIENTS * rows).view(CLIENTS, rows),
+        sizes=(rows,) * CLIENTS,
+        set=limits,
+        config=describe(config),
+    )
+
+
+def disagreement(problem: Problem) -> float:
+    """Half the largest distance of two b_j: sigma of F-A4 (one row) and sigma_b of F-A5."""
+    b = problem.data[1]
+    return float(torch.cdist(b, b).max()) / 2
+
+
+@dataclass(frozen=True)
+class Method:
+    """A theorem's setting: how it is called, its instances, and what it prescribes.
+
+    `rate` maps the setting, the version and the largest sigma of the instances to a Rate.
+    """
+
+    label: str
+    versions: tuple[str, ...]
+    rate: Callable[[Setting, str, float], Rate]
+    problem: Callable[[int], Problem] = instance
+    D: float = 1.0
+    uplink: str = ""  # "topk", "randk" or nothing
+    sampled: bool = False
+    stochastic: bool = False
+
+
+def hard_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
+    """F Theorem 3, printed or with Gamma_direct = 3E/2 - 1 (ours)."""
+    return theory.theorem_3(s) if version == "printed" else ours(s, gamma_local(s.E, "direct"))
+
+
+def partial_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
+    """F Theorem 1 for sampled clients; ours is the corrected one with `gamma_partial_direct`."""
+    if version != "ours":
+        return theory.theorem_1_partial(s, _version(version))
+    base = theory.theorem_1_partial(s, "corrected")
+    direct = ours(s, gamma_partial_direct(s.E, s.q, s.q0, s.ratio))
+    change = direct.accuracy - bound(s.D, s.G, s.E, s.T, base.gamma)
+    return replace(direct, tolerance=base.tolerance + change, accuracy=base.accuracy + change)
+
+
+def weak_multiplier(s: Setting) -> float:
+    """Lemma 10's Lambda; all instances of the weakly convex problem have the same slack."""
+    return multiplier_bound(s.D, s.G, RHO_HAT, slater_slack(random_clipped(0)))
+
+
+def weak_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
+    """F Theorem 10."""
+    return theory.theorem_10(s, RHO, weak_multiplier(s), _version(version))
+
+
+def stochastic_rate(s: Setting, version: str, sigma: float) -> Rate:
+    """F Theorem 9; a gradient is a mean of unit vectors, so never further than 2 from its mean."""
+    return theory.theorem_9(s, 2.0, sigma, BATCH, _version(version))
+
+
+def _version(version: str) -> Version:
+    return "corrected" if version == "corrected" else "printed"
+
+
+def ours(s: Setting, gamma: float) -> Rate:
+    """The rate of a hard-switching theorem without sampling terms, from its Gamma."""
+    epsilon = bound(s.D, s.G, s.E, s.T, gamma)
+    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, float("inf"), epsilon)
+
+
+def simple(theorem: Callable[..., Rate]) -> Callable[[Setting, str, float], Rate]:
+    """A theorem of (setting, version) as a `Method.rate`."""
+    return lambda s, version, _: theorem(s, _version(version))
+
+
+def single(theorem: Callable[[Setting], Rate]) -> Callable[[Setting, str, float], Rate]:
+    """A theorem with one version as a `Method.rate`."""
+    return lambda s, _version, _sigma: theorem(s)
+
+
+BOTH = ("printed", "corrected")
+METHODS: dict[str, Method] = {
+    "hard": Method("F 3: hard", ("printed", "ours"), hard_rate),
+    "soft": Method("F 5: soft", BOTH, simple(theory.theorem_5)),
+    "feedback": Method(
+        "F 6: hard, Top-K both ways", ("printed",), single(theory.theorem_6), uplink="topk"
+    ),
+    "soft_feedback": Method(
+        "F 2: soft, Top-K both ways", BOTH, simple(theory.theorem_2), uplink="topk"
+    ),
+    "unbiased": Method(
+        "W 1: hard, Rand-K uplink", ("printed",), single(theory.workshop_theorem_1), uplink="randk"
+    ),
+    "sampled": Method(
+        "F 4: half of the clients",
+        BOTH,
+        simple(theory.theorem_4),
+        partial(instance, region="ball"),
+        D=2.0,
+        sampled=True,
+    ),
+    "sampled_feedback": Method(
+        "F 1: half of the clients, Top-K",
+        (*BOTH, "ours"),
+        partial_rate,
+        partial(instance, region="box"),
+        D=2.0,
+        uplink="topk",
+        sampled=True,
+    ),
+    "stochastic": Method(
+        "F 9: half, minibatches",
+        BOTH,
+        stochastic_rate,
+        partial(instance, region="ball", rows=ROWS),
+        D=2.0,
+        sampled=True,
+        stochastic=True,
+    ),
+    "weak": Method(
+        "F 10: weakly convex", ("printed",), weak_rate, random_clipped, D=2.0, sampled=True
+    ),
+}

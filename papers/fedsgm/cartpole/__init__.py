@@ -1,0 +1,132 @@
+"""Study cartpole: constrained Markov decision process, full paper, Figures 3 and 4, Table 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+from fedlib import checks
+from fedlib.algorithms import PolicyFedSGM
+from fedlib.compress import Identity, Rounding, TopK
+from fedlib.compress.compressors import Compressor
+from fedlib.problems import cartpole
+from fedlib.steps import Hard, Soft
+from papers.fedsgm.cartpole import claims, figures
+from papers.fedsgm.cartpole.numbers import derive
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+__all__ = ["STUDY"]
+
+KEEP = ("reward", "cost", "position", "angle", "time", "g_hat", "sigma")
+#: Names of the paper's number formats -> binary digits after the leading one.
+FORMATS = {16: 10, 8: 3, 4: 1}
+
+PARAMETERS = parameters(
+    seeds=(
+        "seeds of the main rows; each fixes the policy's start and all simulations",
+        tuple(range(10)),
+        (0, 1),
+    ),
+    sweep_seeds=("seeds of the sweeps", tuple(range(5)), (0,)),
+    rounds=("communication rounds T of the main rows", 500, 6),
+    sweep_rounds=("communication rounds of the sweeps", 300, 6),
+    free_rounds=("rounds of the run without constraint", 60, 20),
+    clients=("clients N, with budgets evenly spaced on [25, 35]", 10, 3),
+    participants=("participants n of the main rows (the paper's m)", 7, 2),
+    sweep_participants=("participants of the sweep of Figure 4", (3, 5, 10), (1, 3)),
+    environments=("parallel environments a client; 200 samples each a round", 5, 2),
+    tolerance=("switching threshold epsilon, in units of cost", 0.0),
+    tolerances=("thresholds of the sweep", (-2.5, 2.5), (2.5,)),
+    beta=("sharpness of soft switching", 0.2),
+    betas=("sharpnesses of the sweep", (0.1, 0.5, 1.0), (1.0,)),
+    damping=("damping of the Fisher matrix", 0.1),
+    dampings=("dampings of the sweep", (0.01, 0.03, 1.0), (0.01,)),
+    formats=("bits of the number formats of Table 1", (16, 8, 4), (4,)),
+    fractions=("K/d of Table 1", (0.5, 0.25), (0.5,)),
+    cg_steps=("iterations of conjugate gradient", 10, 3),
+    variants=(
+        "1: also two-logit policy, uplink-only compression, centralized runs with fewer "
+        "samples or curvature states, hard switching without compression; 0: not",
+        1,
+        0,
+    ),
+    evaluate_every=("rounds between two evaluations", 10, 2),
+)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Table 1 under soft switching, Figure 3's other curves, Figure 4, and the open choices."""
+    environments, clients = p["environments"], p["clients"]
+    federated = partial(cartpole, clients=clients, environments=environments)
+    central = partial(cartpole, clients=1, environments=clients * environments)
+    soft = PolicyFedSGM(
+        participants=p["participants"],
+        tolerance=float(p["tolerance"]),
+        switch=Soft(float(p["beta"])),
+        damping=float(p["damping"]),
+        cg_steps=p["cg_steps"],
+    )
+    main = Spec(soft, federated, p["rounds"], tuple(p["seeds"]), p["evaluate_every"], KEEP)
+    sweep = replace(main, rounds=p["sweep_rounds"], seeds=tuple(p["sweep_seeds"]))
+    at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
+    half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
+    wires: dict[str, Compressor] = {"none": Identity(), "top0.5": TopK(0.5)}
+    for bits in p["formats"]:
+        checks.one_of("cartpole", "formats", bits, tuple(FORMATS))
+    wires |= {f"float{bits}": Rounding(FORMATS[bits]) for bits in p["formats"]}
+    wires |= {f"top{x:g}": TopK(float(x)) for x in p["fractions"]}
+
+    found = {
+        f"soft_{name}": replace(main, algorithm=replace(soft, uplink=wire, downlink=wire))
+        for name, wire in wires.items()
+    }
+    found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
+    found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
+    # as many curvature states as the clients have together
+    fine = replace(soft, participants=1, curvature_states=clients * soft.curvature_states)
+    found["central_fine_soft"] = replace(at_server, algorithm=fine)
+    found["central_fine_hard"] = replace(at_server, algorithm=replace(fine, switch=Hard()))
+    found["free"] = replace(
+        main,
+        algorithm=replace(soft, tolerance=math.inf),
+        rounds=p["free_rounds"],
+        seeds=sweep.seeds,
+        keep=(*KEEP, "final_w"),
+    )
+    for n in p["sweep_participants"]:
+        found[f"half_n{n}"] = replace(sweep, algorithm=replace(half, participants=n))
+    for x in p["betas"]:
+        found[f"beta{x:g}"] = replace(sweep, algorithm=replace(soft, switch=Soft(float(x))))
+    for x in p["tolerances"]:
+        found[f"tolerance{x:g}"] = replace(sweep, algorithm=replace(soft, tolerance=float(x)))
+    for x in p["dampings"]:
+        found[f"damping{x:g}"] = replace(sweep, algorithm=replace(soft, damping=float(x)))
+    if p["variants"]:
+        found["hard_none"] = replace(sweep, algorithm=replace(soft, switch=Hard()))
+        found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=TopK(0.25)))
+        found["central_soft"] = at_server
+        found["central_hard"] = replace(
+            at_server, algorithm=replace(soft, participants=1, switch=Hard())
+        )
+        found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
+        found["central_small"] = replace(
+            sweep,
+            algorithm=at_server.algorithm,
+            problem=partial(cartpole, clients=1, environments=environments),
+        )
+    return found
+
+
+STUDY = Study(
+    name="cartpole",
+    title="Constrained cartpole",
+    paper="F",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

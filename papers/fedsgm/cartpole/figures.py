@@ -1,0 +1,208 @@
+"""Figures of study cartpole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedsgm.cartpole.claims import TABLE_1
+from papers.fedsgm.cartpole.numbers import BUDGET, around, succeeds
+from papers.kit import plot
+from papers.kit.numbers import mean
+from papers.kit.panels import Layer, grid, on, panel, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES"]
+
+WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
+SWEEP_END = 300
+CURVES = {
+    "federated, soft": "soft_top0.5",
+    "federated, hard": "hard_top0.5",
+    "centralized, soft": "central_fine_soft",
+    "centralized, hard": "central_fine_hard",
+}
+LEVEL = on(plot.level, BUDGET, "mean budget 30")
+
+
+def narrow(ax: Axes, traces: Traces, metric: str) -> None:
+    """Mean and a fifth of a standard deviation, as the paper draws; centralized runs dashed."""
+    for (label, trace), color in zip(traces.items(), plot.COLORS, strict=False):
+        x = trace.metrics[metric]
+        middle, half = x.mean(0), WIDTH * x.std(0)
+        style = "--" if label.startswith("centralized") else "-"
+        ax.plot(trace.rounds, middle, style, color=color, label=label, linewidth=1.5)
+        ends = middle - half, middle + half
+        ax.fill_between(trace.rounds, *ends, color=color, alpha=0.18, linewidth=0)
+    ax.set_xlabel("round")
+
+
+def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> plot.Drawing:
+    """Reward left, cost right, of some runs; labels -> names."""
+    there = {label: traces[name] for label, name in shown.items() if name in traces}
+
+    def legend(ax: Axes) -> None:
+        ax.legend(handles=ax.get_lines()[-1:])
+
+    return row(
+        panel(
+            on(narrow, there, "reward"),
+            title="episodic reward",
+            ylim=(0, 208),
+            legend=True,
+            **frame,
+        ),
+        panel(on(narrow, there, "cost"), LEVEL, legend, title="episodic cost", **frame),
+    )
+
+
+def figure_3(traces: Traces) -> plot.Drawing:
+    """Reward and cost of the four main curves."""
+    return reward_and_cost(traces, CURVES)
+
+
+def every_seed(traces: Traces) -> plot.Drawing:
+    """Reward of every seed of the four curves, and of the run without compression."""
+    shown = {**CURVES, "federated, soft, no compression": "soft_none"}
+
+    def seeds(label: str, trace: Trace, color: str) -> Layer:
+        def lines(ax: Axes) -> None:
+            reward = trace.metrics["reward"].T
+            ax.plot(trace.rounds, reward, color=color, linewidth=0.7, alpha=0.8)
+            won = f"\n{int(succeeds(trace).sum())} of {len(trace.seeds)} succeed"
+            ax.set_title(label.replace(", ", "\n", 1) + won, fontsize=9)
+
+        first = trace is traces["soft_top0.5"]
+        return panel(lines, xlabel="round", ylabel="reward" if first else "", ylim=(0, 208))
+
+    curves = zip(shown.items(), plot.COLORS, strict=False)
+    return row(*(seeds(text, traces[name], c) for (text, name), c in curves), sharey=True)
+
+
+def table_1(traces: Traces) -> plot.Drawing:
+    """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
+    table = [entry for entry in TABLE_1 if entry[0] in traces]
+
+    def rows(ax: Axes, metric: str) -> None:
+        for i, (run, *_, reward, cost) in enumerate(table):
+            seeds, color = around(traces[run], metric, 500), plot.COLORS[i % len(plot.COLORS)]
+            spread = i + 0.28 * np.linspace(-1, 1, len(seeds))
+            ax.plot(seeds, spread, "o", color=color, markersize=3.5, alpha=0.75)
+            number = mean(seeds)
+            ax.plot([number.low, number.high], [i, i], color=color, linewidth=2)
+            ax.plot(
+                reward if metric == "reward" else cost,
+                i,
+                "D",
+                color="none",
+                markeredgecolor="#d62728",
+                markersize=7,
+                label="the paper" if i == 0 else None,
+            )
+        ax.set_title(f"{metric} around round 500")
+        ax.set_yticks(range(len(table)), [entry[1] for entry in table])
+
+    def draw(fig: Figure) -> None:
+        left, right = fig.subplots(1, 2, sharey=True)
+        rows(left, "reward")
+        rows(right, "cost")
+        right.axvline(BUDGET, color="#d62728", linestyle=":", label="mean budget 30")
+        right.invert_yaxis()
+        fig.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+    return draw
+
+
+def endings(traces: Traces) -> plot.Drawing:
+    """How the episodes of every seed end, over the rounds: a success ends by time."""
+    trace = traces["soft_none"]
+    kinds = {"time": "balanced to the end", "position": "ran off the track", "angle": "pole fell"}
+
+    def draw(fig: Figure) -> None:
+        count = len(trace.seeds)
+        columns = min(5, count)
+        axes = fig.subplots(
+            -(-count // columns), columns, sharex=True, sharey=True, squeeze=False
+        ).ravel()
+        for ax, seed, k in zip(axes, trace.seeds, range(count), strict=False):
+            parts = [trace.metrics[name][k] for name in kinds]
+            ax.stackplot(
+                trace.rounds, parts, labels=kinds.values(), colors=plot.COLORS[:3], alpha=0.85
+            )
+            ax.set_title(f"seed {seed}", fontsize=9)
+            ax.set_ylim(0, 1)
+            ax.margins(x=0)
+        for ax in axes[count:]:
+            ax.set_visible(False)
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        fig.supxlabel("round", fontsize=9)
+        fig.supylabel("share of episodes", fontsize=9)
+
+    return draw
+
+
+def choices(traces: Traces) -> plot.Drawing:
+    """Reward and cost at the end of the sweeps over what the paper leaves open, seed by seed."""
+    base = traces["soft_none"].config["algorithm"]
+    groups = {
+        "damping": sweep(traces, "damping", base["damping"]),
+        "sharpness beta": sweep(traces, "beta", base["switch"]["beta"]),
+        "threshold epsilon": sweep(traces, "tolerance", base["tolerance"]),
+    }
+
+    def points(ax: Axes, runs: Mapping[float, Trace], metric: str) -> None:
+        for i, trace in enumerate(runs.values()):
+            x = around(trace, metric, SWEEP_END)
+            n = mean(x)
+            ax.plot(np.full(len(x), i), x, "o", color=plot.COLORS[0], alpha=0.45, ms=4)
+            ends = [[n.value - n.low], [n.high - n.value]]
+            ax.errorbar(i, n.value, ends, color=plot.COLORS[1], marker="_", capsize=4)
+
+    above: list[Layer] = []
+    below: list[Layer] = []
+    for title, runs in groups.items():
+        first = not above
+        reward, cost = (on(points, runs, metric) for metric in ("reward", "cost"))
+        above.append(panel(reward, title=title, ylabel="reward" if first else ""))
+        below.append(
+            panel(
+                *(cost, LEVEL),
+                ylabel="cost" if first else "",
+                xticks=range(len(runs)),
+                xticklabels=[f"{x:g}" for x in runs],
+                legend=first,
+            )
+        )
+    return grid(above, below, sharex="col", sharey="row")
+
+
+def sweep(traces: Traces, prefix: str, base: float) -> dict[float, Trace]:
+    """The runs of a sweep and the main run, by value."""
+    found = {float(n.removeprefix(prefix)): t for n, t in traces.items() if n.startswith(prefix)}
+    return dict(sorted({**found, float(base): traces["soft_none"]}.items()))
+
+
+def participation(traces: Traces) -> plot.Drawing:
+    """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
+    runs = {int(n.removeprefix("half_n")): n for n in traces if n.startswith("half_n")}
+    end = traces[runs[min(runs)]].rounds[-1]
+    runs[int(traces["soft_top0.5"].config["algorithm"]["participants"])] = "soft_top0.5"
+    shown = {f"{n} participants": runs[n] for n in sorted(runs)}
+    return reward_and_cost(traces, shown, xlim=(0, end))
+
+
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
+    "figure_3": figure_3,
+    "every_seed": every_seed,
+    "table_1": table_1,
+    "figure_4": participation,
+    "endings": endings,
+    "choices": choices,
+}

@@ -1,0 +1,102 @@
+"""Derived numbers of study cartpole: what is read off the evaluations of every run."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.fedsgm.curves import Array
+from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.study import Params, Traces
+
+__all__ = ["BUDGET", "around", "derive", "succeeds"]
+
+BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
+SUCCESS = 190.0  # reward from which a run has learned to balance
+WINDOW = 2  # evaluations before and after the round that is reported
+PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard"))
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Rewards and costs around rounds 100, 300 and 500, successes, violations, endings; ratios."""
+    numbers: dict[str, Number] = {}
+    for name, trace in traces.items():
+        numbers |= measured({name: trace}, _measures(trace))
+    for a, b in PAIRS:
+        for k, of in {"first": first_success, "area": area}.items():
+            numbers[f"{a}/{b}.{k}"] = ratio(of(traces[a]), of(traces[b]))
+    a, b = "hard_top0.5", "central_fine_hard"
+    for at in (100, 250, 500):
+        federated, central = (around(traces[n], "reward", at) for n in (a, b))
+        numbers[f"{a}/{b}.reward{at}"] = ratio(federated, central)
+    participants = p["sweep_participants"]
+    few, everyone = (traces[f"half_n{n}"] for n in (min(participants), max(participants)))
+    return numbers | {
+        "few/all.area": ratio(area(few), area(everyone)),
+        "few/all.cost_scatter": ratio(cost_scatter(few), cost_scatter(everyone)),
+        "top0.5/none.area": ratio(area(traces["soft_top0.5"]), area(traces["soft_none"])),
+        "soft_level.predicted": mean([BUDGET + p["tolerance"] - 0.5 / p["beta"]]),
+    }
+
+
+def _measures(trace: Trace) -> dict[str, Any]:
+    """What is measured of a run; late in rounds it does not have, nothing."""
+    found: dict[str, Any] = {
+        "reward": partial(last, name="reward"),
+        "cost": partial(last, name="cost"),
+        "success": succeeds,
+        "first": (first_success, "rounds"),
+        "balanced": (partial(first_success, budget=inf), "rounds"),
+        "best": lambda t: t.metrics["reward"].max(1),
+        "area": area,
+        "violating": lambda t: (second_half(t.info["g_hat"]) > 0).mean(1),
+        "cost_scatter": cost_scatter,
+        "sigma": lambda t: second_half(t.info["sigma"]).mean(1),
+    }
+    for at in (100, 300, 500):
+        if trace.rounds[-1] >= at or at == 100:
+            for k in ("reward", "cost"):
+                found[f"{k}{at}"] = partial(around, name=k, round_=at)
+    return found | {f"by_{k}": partial(last, name=k) for k in ("position", "angle", "time")}
+
+
+def around(trace: Trace, name: str, round_: int) -> Array:
+    """Per seed the mean of a metric over the five evaluations around a round (fewer at the end)."""
+    at = int(np.abs(trace.rounds - round_).argmin())
+    return np.asarray(trace.metrics[name][:, max(0, at - WINDOW) : at + WINDOW + 1].mean(1))
+
+
+def last(trace: Trace, name: str) -> Array:
+    """Per seed the mean of a metric over the last five evaluations."""
+    return np.asarray(trace.metrics[name][:, -2 * WINDOW - 1 :].mean(1))
+
+
+def succeeds(trace: Trace) -> Array:
+    """Per seed 1 if it ends with a reward of at least 190 at a cost of at most 30, else 0."""
+    good = (last(trace, "reward") >= SUCCESS) & (last(trace, "cost") <= BUDGET)
+    return np.asarray(good, float)
+
+
+def first_success(trace: Trace, budget: float = BUDGET) -> Array:
+    """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
+    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= budget)
+    return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
+
+
+def cost_scatter(trace: Trace) -> Array:
+    """Per seed the mean absolute change of the cost between evaluations in the second half."""
+    return np.asarray(np.abs(np.diff(second_half(trace.metrics["cost"]), axis=1)).mean(1))
+
+
+def area(trace: Trace) -> Array:
+    """Per seed the mean reward over all evaluations: larger is faster."""
+    return np.asarray(trace.metrics["reward"].mean(1))
+
+
+def second_half(values: Array) -> Array:
+    """The later half of the columns."""
+    return values[:, values.shape[1] // 2 :]

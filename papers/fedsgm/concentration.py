@@ -1,0 +1,189 @@
+"""Tail bounds for sampled clients and minibatches, and the constants that follow from them.
+
+F: "FedSGM: A Unified Framework for Constraint Aware, Bidirectionally Compressed, Multi-step
+Federated Optimization"; the lemmas and assumptions are numbered as there. Letters as in
+`papers.fedsgm.theory`: n of N clients take part, E local steps, T rounds, probability of failure
+delta. A number s is a *proxy* of X if E exp(x (X - E X)) <= exp(s x^2 / 2) for all x. "Ours" are
+smaller constants, or repaired ones; the book's notes on sampled clients and on minibatches prove
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from math import log, sqrt
+from typing import Literal
+
+from fedlib import checks
+from papers.fedsgm.gamma import bound, contraction, gamma_local, step_size
+from papers.fedsgm.theory import Rate, Setting
+
+__all__ = [
+    "drift_bound",
+    "estimate_error",
+    "gamma_noisy",
+    "gamma_sampled",
+    "noise_walk",
+    "noisy_rate",
+    "residual_bound",
+    "sampled_rate",
+    "sampling_walk",
+    "square_bound",
+]
+
+Residual = Literal["printed", "corrected", "direct"]
+
+
+def sampling_walk(s: Setting, lr: float, proxy: float = 16.0) -> float:
+    """Lemma 4: bound on the sum over rounds of 2 lr <full mean - sampled mean, w_t - w*>.
+
+    lr E G D sqrt(2 proxy T / n log(1/delta)). F has proxy 16; Hoeffding's inequality for inner
+    products of range 2 E G D needs 4.
+    """
+    checks.positive("sampling_walk", "proxy", proxy)
+    return lr * s.E * s.G * s.D * sqrt(2 * proxy * s.T / s.participants * log(1 / s.delta))
+
+
+def estimate_error(s: Setting, sigma_b: float = 0.0, value_batch: int = 1) -> float:
+    """Lemma 7, with a minibatch Lemma 8: largest error of the constraint value in T rounds.
+
+    sqrt(2/n (sigma^2 + sigma_b^2 / value_batch) log(2T/delta)).
+    """
+    checks.nonnegative("estimate_error", "sigma_b", sigma_b)
+    checks.count("estimate_error", "value_batch", value_batch)
+    variance = s.sigma**2 + sigma_b**2 / value_batch
+    return sqrt(2 / s.participants * variance * log(2 * s.T / s.delta))
+
+
+def drift_bound(
+    s: Setting, lr: float, sigma_xi: float, version: Literal["printed", "direct"] = "printed"
+) -> float:
+    """Lemma 3: the sum over local steps of |w_t - w_{j,tau}|^2, all rounds and clients at once.
+
+    lr^2 E^3 [2/3 G^2 + k sigma_xi^2 (1 + log(NTE/delta))], k = 1 printed, 2/3 by the proof itself.
+    """
+    checks.nonnegative("drift_bound", "sigma_xi", sigma_xi)
+    checks.one_of("drift_bound", "version", version, ("printed", "direct"))
+    k = 1.0 if version == "printed" else 2 / 3
+    tail = 1 + log(s.N * s.T * s.E / s.delta)
+    return lr**2 * s.E**3 * (2 / 3 * s.G**2 + k * sigma_xi**2 * tail)
+
+
+def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> float:
+    """Lemma 5: bound on the sum of 2 lr <mean gradient noise, w_t - w*> over rounds and steps.
+
+    2 lr D sigma_xi sqrt(2 proxy E T / n log(1/delta)); `proxy` is that of a scalar with
+    E exp(X^2) <= e: 1 in F, 3/2 by the textbook inequality.
+    """
+    checks.positive("noise_walk", "proxy", proxy)
+    spread = 2 * proxy * s.E * s.T / s.participants * log(1 / s.delta)
+    return 2 * lr * s.D * sigma_xi * sqrt(spread)
+
+
+def square_bound(
+    s: Setting, lr: float, sigma_xi: float, version: Literal["printed", "proved"] = "printed"
+) -> float:
+    """Lemma 6: bound on 2 lr^2 |full mean - sampled stochastic mean|^2, all rounds at once.
+
+    Printed: 8 lr^2 E / n (E G^2 + sigma_xi^2) log(4T/delta), from inequalities for scalars. Proved
+    (ours): 4 lr^2 / n (E^2 G^2 (1 + sqrt(2 log(2T/delta)))^2 + 3 E sigma_xi^2 log(4T/delta)).
+    """
+    checks.nonnegative("square_bound", "sigma_xi", sigma_xi)
+    checks.one_of("square_bound", "version", version, ("printed", "proved"))
+    tail, n = log(4 * s.T / s.delta), s.participants
+    if version == "printed":
+        return 8 * lr**2 * s.E / n * (s.E * s.G**2 + sigma_xi**2) * tail
+    sampled = (s.E * s.G * (1 + sqrt(2 * log(2 * s.T / s.delta)))) ** 2
+    return 4 * lr**2 / n * (sampled + 3 * s.E * sigma_xi**2 * tail)
+
+
+def residual_bound(
+    E: int, G: float, q: float, ratio: float, version: Residual = "corrected"
+) -> float:
+    """Lemma 9: bound on |1/n sum of all residuals|, deterministic uplink, ratio = N / n.
+
+    Corrected: ratio 2 sqrt(1-q)/q E G. Printed with (E G)^2 for E G (erratum E13). Direct (ours):
+    ratio r/(1-r) E G, r = sqrt(1-q), by the triangle inequality.
+    """
+    checks.one_of("residual_bound", "version", version, ("printed", "corrected", "direct"))
+    contraction("residual_bound", "q", q)
+    r, step = sqrt(1 - q), E * G
+    if version == "direct":
+        return ratio * r / (1 - r) * step
+    return ratio * 2 * r / q * (step**2 if version == "printed" else step)
+
+
+def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
+    """Gamma of F Theorem 1 (partial) by triangle inequalities (ours), ratio = N / n.
+
+    E - 1 + E m^2 / 2 + E m r0/(1-r0) + ratio E m r/(1-r) with r = sqrt(1-q), r0 = sqrt(1-q0) and
+    m = (1+r)/(1-r), the longest message in units of E G. At q = q0 = 1 it is 3E/2 - 1, that of
+    Theorem 4: erratum E11 is repaired.
+    """
+    contraction("gamma_sampled", "q", q)
+    contraction("gamma_sampled", "q0", q0)
+    checks.at_least("gamma_sampled", "ratio", ratio, 1)
+    r, r0 = sqrt(1 - q), sqrt(1 - q0)
+    longest = (1 + r) / (1 - r)
+    square = E / 2 * (longest**2 - 1)
+    products = E * longest * (r0 / (1 - r0) + ratio * r / (1 - r))
+    return gamma_local(E, "direct") + square + products
+
+
+def sampled_rate(s: Setting, one_sample: bool = False) -> Rate:
+    """What F Theorems 1 (partial) and 4 can promise with the smaller constants (ours).
+
+    Args:
+        s: the setting; q = q0 = 1 is Theorem 4.
+        one_sample: the promise for Algorithm 1 as printed, where the clients that are asked for the
+            constraint value also make the step: the martingale argument is lost, and the term
+            G D sqrt(2/n log(4T/delta)) does not vanish as T grows.
+    """
+    r = sqrt(1 - s.q)
+    gamma = gamma_sampled(s.E, s.q, s.q0, s.ratio)
+    boundary = s.ratio * s.D * s.G * r / (1 - r) / s.T
+    if one_sample:
+        tail = 2 / s.participants * log(4 * s.T / s.delta)
+        walk, error = s.G * s.D * sqrt(tail), s.sigma * sqrt(tail)
+    else:
+        walk = 2 * s.G * s.D * sqrt(2 / (s.participants * s.T) * log(3 / s.delta))
+        error = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
+    tolerance = bound(s.D, s.G, s.E, s.T, gamma) + boundary + walk + error
+    lr = step_size(s.D, s.G, s.E, s.T, gamma)
+    return Rate(gamma, lr, tolerance, math.inf, tolerance + error)
+
+
+def gamma_noisy(s: Setting, sigma_xi: float) -> float:
+    """Gamma of F Theorem 9 with minibatch gradients (ours), at most its G_eff / G^2.
+
+    (E - 1)(1 + R/G) + (E G + Q)^2 / (2 E G^2), where R = sigma_xi sqrt(1 + log(7NTE/delta)) bounds
+    every single noise and Q = sqrt(3 E / n log(14T/delta)) sigma_xi the norm of a round's mean
+    noise. Without noise it is 3E/2 - 1, that of Theorem 4.
+    """
+    checks.nonnegative("gamma_noisy", "sigma_xi", sigma_xi)
+    single = sigma_xi * sqrt(1 + log(7 * s.N * s.T * s.E / s.delta))
+    mean = sigma_xi * sqrt(3 * s.E / s.participants * log(14 * s.T / s.delta))
+    drift = (s.E - 1) * (1 + single / s.G)
+    return drift + (s.E * s.G + mean) ** 2 / (2 * s.E * s.G**2)
+
+
+def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) -> Rate:
+    """What F Theorem 9 can promise with `gamma_noisy`, Hoeffding's proxy and 3/2 in Lemma 5 (ours).
+
+    Args:
+        s: the setting, without compression.
+        sigma_xi: noise level of gradients, F-A5 (1).
+        sigma_b: noise level of constraint values, F-A5 (2).
+        value_batch: rows that a constraint value is estimated on.
+    """
+    checks.nonnegative("noisy_rate", "sigma_b", sigma_b)
+    checks.count("noisy_rate", "value_batch", value_batch)
+    n, tail = s.participants, log(7 / s.delta)
+    gamma = gamma_noisy(s, sigma_xi)
+    walk = 2 * s.G * s.D * sqrt(2 / (n * s.T) * tail)
+    noise = 2 * s.D * sigma_xi * sqrt(3 / (n * s.E * s.T) * tail)
+    variance = s.sigma**2 + sigma_b**2 / value_batch
+    error = sqrt(2 / n * variance * log(14 * s.T / s.delta))
+    tolerance = bound(s.D, s.G, s.E, s.T, gamma) + walk + noise + error
+    lr = step_size(s.D, s.G, s.E, s.T, gamma)
+    return Rate(gamma, lr, tolerance, math.inf, tolerance + error)

@@ -1,0 +1,67 @@
+"""What is read off the curves of a constrained run: violations, late values, oscillation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from papers.kit.study import Traces
+
+__all__ = [
+    *("FEASIBLE", "Array", "after_feasible", "first_round", "jitter", "oscillation"),
+    *("tolerance_of", "tuned", "violations"),
+]
+
+Array = NDArray[np.float64]
+FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
+
+
+def violations(trace: Trace, tolerance: float) -> Array:
+    """Per seed, the number of rounds 0 .. T-1 whose model has exact g(w_t) above the tolerance."""
+    return np.asarray((trace.of_rounds("g") > tolerance).sum(1), float)
+
+
+def after_feasible(trace: Trace, tolerance: float) -> Array:
+    """Per seed, the violating rounds after the first feasible one (0 if none is feasible)."""
+    above = trace.of_rounds("g") > tolerance
+    since = np.cumsum(~above, axis=1) > 0
+    return np.asarray((above & since).sum(1), float)
+
+
+def first_round(trace: Trace, f: float, g: float) -> Array:
+    """Per seed, the first round with both f(w_t) <= f and g(w_t) <= g; T if there is none."""
+    good = (trace.of_rounds("f") <= f) & (trace.of_rounds("g") <= g)
+    found = np.where(good.any(1), good.argmax(1), good.shape[1])
+    return np.asarray(trace.rounds[found], float)
+
+
+def oscillation(trace: Trace) -> Array:
+    """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths."""
+    g = trace.of_rounds("g")
+    half = g[:, g.shape[1] // 2 :]
+    return np.asarray(1e3 * np.abs(np.diff(half, axis=1)).mean(1))
+
+
+def jitter(trace: Trace, rounds: int = 20) -> Array:
+    """Per seed, the standard deviation of g over the last rounds, in thousandths."""
+    return np.asarray(1e3 * trace.of_rounds("g")[:, -rounds:].std(1))
+
+
+def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
+    """The run with the smallest late f among those with mean late g <= 1.05 tolerance.
+
+    If none is feasible, the one with the smallest late g. Training data only.
+    """
+    late = {n: (traces[n].late("f").mean(), traces[n].late("g").mean()) for n in names}
+    feasible = {n: f for n, (f, g) in late.items() if g <= FEASIBLE * tolerance}
+    if feasible:
+        return min(feasible, key=feasible.__getitem__)
+    return min(late, key=lambda n: late[n][1])
+
+
+def tolerance_of(trace: Trace) -> float:
+    """The threshold that a run was made with."""
+    return float(trace.config["algorithm"]["tolerance"])

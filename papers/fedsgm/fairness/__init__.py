@@ -1,0 +1,172 @@
+"""Study of the full paper's Figure 7: fair classification on Adult, ten unequal clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from fedlib.algorithms import SGM, ConEx, FedAvg, FedSGM, PenaltyFedAvg, PenaltySGM
+from fedlib.core import Problem
+from fedlib.data import census as adult
+from fedlib.problems import fairness
+from fedlib.steps import Hard, Soft
+from fedlib.steps.switching import Switch
+from papers.fedsgm.fairness import claims, figures
+from papers.fedsgm.fairness.numbers import METRICS, derive
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STUDY", "clients_table", "people", "problem"]
+
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
+    sweep_seeds=("seeds of the sweeps over step size, split and sign", (0, 1, 2), (0, 1)),
+    rounds=("communication rounds T", 500, 100),
+    lr=("step size of all runs but the sweep over step sizes", 0.1, 0.3),
+    lrs=("step sizes of the sweep", (0.0001, 0.01, 0.3, 1.0), (0.0001,)),
+    tolerance=("switching threshold and level of the gap, epsilon", 0.05),
+    beta=("sharpness of soft switching", 40.0),
+    betas=("sharpnesses of the sweep", (10.0, 160.0), (160.0,)),
+    clients=("clients N", 10),
+    participants=("clients a round", 5),
+    alpha=("concentration of the Dirichlet split", 2.0),
+    alphas=("concentrations of the sweep", (0.5,)),
+    local_steps=("local steps E, a minibatch each", 2),
+    batch=(
+        "rows of a client's minibatch; a centralized one has that of all participants",
+        64,
+        16,
+    ),
+    central_values=("rows of a centralized method's batch for the gap", 1024, 256),
+    rhos=("penalties", (0.1, 1.0, 10.0)),
+    duals=("dual steps of IPP ConEx", (1.0, 10.0)),
+    stand_in_rows=("0: the official files of Adult; else that many generated rows", 0, 2000),
+)
+
+
+@lru_cache(maxsize=4)
+def people(stand_in_rows: int) -> adult.Adult:
+    """The official rows, or generated ones of the same schema (half as many for the test)."""
+    if stand_in_rows == 0:
+        return adult.official()
+    return adult.prepared(
+        adult.stand_in(stand_in_rows), adult.stand_in(max(stand_in_rows // 2, 41), seed=1)
+    )
+
+
+@lru_cache(maxsize=64)
+def problem(
+    seed: int, clients: int, alpha: float, sign: str = "pooled", stand_in_rows: int = 0
+) -> Problem:
+    """The federated problem of a seed; clients = 1 is the centralized one."""
+    rows = people(stand_in_rows)
+    source = "generated stand-in" if stand_in_rows else "adult"
+    test = rows.test.y
+    config = {
+        "data": source,
+        "train_rows": len(rows.train.y),
+        "test_rows": len(test),
+        "majority": round(1 - float(test.mean()), 6),
+    }
+    return fairness(
+        rows.train, rows.test, clients=clients, seed=seed, alpha=alpha, sign=sign, config=config
+    )
+
+
+def clients_table(p: Params) -> pd.DataFrame:
+    """How unequal the clients of every seed are: rows, and shares of men and of high incomes."""
+    import pandas as pd
+
+    found = {}
+    for seed in p["seeds"]:
+        task = problem(seed, p["clients"], float(p["alpha"]), stand_in_rows=p["stand_in_rows"])
+        own = [task.rows[j, :m] for j, m in enumerate(task.sizes)]
+        men, rich = ([float(x[r].mean()) for r in own] for x in (task.data[2], task.data[1]))
+        found[f"seed {seed}"] = {
+            "smallest client": f"{min(task.sizes)} rows",
+            "largest client": f"{max(task.sizes)} rows",
+            "share of men": f"{min(men):.2f} to {max(men):.2f}",
+            "share above 50K": f"{min(rich):.2f} to {max(rich):.2f}",
+        }
+    return pd.DataFrame.from_dict(found, orient="index")
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """All runs: Figure 7's curves, the penalties, and sweeps of step size, beta, split, sign."""
+    local: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "local_steps": p["local_steps"],
+        "participants": p["participants"],
+        "batch_size": p["batch"],
+    }
+    limit: dict[str, Any] = {**local, "tolerance": float(p["tolerance"])}
+    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
+    switches = modes | {f"soft_beta{b:g}": Soft(float(b)) for b in p["betas"]}
+    found = {name: base(FedSGM(**limit, switch=s), p) for name, s in switches.items()}
+    for rho in p["rhos"]:
+        found[f"penalty_rho{rho:g}"] = base(PenaltyFedAvg(**limit, rho=float(rho)), p)
+    found |= _central(p, modes)
+    found["fedavg"] = base(FedAvg(**local), p)
+    return found | _sweeps({k: found[k] for k in ("hard", "soft", "fedavg")}, p)
+
+
+def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
+    """One run on the problem of the study; evaluated every tenth round."""
+    task = partial(
+        problem,
+        clients=p["clients"] if clients is None else clients,
+        alpha=float(p["alpha"]),
+        stand_in_rows=p["stand_in_rows"],
+    )
+    return Spec(algorithm, task, p["rounds"], tuple(p["seeds"]), evaluate_every=10, keep=METRICS)
+
+
+def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
+    """The centralized methods: E steps a round, on batches as large as all participants'."""
+    shared: dict[str, Any] = {
+        "lr": float(p["lr"]),
+        "tolerance": float(p["tolerance"]),
+        "steps": p["local_steps"],
+        "batch_size": p["batch"] * p["participants"],
+        "value_batch_size": p["central_values"],
+    }
+    found = {f"central_{m}": base(SGM(switch=s, **shared), p, 1) for m, s in modes.items()}
+    for rho in p["rhos"]:
+        found[f"central_penalty_rho{rho:g}"] = base(PenaltySGM(rho=float(rho), **shared), p, 1)
+    for dual in p["duals"]:
+        found[f"conex_dual{dual:g}"] = base(ConEx(dual_lr=float(dual), **shared), p, 1)
+    return found
+
+
+def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
+    """Step sizes, the client's own sign, and other splits, on fewer seeds."""
+    found: dict[str, Spec] = {}
+    for name, full in main.items():
+        spec = replace(full, seeds=tuple(p["sweep_seeds"]))
+        for x in p["lrs"]:
+            slow: Any = replace(spec.algorithm, lr=float(x))  # type: ignore[type-var]
+            found[f"{name}_lr{x:g}"] = replace(spec, algorithm=slow)
+        if name == "fedavg":
+            continue
+        task: Any = spec.problem
+        found[f"{name}_client"] = replace(spec, problem=partial(task, sign="client"))
+        for a in p["alphas"]:
+            found[f"{name}_alpha{a:g}"] = replace(spec, problem=partial(task, alpha=float(a)))
+    return found
+
+
+STUDY = Study(
+    name="fairness",
+    title="Fair classification, full paper",
+    paper="F",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

@@ -1,0 +1,158 @@
+"""Figures of the fairness study; each says so where the data are a generated stand-in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fedlib.core import Trace
+from papers.fedsgm.curves import tolerance_of, tuned
+from papers.kit import plot
+from papers.kit.numbers import mean
+from papers.kit.panels import Layer, grid, on, panel, row
+from papers.kit.study import Traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "source"]
+
+TITLES = {"f": "training loss f", "g": "gap of mean outputs g", "test_accuracy": "test accuracy"}
+MODES = ("hard", "soft")
+
+
+def source(traces: Traces) -> str:
+    """Where the rows come from, in words."""
+    config = traces["hard"].config["problem"]
+    rows = f"{config['train_rows']} training and {config['test_rows']} test rows"
+    if config["data"] == "adult":
+        return f"UCI Adult, official files: {rows}"
+    return f"generated stand-in, not Adult: {rows}"
+
+
+def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
+    """The figure with the warning on the picture itself, where the rows are not Adult's."""
+
+    def warned(fig: Figure) -> None:
+        draw(fig)
+        fig.suptitle("generated stand-in, not Adult", fontsize=9, style="italic")
+
+    return draw if traces["hard"].config["problem"]["data"] == "adult" else warned
+
+
+def level(traces: Traces) -> Layer:
+    """The level that the study was made with."""
+    return on(plot.level, tolerance_of(traces["hard"]), "level")
+
+
+def penalties(traces: Traces, group: str) -> dict[str, str]:
+    """Penalty as a text -> run, in increasing order."""
+    found = {n.rpartition("rho")[2]: n for n in traces if n.startswith(f"{group}_rho")}
+    return dict(sorted(found.items(), key=lambda item: float(item[0])))
+
+
+def best(traces: Traces, group: str) -> Traces:
+    """The tuned penalty method: its label and its run."""
+    runs = list(penalties(traces, group).values())
+    name = tuned(traces, runs, tolerance_of(traces["hard"]))
+    return {f"penalty {name.rpartition('rho')[2]}": traces[name]}
+
+
+def duals(traces: Traces) -> Traces:
+    """The runs of IPP ConEx."""
+    names = [n for n in traces if n.startswith("conex_dual")]
+    return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
+
+
+def figure_7(traces: Traces) -> plot.Drawing:
+    """Loss and gap against rounds: federated solid above, centralized dashed below."""
+    above = {f"FedSGM {m}": traces[m] for m in MODES} | dict(best(traces, "penalty"))
+    above["FedAvg, no constraint"] = traces["fedavg"]
+    below = {m: traces[f"central_{m}"] for m in MODES} | dict(best(traces, "central_penalty"))
+    below |= duals(traces)
+    top = 2.4 * tolerance_of(traces["hard"])  # without constraint it leaves the frame
+
+    def dashed(ax: Axes) -> None:
+        for line in ax.lines:
+            line.set_linestyle("--")
+
+    def pair(shown: Traces, where: str, *style: Layer, **frame: Any) -> list[Layer]:
+        f, g = (on(plot.bands, shown, metric) for metric in "fg")
+        titles = [f"{where}: {TITLES[metric]}" for metric in "fg"]
+        return [
+            panel(f, *style, title=titles[0], ylim=(0.3, 0.6), legend=True, **frame),
+            panel(g, *style, level(traces), title=titles[1], ylim=(0, top), **frame),
+        ]
+
+    rows = pair(above, "federated", xlabel=""), pair(below, "centralized", dashed)
+    return marked(traces, grid(*rows, sharex=True, sharey="col"))
+
+
+def trade_off(traces: Traces) -> plot.Drawing:
+    """Late loss against late gap, a point a seed: penalties as crosses, centralized hollow."""
+    groups: dict[str, tuple[Trace, str]] = {f"FedSGM {m}": (traces[m], "o") for m in MODES}
+    for rho, name in penalties(traces, "penalty").items():
+        groups[f"penalty {rho}"] = traces[name], "x"
+    for m in MODES:
+        groups[f"centralized {m}"] = traces[f"central_{m}"], "s"
+    for rho, name in penalties(traces, "central_penalty").items():
+        groups[f"centralized penalty {rho}"] = traces[name], "D"
+    groups |= {label: (trace, "^") for label, trace in duals(traces).items()}
+    tolerance = tolerance_of(traces["hard"])
+    near = [t.late("f") for t, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance]
+    ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
+
+    def points(ax: Axes) -> None:
+        for i, (label, (trace, marker)) in enumerate(groups.items()):
+            color = plot.COLORS[i % len(plot.COLORS)]
+            face: dict[str, Any] = {"color": color}
+            if marker in "sD^":
+                face = {"edgecolors": color, "facecolors": "none"}
+            ax.scatter(trace.late("f"), trace.late("g"), marker=marker, s=28, label=label, **face)
+
+    shown = points, level(traces)
+    xlabel = "late training loss f"
+    return marked(
+        traces,
+        row(
+            panel(*shown, title="all methods", xlabel=xlabel, ylabel="late gap g"),
+            panel(
+                *shown,
+                title="those that keep the level",
+                xlabel=xlabel,
+                xlim=(min(ends) - 0.003, max(ends) + 0.003),
+                ylim=(0, 1.3 * tolerance),
+                legend={"loc": "upper left", "bbox_to_anchor": (1, 1.05)},
+            ),
+        ),
+    )
+
+
+def readings(traces: Traces) -> plot.Drawing:
+    """Late loss, gap and test accuracy against the step size, with the majority's accuracy."""
+    groups = {"hard": "hard", "soft": "soft", "fedavg": "no constraint"}
+    share = float(traces["hard"].config["problem"]["majority"])
+
+    def majority(ax: Axes) -> None:
+        ax.axhline(share, color="#7d6bb0", linestyle="--", label="majority class")
+
+    def late(metric: str, *more: Layer, legend: Any = False) -> Layer:
+        rates = {text: rates_of(traces, name) for name, text in groups.items()}
+        shown = {text: [mean(t.late(metric)) for _, t in runs] for text, runs in rates.items()}
+        dots = on(plot.dots, [x for x, _ in rates["hard"]], shown)
+        title = f"late {TITLES[metric]}"
+        return panel(dots, *more, title=title, xscale="log", xlabel="step size", legend=legend)
+
+    panels = late("f", legend=True), late("g", level(traces))
+    return marked(
+        traces, row(*panels, late("test_accuracy", majority, legend={"loc": "lower right"}))
+    )
+
+
+def rates_of(traces: Traces, name: str) -> list[tuple[float, Trace]]:
+    """The sweep over step sizes, in increasing order, on the seeds that all have."""
+    runs = [t for n, t in traces.items() if n == name or n.startswith(f"{name}_lr")]
+    return sorted(((float(t.config["algorithm"]["lr"]), t) for t in runs), key=lambda x: x[0])
+
+
+FIGURES = {"figure_7": figure_7, "trade_off": trade_off, "readings": readings}

@@ -1,0 +1,193 @@
+"""The full paper's claims about Neyman-Pearson classification, and one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from papers.fedsgm.np_unified import rules
+from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
+from papers.kit.claims import Claim, PaperValue
+from papers.kit.needs import Needs
+
+__all__ = ["CLAIMS", "PAPER_VALUES"]
+
+RATES = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1")
+#: What the tuned methods are chosen from.
+TUNING = (
+    *(f"penalty_rho{r}_lr{x}" for r in RHOS for x in RATES),
+    *(f"{m}_lr{x}" for m in MODES for x in RATES if x != "0.3"),
+    *MODES,
+)
+
+full = partial(Claim, paper="F")
+
+
+def runs(starts: Iterable[str], ends: Iterable[str]) -> tuple[str, ...]:
+    """The runs of a sweep from several starts."""
+    return tuple(f"{a}{b}" for a in starts for b in ends)
+
+
+CLAIMS = (
+    full(
+        id="fedsgm/C5",
+        place="Figure 1",
+        wording="Hard and soft switching both converge and satisfy the constraint.",
+        measure="Late means of f and g (last 100 of 500 rounds), 10 splits, with 10 of 20 and all "
+        "clients; a seed is infeasible if its late g exceeds 1.05 epsilon.",
+        rule=rules.C5,
+        runs=tuple(SETTINGS),
+        figure="figure_1",
+    ),
+    full(
+        id="fedsgm/C6",
+        place="Figure 2, row 1",
+        wording="More local steps converge faster, with diminishing gain.",
+        measure="Late f at E = 1, 2, 5, 10, 20, all clients take part.",
+        rule=rules.C6,
+        runs=runs(MODES, STEPS),
+        figure="local_steps",
+    ),
+    full(
+        id="fedsgm/C7",
+        place="Figure 2, row 1",
+        wording="The oscillation of the constraint around its level grows with the local steps.",
+        measure="Mean |g(w_t+1) - g(w_t)| over the second half (oscillation), all clients.",
+        rule=rules.C7,
+        runs=runs(MODES, STEPS),
+        figure="local_steps",
+    ),
+    full(
+        id="fedsgm/C8",
+        place="Figure 2, row 2",
+        wording="Higher participation converges faster and more steadily, for both modes.",
+        measure="Rounds to f <= 0.1 with g <= 1.1 epsilon (target; 500 if never), f at round 50 "
+        "(f_early), oscillation, at m = 2, 5, 10, 15, 20.",
+        rule=rules.C8,
+        runs=runs(MODES, MEMBERS),
+        figure="participation",
+    ),
+    full(
+        id="fedsgm/C9",
+        place="Figure 6",
+        wording="Penalty-FedAvg with rho = 0.001 or 0.5 is infeasible, with rho = 100 slow or "
+        "poor.",
+        measure="Late f and share of infeasible seeds (late g > 1.05 epsilon) at the step size "
+        "tuned on the training curves, 10 seeds.",
+        rule=rules.C9,
+        runs=TUNING,
+        figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
+    ),
+    full(
+        id="fedsgm/C10",
+        place="Figure 6",
+        wording="The right penalty is hard to find, and FedSGM dominates Penalty-FedAvg.",
+        measure="Late f and share of infeasible seeds of every penalty and of soft FedSGM, each at "
+        "its tuned step size.",
+        rule=rules.C10,
+        runs=TUNING,
+        figure="figure_6",
+        needs=Needs(parameters=("lrs",)),
+    ),
+    full(
+        id="fedsgm/C11",
+        place="Figure 2, row 3",
+        wording="With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
+        measure="Late f uncompressed (K1), compressed, and compressed without feedback; rounds to "
+        "the target of C8.",
+        rule=rules.C11,
+        runs=runs(MODES, ("", "_K1", "_nofeedback")),
+        figure="compression",
+    ),
+    full(
+        id="fedsgm/C12",
+        place="Figure 2, row 3",
+        wording="Compression makes the constraint unstable; soft switching mitigates it.",
+        measure="Oscillation of g at K/d = 1, 0.5, 0.25, 0.1, 0.04, all clients.",
+        rule=rules.C12,
+        runs=runs(MODES, FRACTIONS),
+        figure="compression",
+    ),
+    full(
+        id="fedsgm/C13",
+        place="Figure 5",
+        wording="beta = 20 is more conservative than beta = 40.",
+        measure="Differences of late f and g between the two, paired by seed (f_more, g_more), "
+        "with 10 and with all clients.",
+        rule=rules.C13,
+        runs=runs(("soft", "soft_all"), ("", "_beta20")),
+        figure="figure_5",
+    ),
+    full(
+        id="fedsgm/C14",
+        place="Figure 5",
+        wording="beta = 20 is less stable than beta = 40.",
+        measure="Difference of the oscillation of g between the two, paired by seed "
+        "(oscillation_more), with 10 and with all clients.",
+        rule=rules.C14,
+        runs=runs(("soft", "soft_all"), ("", "_beta20")),
+        figure="figure_5",
+    ),
+    full(
+        id="fedsgm/C15",
+        place="Figure 5",
+        wording="A large beta approaches hard switching.",
+        measure="Late f and g at beta = 40 and 4000 against hard, with 10 and with all clients.",
+        rule=rules.C15,
+        runs=(*SETTINGS, "soft_beta4000", "soft_all_beta4000"),
+        figure="figure_5",
+    ),
+    full(
+        id="fedsgm/C23",
+        place="switching rule",
+        wording="Soft switching equals hard switching in the limit of large beta.",
+        measure="Largest difference between the curves of f and g at beta = 1e9 and of hard, every "
+        "seed (gap).",
+        rule=rules.C23,
+        runs=("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
+    ),
+    full(
+        id="fedsgm/C24",
+        place="Section 3.2",
+        wording="Client drift makes the gradients' skewness large although the mean gradients are "
+        "nearly aligned.",
+        measure="Skewness of the clients' full gradients at the final models of hard FedSGM: "
+        "cosine of the mean gradients, local over global norm, and the bound of appendix A over "
+        "what it bounds.",
+        rule=rules.C24,
+        runs=("hard",),
+    ),
+    Claim(
+        id="fedsgm/P3",
+        paper="ours",
+        place="prediction",
+        wording="A fixed penalty ends feasible exactly if it exceeds the multiplier of its split.",
+        measure="Feasibility of Penalty-FedAvg with all clients against rho >= lambda, five "
+        "penalties and 10 splits; lambda from the soft run; also of those with rho a factor 2 or "
+        "more away from lambda (predicted_clear).",
+        rule=rules.P3,
+        runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
+        needs=Needs(parameters=("rhos",)),
+    ),
+)
+
+figure_1 = partial(PaperValue, place="F, Figure 1")
+PAPER_VALUES = (
+    *(
+        figure_1(
+            f"late constraint, {text.removesuffix(' of 20 clients')}",
+            f"{run}.g",
+            0.05,
+            "at most 0.05",
+            rtol=0.05,
+            at_most=True,
+        )
+        for run, text in SETTINGS.items()
+    ),
+    *(figure_1(f"late objective, {m}, 10", f"{m}.f", None, "curve only") for m in MODES),
+    *(
+        figure_1(f"infeasible seeds, {m}, 10", f"{m}.infeasible", None, "none reported")
+        for m in MODES
+    ),
+)

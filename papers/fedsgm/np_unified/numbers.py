@@ -1,0 +1,130 @@
+"""The derived numbers of study F."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedlib import data
+from fedlib.core import Trace
+from fedlib.metrics import client_gradients, multiplier, skewness
+from fedlib.problems import neyman_pearson
+from papers.fedsgm.curves import FEASIBLE, first_round, oscillation, tuned, violations
+from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.study import Params, Traces
+
+__all__ = ["derive"]
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Measures of every run, tuned settings, paired differences, skewness and prediction P3."""
+    tolerance = float(p["tolerance"])
+    numbers: dict[str, Number] = {}
+    for name, trace in traces.items():
+        numbers |= _measures(name, trace, tolerance)
+    for group in ("", "_all"):
+        hard, soft = traces[f"hard{group}"], traces[f"soft{group}"]
+        counts = violations(hard, tolerance), violations(soft, tolerance)
+        numbers[f"ratio{group}.violations"] = ratio(*counts)
+        for beta in p["betas"]:
+            numbers |= _more(f"soft{group}_beta{beta:g}", traces, soft)
+        limit = traces[f"soft{group}_beta1e+09"]
+        gaps = [np.abs(limit.metrics[k] - hard.metrics[k]).max(1) for k in ("f", "g")]
+        numbers[f"limit{group}.gap"] = mean(np.maximum(*gaps))
+    starts = {f"penalty_rho{rho:g}": f"penalty_rho{rho:g}_" for rho in p["rhos"]}
+    starts |= {f"{mode}_tuned": f"{mode}_lr" for mode in ("hard", "soft")}
+    for name, start in starts.items():
+        names = [n for n in traces if n == start.removesuffix("_lr") or n.startswith(start)]
+        best = traces[tuned(traces, names, tolerance)]
+        numbers |= _measures(name, best, tolerance)
+        numbers[f"{name}.lr"] = mean([best.config["algorithm"]["lr"]])
+    for name in ("hard", "soft", "hard_all", "soft_all"):
+        numbers |= _averaged(name, traces[name])
+    return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
+
+
+def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
+    """Late values, feasibility, speed and oscillation of one run."""
+    found: dict[str, Any] = {
+        "f": lambda t: t.late("f"),
+        "g": lambda t: t.late("g"),
+        "infeasible": (lambda t: t.late("g") > FEASIBLE * tolerance, "of seeds"),
+        "target": (lambda t: first_round(t, 0.1, 1.1 * tolerance), "rounds"),
+    }
+    if trace.rounds[1] == 1:  # evaluated every round
+        found |= {
+            "violations": (lambda t: violations(t, tolerance), "rounds"),
+            "oscillation": (oscillation, "1e-3"),
+            "f_early": lambda t: t.metrics["f"][:, min(50, len(t.rounds) - 1)],
+        }
+    others = [k for k in ("false_alarm", "miss", "g_max") if k in trace.metrics]
+    return measured({name: trace}, found | {k: lambda t, k=k: t.late(k) for k in others})
+
+
+def _more(name: str, traces: Traces, base: Trace) -> dict[str, Number]:
+    """How much more f, g and oscillation a run has than another on the same seeds."""
+    more = {
+        "f_more": lambda t: t.late("f") - base.late("f"),
+        "g_more": lambda t: t.late("g") - base.late("g"),
+        "oscillation_more": (lambda t: oscillation(t) - oscillation(base), "1e-3"),
+    }
+    return measured({name: traces[name]}, more)
+
+
+def _problem(seed: int) -> Any:
+    table = data.breast_cancer()
+    return neyman_pearson(table.X, table.y, seed=seed, clients=20, train_fraction=0.8)
+
+
+def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
+    """Each seed's problem and final model."""
+    models = torch.as_tensor(trace.state, dtype=torch.float32)
+    return [(_problem(s), w) for s, w in zip(trace.seeds, models, strict=True)]
+
+
+def _averaged(name: str, trace: Trace) -> dict[str, Number]:
+    """F and g at the averaged iterate, over the seeds where it is defined."""
+    final = zip(trace.seeds, np.asarray(trace.output), strict=True)
+    values = [
+        _problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)).tolist()
+        for seed, w in final
+        if np.isfinite(w).all()
+    ]
+    f, g = np.array(values).T if values else np.full((2, 1), np.nan)
+    return {
+        f"{name}.average_f": mean(f),
+        f"{name}.average_g": mean(g),
+        f"{name}.average_defined": mean([len(values) / len(trace.seeds)], "of seeds"),
+    }
+
+
+def _skewness(trace: Trace) -> dict[str, Number]:
+    """Skewness of the clients' gradients at the final models of a run."""
+    rows = []
+    for task, w in _final(trace):
+        a, b = client_gradients(task, w)
+        cosine = torch.cosine_similarity(a.mean(0), b.mean(0), dim=0)
+        local, glob, difference, bound = (float(x) for x in skewness(a, b))
+        rows.append((local / glob, bound / difference, float(cosine), glob, local))
+    names = ("local_to_global", "bound_to_difference", "cosine", "global", "local")
+    return {f"skewness.{n}": mean(c) for n, c in zip(names, np.array(rows).T, strict=True)}
+
+
+def _penalty_prediction(traces: Traces, p: Params) -> dict[str, Number]:
+    """P3: how often a fixed penalty is feasible just if it exceeds the multiplier of its split.
+
+    The multiplier comes from the soft run with all clients, feasibility from the penalty run.
+    """
+    lam = np.array([multiplier(task, w) for task, w in _final(traces["soft_all"])])
+    late = [traces[f"penalty_all_rho{rho:g}"].late("g") for rho in p["rhos"]]
+    rho = np.array(p["rhos"])[:, None]  # [rhos, 1]
+    hits = (np.array(late) <= FEASIBLE * p["tolerance"]) == (rho >= lam)
+    far = (rho < lam / 2) | (rho > 2 * lam)
+    share = np.where(far.any(0), (hits & far).sum(0) / np.maximum(far.sum(0), 1), 1.0)
+    return {
+        "multiplier": mean(lam),
+        "penalty.predicted": mean(hits.mean(0), "of penalties"),
+        "penalty.predicted_clear": mean(share, "of penalties"),
+    }

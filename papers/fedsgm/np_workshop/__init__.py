@@ -1,0 +1,157 @@
+"""Study W: the workshop paper's Neyman-Pearson figure (10 clients, unbiased Rand-K uplink)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedlib import data
+from fedlib.algorithms import FedSGM
+from fedlib.compress import Identity, RandK
+from fedlib.core import Problem, Trace
+from fedlib.metrics import multiplier
+from fedlib.problems import neyman_pearson
+from fedlib.steps import Hard, Soft
+from fedlib.steps.switching import Switch
+from papers.fedsgm.curves import after_feasible, jitter, violations
+from papers.fedsgm.np_workshop import claims, figures
+from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, Traces, parameters
+
+__all__ = ["STUDY"]
+
+CLIENTS = 10
+LATE = 0.2  # "late" is the last 20 rounds of 100
+SETTLED = 0.5  # the second half of the long runs
+
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes partition and compressors", tuple(range(10)), (0, 1, 2)),
+    rounds=("communication rounds T", 100),
+    lr=("step size of the main curves", 0.3),
+    lrs=("step sizes of the sweep", (0.01, 0.03, 0.1, 0.2, 0.5, 1.0), (0.1, 1.0)),
+    tolerance=("switching threshold and level of the constraint, epsilon", 0.1),
+    beta=("sharpness of soft switching", 20.0),
+    betas=("sharpnesses of the sweep", (5.0, 10.0, 40.0, 60.0, 200.0), (5.0, 200.0)),
+    fraction=("K/d of the Rand-K uplink", 0.1),
+    fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
+    local_steps=("local steps E", 5),
+    settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
+)
+
+
+@lru_cache(maxsize=64)
+def problem(seed: int, positive: str = "malignant", bias: bool = False) -> Problem:
+    """All 569 samples on equal, stratified clients."""
+    table = data.breast_cancer(positive)
+    about = {"data": "breast_cancer", "positive": positive}
+    return neyman_pearson(table.X, table.y, clients=CLIENTS, seed=seed, bias=bias, config=about)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Hard and soft at the main setting, along each sweep, swapped, with a bias, and settled."""
+    tolerance, lr = float(p["tolerance"]), float(p["lr"])
+    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
+    found: dict[str, Spec] = {}
+    for mode, switch in modes.items():
+        main = FedSGM(
+            lr=lr,
+            local_steps=p["local_steps"],
+            participants=CLIENTS,
+            tolerance=tolerance,
+            switch=switch,
+            uplink=RandK(float(p["fraction"])),
+            error_feedback=False,
+        )
+        base = Spec(main, problem, p["rounds"], tuple(p["seeds"]), keep=("f", "g", "sigma"))
+        thin = replace(base, keep=("f", "g"))
+        found[mode] = base
+        for x in p["lrs"]:
+            found[f"{mode}_lr{x:g}"] = replace(thin, algorithm=replace(main, lr=float(x)))
+        for x in p["betas"] if mode == "soft" else ():
+            found[f"soft_beta{x:g}"] = replace(thin, algorithm=replace(main, switch=Soft(float(x))))
+        for x in p["fractions"]:
+            found[f"{mode}_K{x:g}"] = replace(thin, algorithm=replace(main, uplink=RandK(float(x))))
+        found[f"{mode}_swapped"] = replace(thin, problem=partial(problem, positive="benign"))
+        found[f"{mode}_bias"] = replace(thin, problem=partial(problem, bias=True))
+        found[f"{mode}_settled"] = replace(
+            base,
+            algorithm=replace(main, uplink=Identity()),
+            rounds=p["settle_rounds"],
+            evaluate_every=5,
+        )
+    return found
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Violations, late values and jitter of every run, ratios hard/soft, and P1, P2."""
+    tolerance = float(p["tolerance"])
+    curves = {name: trace for name, trace in traces.items() if not name.endswith("_settled")}
+    measures = {
+        "violations": (lambda t: violations(t, tolerance), "rounds"),
+        "after": (lambda t: after_feasible(t, tolerance), "rounds"),
+        "f": lambda t: t.late("f", LATE),
+        "g": lambda t: t.late("g", LATE),
+        "jitter": (jitter, "1e-3"),
+    }
+    numbers = measured(curves, measures)
+    for name in traces:
+        other = name.replace("hard", "soft")
+        if name.startswith("hard") and not name.endswith("_settled"):
+            pair = [violations(traces[x], tolerance) for x in (name, other)]
+            label = name.removeprefix("hard").removeprefix("_") or "main"
+            numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
+            late = [traces[x].late("f", LATE) for x in (other, name)]
+            numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
+    for name in traces:
+        if name.startswith("soft_beta"):
+            pair = [violations(traces[x], tolerance) for x in ("hard", name)]
+            numbers[f"ratio.{name.removeprefix('soft_')}"] = ratio(pair[0], pair[1])
+    return numbers | _predictions(traces, p)
+
+
+def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
+    """P1 (hard's share of constraint rounds) and P2 (soft's level), predicted and measured.
+
+    The multiplier is the ratio of the gradients' norms at the final model, which nothing in the
+    runs was fitted to.
+    """
+    hard, soft = traces["hard_settled"], traces["soft_settled"]
+    lam = {mode: _multipliers(traces[f"{mode}_settled"]) for mode in ("hard", "soft")}
+    half = hard.info["sigma"].shape[1] // 2
+    share = hard.info["sigma"][:, half:].mean(1)
+    expected_share = lam["hard"] / (1 + lam["hard"])
+    level = soft.late("g", SETTLED)
+    expected_level = p["tolerance"] - 1 / (p["beta"] * (1 + lam["soft"]))
+    return {
+        "multiplier": mean(lam["soft"]),
+        "share.predicted": mean(expected_share),
+        "share.measured": mean(share),
+        "share.gap": mean(np.abs(share - expected_share)),
+        "level.predicted": mean(expected_level),
+        "level.measured": mean(level),
+        "level.gap": mean(np.abs(level - expected_level)),
+        "settled.after": mean(after_feasible(soft, p["tolerance"]), "rounds"),
+    }
+
+
+def _multipliers(trace: Trace) -> Any:
+    final = torch.as_tensor(trace.state, dtype=torch.float32)
+    return np.array([multiplier(problem(s), w) for s, w in zip(trace.seeds, final, strict=True)])
+
+
+STUDY = Study(
+    name="np_workshop",
+    title="Neyman-Pearson classification, workshop paper",
+    paper="W",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    paper_values=claims.PAPER_VALUES,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

@@ -1,0 +1,1 @@
+"""Problems of the theory of FedSGM alone."""

@@ -1,0 +1,172 @@
+"""Problems for the theorems about sampled clients and minibatches, all with a box and G = 1.
+
+`boxed_norms` are sums of distances whose constants are known. Linear losses, f_j(w) = <p_j, w> and
+g_j(w) = <q_j, w> - r_j, are for the promises that fail: nothing drifts and no gradient turns, so
+what happens to a run is the doing of the sample alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core import Problem
+from fedlib.core.types import Batch, ConvexSet
+from fedlib.sets import Box
+from papers.fedsgm.problems.norms import norms, reference_solution
+
+__all__ = ["boxed_norms", "linear", "skewed_levels", "split_objectives"]
+
+
+def boxed_norms(
+    seed: int, clients: int = 8, rows: int = 1, dim: int = 3, sigma: float = 0.01
+) -> Problem:
+    """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(dim).
+
+    Client j has `rows` points a and b each. The b lie within 2 `sigma` of each other, so that every
+    g_j, on all its rows or on one, lies in an interval of length 2 `sigma`: F-A4 and F-A5 (2) hold
+    with this `sigma`. The a_j disagree much, a little or hardly (spread 1, 0.1, 0.001 as the seed
+    goes on). The box is the cube of side 1 around the middle of w0 and the solution, which are at
+    distance 1. All tensors are float64.
+
+    Args:
+        seed: of the instance, nothing else is random.
+        clients: N.
+        rows: of a client.
+        dim: d.
+        sigma: half of the largest distance of two points b.
+
+    Raises:
+        ValueError, TypeError: an argument out of range.
+        RuntimeError: no solution was found; take another seed.
+    """
+    for name, value in (("clients", clients), ("rows", rows), ("dim", dim)):
+        checks.count("boxed_norms", name, value)
+    checks.count("boxed_norms", "seed", seed, low=0)
+    checks.positive("boxed_norms", "sigma", sigma)
+    rng = torch.Generator().manual_seed(seed)
+    spread = (1.0, 0.1, 0.001)[seed % 3]
+    centres, b = torch.randn(2, clients * rows, dim, generator=rng, dtype=torch.float64)
+    away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
+    if len(b) > 1:
+        b = (b - b.mean(0)) * (2 * sigma / torch.pdist(b).max())
+    a = spread * centres + 2 * away / away.norm()
+    c = 0.25 * float(a.mean(0).norm())
+    w = reference_solution(norms(a, b, c, a.mean(0)))
+    middle = w + 0.5 * start / start.norm()
+    problem = norms(a - middle, b - middle, c, w + start / start.norm() - middle, w - middle)
+    own = torch.arange(clients * rows).view(clients, rows)
+    config = {"name": "boxed norms", "clients": clients, "rows": rows, "dim": dim}
+    return replace(problem, rows=own, sizes=(rows,) * clients, set=Box(0.5), config=config)
+
+
+def linear(
+    p: Float[Tensor, "N d"],
+    q: Float[Tensor, "N d"],
+    r: Float[Tensor, "N"],
+    w0: Float[Tensor, "d"],
+    solution: Float[Tensor, "d"],
+    set: ConvexSet | None = None,
+) -> Problem:
+    """The problem with one row (p_j, q_j, r_j) a client.
+
+    Metrics are `f`, `g` and their gaps `f_gap`, `g_gap` to the values at the solution.
+
+    Args:
+        p: gradients of the objectives.
+        q: gradients of the constraints.
+        r: levels, g_j(w) = <q_j, w> - r_j.
+        w0: where methods start.
+        solution: the point that the gaps are measured against.
+        set: the feasible set of w, without which there may be no solution.
+
+    Raises:
+        ValueError: shapes that do not fit, or entries that are not finite.
+    """
+    parts = {"p": p, "q": q, "r": r, "w0": w0, "solution": solution}
+    for name, value in parts.items():
+        checks.finite("linear", name, value)
+    shapes = [tuple(x.shape) for x in parts.values()]
+    wanted = [shapes[0], shapes[0], shapes[0][:1], shapes[0][1:], shapes[0][1:]]
+    for (name, value), shape in zip(parts.items(), wanted, strict=True):
+        if p.dim() != 2 or tuple(value.shape) != shape:
+            raise ValueError(
+                f"linear: {name} must fit p of shape [N, d], got {tuple(value.shape)} with p of "
+                f"shape {shapes[0]}."
+            )
+    return Problem(
+        name="linear",
+        data=(p, q, r),
+        rows=torch.arange(len(p)).unsqueeze(1),
+        sizes=(1,) * len(p),
+        losses=_losses,
+        gradient=_gradient,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0,
+        metrics=_metrics,
+        heldout=(solution,),
+        set=set,
+        config={"name": "linear", "clients": len(p), "dim": p.shape[1]},
+    )
+
+
+def split_objectives(gap: float = 0.003) -> Problem:
+    """Two clients that agree on the constraint but for a hair, and not on the objective.
+
+    G = 1, and the box has diameter D < 1. The client that reports the smaller constraint value
+    pulls the other way than the mean objective, so that a run which lets the client that is asked
+    for the value also make the step follows the wrong objective wherever the two values lie on both
+    sides of the threshold.
+
+    Args:
+        gap: half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
+
+    Raises:
+        ValueError: a `gap` that is not positive.
+    """
+    checks.positive("split_objectives", "gap", gap)
+    half, slope = 0.35, 0.25
+    p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)
+    q = torch.tensor([[slope, 0.0], [slope, 0.0]], dtype=torch.float64)
+    r = -slope * half + gap * torch.tensor([1.0, -1.0], dtype=torch.float64)
+    corner = torch.full((2,), half, dtype=torch.float64)
+    return linear(p, q, r, corner, -corner, Box(half))
+
+
+def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
+    """One dimension; all clients but one report a constraint value that is `gap` too small.
+
+    The gradients of all clients are the same, so the sample decides the switch and nothing else.
+    G < 1, the interval has length D = 1, the solution is 0. A single client's value lies in an
+    interval of length `clients * gap` around g, half of which is sigma of F-A4 for n = 1.
+
+    Raises:
+        ValueError, TypeError: fewer than two clients, or a `gap` that is not positive.
+    """
+    checks.count("skewed_levels", "clients", clients, low=2)
+    checks.positive("skewed_levels", "gap", gap)
+    one = torch.ones(clients, 1, dtype=torch.float64)
+    r = gap * one[:, 0]
+    r[0] = -gap * (clients - 1)
+    return linear(-0.15 * one, 0.3 * one, r, 0.95 * one[0], 0 * one[0], Box(-0.05, 0.95))
+
+
+def _losses(w: Tensor, batch: Batch) -> Tensor:
+    p, q, r = batch.data
+    return torch.stack([batch.weight @ (p @ w), batch.weight @ (q @ w - r)])
+
+
+def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:  # noqa: ARG001 - it is constant
+    p, q, _ = batch.data
+    return batch.weight @ (weights[0] * p + weights[1] * q)
+
+
+def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+    f, g = problem.mean_losses(w)
+    best = problem.mean_losses(problem.heldout[0])
+    return {"f": f, "g": g, "f_gap": f - best[0], "g_gap": g - best[1]}

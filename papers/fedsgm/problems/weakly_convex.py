@@ -1,0 +1,179 @@
+r"""Clipped distances: a weakly convex objective, a convex constraint, and all constants known.
+
+Client j has f_j(w) = phi(|w - a_j|), where phi(r) = r - r^2 / (2 clip) up to r = clip and clip / 2
+from there on (the minimax concave penalty), and g_j(w) = |w - b_j| - c, on the ball X of a given
+radius. Every loss is 1-Lipschitz on the whole space (G = 1). f_j is rho-weakly convex with
+rho = 1 / clip and with no smaller number, since -phi'' = 1 / clip, and has a kink at a_j. The
+diameter of X is D = 2 radius, and the mean of the b_j is a Slater point.
+
+It is the problem on which the weakly convex theory of FedSGM is checked, with `problems.prox`.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core import Problem
+from fedlib.core.types import Batch
+from fedlib.sets import Ball
+
+__all__ = [
+    "clipped_distances",
+    "multiplier_bound",
+    "random_clipped",
+    "slater_slack",
+    "value_spread",
+]
+
+
+def clipped_distances(
+    a: Float[Tensor, "N d"],
+    b: Float[Tensor, "N d"],
+    c: float,
+    clip: float,
+    radius: float,
+    w0: Float[Tensor, "d"],
+) -> Problem:
+    """The problem with one row (a_j, b_j) a client, on the ball of a given radius.
+
+    Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
+
+    Args:
+        a: centres of the objectives.
+        b: centres of the constraints.
+        c: constraint level, the mean distance to the b_j that is allowed.
+        clip: distance from which an objective is constant; rho = 1 / clip.
+        radius: of X, the ball around 0.
+        w0: where methods start.
+
+    Raises:
+        ValueError: shapes that do not fit, a number that is not positive, or a start outside X.
+    """
+    for name, value in (("c", c), ("clip", clip), ("radius", radius)):
+        checks.positive("clipped_distances", name, value)
+    if a.dim() != 2 or b.shape != a.shape or w0.shape != a.shape[1:]:
+        got = f"{tuple(a.shape)}, {tuple(b.shape)} and {tuple(w0.shape)}"
+        raise ValueError(f"clipped_distances: a, b, w0 must be [N, d], [N, d], [d], got {got}.")
+    if not bool(Ball(radius).contains(w0)):
+        rule = f"lie in the ball of radius {radius:g}"
+        raise ValueError(checks.sentence("clipped_distances", "w0", rule, w0.tolist()))
+    count, dim = a.shape
+    return Problem(
+        name="clipped_distances",
+        data=(a, b, a.new_full((count,), c), a.new_full((count,), clip)),
+        rows=torch.arange(count).unsqueeze(1),
+        sizes=(1,) * count,
+        losses=_losses,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0,
+        metrics=_metrics,
+        gradient=_gradient,
+        set=Ball(radius),
+        config={
+            "name": "clipped_distances",
+            "clients": count,
+            "dim": dim,
+            "radius": radius,
+            "clip": clip,
+        },
+    )
+
+
+def random_clipped(
+    seed: int, clients: int = 10, dim: int = 2, clip: float = 2.0, spread: float = 0.0
+) -> Problem:
+    """A random instance on the unit ball (D = 2, rho = 1 / clip) with an active constraint.
+
+    The a_j are uniform in the half of the shell 0.6 <= |a| <= 1 that lies on one side; the b_j are
+    normal around a point at 0.3 on the other side; c is 0.5 more than what the clients' spread
+    makes necessary. The start is aside, on the boundary of X, where g > 0. All float64.
+
+    Args:
+        seed: of the instance, nothing else is random.
+        clients: N.
+        dim: d.
+        clip: see `clipped_distances`.
+        spread: standard deviation of the b_j; 0 makes the g_j equal, so that any participants tell
+            g exactly.
+
+    Raises:
+        ValueError: an argument out of range.
+    """
+    checks.count("random_clipped", "seed", seed, low=0)
+    checks.count("random_clipped", "clients", clients)
+    checks.count("random_clipped", "dim", dim)
+    checks.positive("random_clipped", "clip", clip)
+    checks.nonnegative("random_clipped", "spread", spread)
+    rng = torch.Generator().manual_seed(seed)
+    axis = _unit(torch.randn(dim, generator=rng, dtype=torch.float64))
+    a = _unit(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
+    a = torch.where((a @ axis < 0).unsqueeze(1), -a, a)
+    a = a * (0.6 + 0.4 * torch.rand(clients, 1, generator=rng, dtype=torch.float64))
+    b = spread * torch.randn(clients, dim, generator=rng, dtype=torch.float64) - 0.3 * axis
+    c = 0.5 + (b - b.mean(0)).norm(dim=-1).mean().item()
+    side = torch.randn(dim, generator=rng, dtype=torch.float64)
+    side = _unit(_unit(side - (side @ axis) * axis) + 0.2 * axis)
+    return clipped_distances(a, b, c, clip, 1.0, side)
+
+
+def value_spread(problem: Problem) -> float:
+    """A sigma of F-A4 for n sampled clients: half the largest distance of two b_j.
+
+    Two g_j differ by at most that distance at every point, so by Hoeffding's inequality (sampling
+    without replacement included) the mean over n of them is sigma^2 / n sub-Gaussian.
+    """
+    b = problem.data[1]
+    return float(torch.cdist(b, b).max()) / 2
+
+
+def slater_slack(problem: Problem) -> float:
+    """-g at the mean of the b_j, the Slater point of F-A9; positive for the random instances."""
+    return -float(problem.mean_losses(problem.data[1].mean(0))[1])
+
+
+def multiplier_bound(D: float, G: float, rho_hat: float, slack: float, share: float = 1.0) -> float:
+    """F Lemma 10: Lambda = (G D + rho_hat D^2) / slack bounds the multiplier of the prox problem.
+
+    Args:
+        D: diameter of X.
+        G: Lipschitz constant.
+        rho_hat: weight of the prox term.
+        slack: -g at a Slater point.
+        share: factor of D^2; 1 is the paper's, 1/4 is enough, because
+            <u, v> <= |u + v|^2 / 4.
+
+    Raises:
+        ValueError: a number that is not positive.
+    """
+    for name, value in (("D", D), ("G", G), ("rho_hat", rho_hat), ("slack", slack)):
+        checks.positive("multiplier_bound", name, value)
+    return (G * D + share * rho_hat * D**2) / slack
+
+
+def _losses(w: Tensor, batch: Batch) -> Tensor:
+    a, b, c, clip = batch.data
+    near = torch.minimum((w - a).norm(dim=-1), clip)
+    values = torch.stack([near - near.square() / (2 * clip), (w - b).norm(dim=-1) - c])  # [2, B]
+    return values @ batch.weight
+
+
+def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+    a, b, _, clip = batch.data
+    slope = 1 - torch.minimum((w - a).norm(dim=-1), clip) / clip
+    units = torch.stack([slope.unsqueeze(-1) * _unit(w - a), _unit(w - b)])  # [2, B, d]
+    return weights @ (batch.weight @ units)
+
+
+def _unit(x: Tensor) -> Tensor:
+    """Rows x / |x| along the last axis, zero at zero: a subgradient of the norm everywhere."""
+    length: Tensor = x.norm(dim=-1, keepdim=True)
+    return x / length.clamp_min(torch.finfo(x.dtype).tiny)
+
+
+def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+    f, g = problem.mean_losses(w)
+    return {"f": f, "g": g} | {f"w{i + 1}": w[i] for i in range(problem.dim)}

@@ -1,0 +1,206 @@
+"""The constants of every FedSGM theorem, as pure functions of floats.
+
+W: Upadhyay, Moon, Hashemi, "Switching Gradient Methods for Constrained Federated Optimization"
+(OPT workshop, 2025). F: "FedSGM: A Unified Framework for Constraint Aware, Bidirectionally
+Compressed, Multi-step Federated Optimization". Paper: m of n clients take part -> here n of N.
+
+All theorems come from one inequality. With D >= |w0 - w*|, G-Lipschitz losses, E local steps and T
+rounds, the mean regret is at most D^2 / (2 lr E T) + lr G^2 Gamma. A theorem is its Gamma; the best
+`lr` is `step_size`, the value there is `bound`, and the tolerance (the papers' epsilon) is `bound`
+plus the terms that sampling adds. Natural logarithms throughout.
+
+`version="printed"` is what the paper states. `version="corrected"` is what its argument gives once
+the errors named in the docstring are repaired (the book's derivation notes prove the repairs).
+"""
+
+import math
+from dataclasses import dataclass
+from math import log, sqrt
+
+from fedlib import checks
+from papers.fedsgm.gamma import (
+    Version,
+    bound,
+    contraction,
+    each,
+    gamma_feedback,
+    gamma_local,
+    gamma_partial,
+    gamma_unbiased,
+    step_size,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a theorem is applied to; a theorem ignores the letters it does not use.
+
+    Raises ValueError or TypeError, one sentence each, when a value is out of its range.
+    """
+
+    D: float  # |w0 - w*| (all clients take part) or the diameter of the feasible set
+    G: float  # Lipschitz constant of every f_j and g_j
+    E: int  # local steps
+    T: int  # rounds
+    N: int = 1  # clients
+    n: int | None = None  # participants, None for all
+    q: float = 1.0  # uplink contraction, E|C(x) - x|^2 <= (1 - q)|x|^2 (F-A3)
+    q0: float = 1.0  # downlink contraction
+    qu: float = 0.0  # variance factor of an unbiased uplink (W-A2)
+    sigma: float = 0.0  # the sampled mean of g_j is sigma^2 / n sub-Gaussian (F-A4)
+    delta: float = 0.05  # allowed probability of failure
+
+    def __post_init__(self) -> None:
+        each(checks.positive, "Setting", D=self.D, G=self.G)
+        each(checks.count, "Setting", E=self.E, T=self.T, N=self.N)
+        if self.n is not None:
+            checks.count("Setting", "n", self.n, high=self.N, note="the clients, N")
+        each(contraction, "Setting", q=self.q, q0=self.q0)
+        each(checks.nonnegative, "Setting", qu=self.qu, sigma=self.sigma)
+        checks.in_range("Setting", "delta", self.delta, 0, 1, open_low=True, open_high=True)
+
+    @property
+    def participants(self) -> int:
+        """n, or N when everybody takes part."""
+        return self.N if self.n is None else self.n
+
+    @property
+    def ratio(self) -> float:
+        """N / n."""
+        return self.N / self.participants
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a theorem prescribes and promises.
+
+    The promise is `f(mean iterate) - f* <= accuracy` and `g(mean iterate) <= accuracy`, with
+    probability 1 - delta where clients are sampled.
+    """
+
+    gamma: float
+    lr: float
+    tolerance: float  # epsilon, the switching threshold to run with
+    beta: float  # smallest sharpness of soft switching covered; inf for hard switching
+    accuracy: float
+
+
+def workshop_theorem_1(s: Setting) -> Rate:
+    """W Theorems 1 and 6: hard, all clients, unbiased uplink; proved in the mean only (E9)."""
+    return _hard(s, gamma_unbiased(s.E, s.qu, s.N))
+
+
+def workshop_theorem_2(s: Setting) -> Rate:
+    """W Theorems 2 and 7: soft, all clients, unbiased uplink; tolerance 2B as in the proof."""
+    return _soft(s, gamma_unbiased(s.E, s.qu, s.N), "corrected")
+
+
+def workshop_a3(s: Setting, soft: bool = False) -> Rate:
+    """W appendix A.3: all clients, no compression, hard or (tolerance 2B) soft."""
+    return _soft(s, gamma_local(s.E), "corrected") if soft else theorem_3(s)
+
+
+def theorem_1_partial(s: Setting, version: Version = "printed") -> Rate:
+    """F Theorem 1, n of N clients. Printed accuracy: eps + sigma sqrt(3 log(T/delta) / n) (E4)."""
+    rate = _partial(s, gamma_partial(s.E, s.q, s.q0, s.ratio, version), version, _boundary(s))
+    if version == "corrected":
+        return rate
+    excess = s.sigma * sqrt(3 / s.participants * log(s.T / s.delta))
+    return Rate(rate.gamma, rate.lr, rate.tolerance, rate.beta, rate.tolerance + excess)
+
+
+def theorem_2(s: Setting, version: Version = "printed") -> Rate:
+    """F Theorems 2, 8: soft, all clients, error feedback; tolerance B printed, 2B proved (E1)."""
+    return _soft(s, gamma_feedback(s.E, s.q, s.q0), version)
+
+
+def theorem_3(s: Setting) -> Rate:
+    """F Theorem 3: hard, all clients, no compression; tolerance sqrt(4 D^2 G^2 E / T)."""
+    return _hard(s, gamma_local(s.E))
+
+
+def theorem_4(s: Setting, version: Version = "printed") -> Rate:
+    """F Theorem 4: hard, n of N clients, no compression; printed accuracy omits a term (E4)."""
+    return _partial(s, gamma_local(s.E), version)
+
+
+def theorem_5(s: Setting, version: Version = "printed") -> Rate:
+    """F Theorem 5: soft, all clients, no compression; tolerance B printed, 2B proved (E1)."""
+    return _soft(s, gamma_local(s.E), version)
+
+
+def theorem_6(s: Setting) -> Rate:
+    """F Theorems 6 and 1 (all clients): hard, error feedback up, primal EF21 down.
+
+    Theorem 1 (ii) prints g - g(w*) <= epsilon; the proof gives g <= epsilon only (E5).
+    """
+    return _hard(s, gamma_feedback(s.E, s.q, s.q0))
+
+
+def theorem_7(s: Setting, version: Version = "printed") -> Rate:
+    """F Theorem 7: Theorem 1 partial with a misprint (E2) and drawing with replacement (E6)."""
+    return _partial(
+        s, gamma_partial(s.E, s.q, s.q0, s.ratio, version, theorem=7), version, _boundary(s)
+    )
+
+
+def theorem_9(
+    s: Setting, sigma_xi: float, sigma_b: float, value_batch: int, version: Version = "printed"
+) -> Rate:
+    """F Theorem 9: hard, minibatches, n of N clients. `gamma` is its G_eff / G^2 (E4: accuracy).
+
+    Args: noise levels of gradients and of constraint values (F-A5), rows a value is estimated on.
+    """
+    each(checks.nonnegative, "theorem_9", sigma_xi=sigma_xi, sigma_b=sigma_b)
+    checks.count("theorem_9", "value_batch", value_batch)
+    n, spread = s.participants, s.E**2 * sigma_xi**2 * (1 + log(7 * s.N * s.T * s.E / s.delta))
+    sampled = 4 / n * (s.E * s.G**2 + sigma_xi**2) * log(28 * s.T / s.delta)
+    gamma = 3 * s.E**2 + (spread + sampled) / s.G**2
+    walk = 4 * s.G * s.D * sqrt(2 / (n * s.T) * log(7 / s.delta))
+    noise = 2 * s.D * sigma_xi * sqrt(2 / (n * s.E * s.T) * log(7 / s.delta))
+    variance = s.sigma**2 + sigma_b**2 / value_batch
+    estimate = sqrt(2 / n * variance * log(14 * s.T / s.delta))
+    return _hard(s, gamma, walk + noise, estimate, version)
+
+
+def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "printed") -> Rate:
+    """F Theorem 10: rho-weakly convex f, convex g, hard, n of N clients (E4: accuracy).
+
+    `accuracy` bounds the mean of g over the good rounds; the mean distance to the prox points is at
+    most sqrt((1 + multiplier) accuracy / (rho_hat - 2 rho)). `multiplier` is Lemma 10's Lambda =
+    (G D + rho_hat D^2) / -g(Slater point).
+    """
+    each(checks.nonnegative, "theorem_10", rho=rho, multiplier=multiplier)
+    n = s.participants
+    walk = 4 * s.G * s.D / sqrt(n * s.T) * sqrt(2 * log(4 / s.delta))
+    estimate = s.sigma * sqrt(2 / n * log(8 * s.T / s.delta)) * (1 + multiplier)
+    curvature = s.D**2 * rho / (8 * s.E * s.T)
+    return _hard(s, gamma_local(s.E), curvature + walk, estimate, version)
+
+
+def _soft(s: Setting, gamma: float, version: Version) -> Rate:
+    """Tolerance B as F states, or 2B as both papers' proofs choose; beta = 2 / tolerance."""
+    checks.one_of("theorem", "version", version, ("printed", "corrected"))
+    epsilon = bound(s.D, s.G, s.E, s.T, gamma) * (2 if version == "corrected" else 1)
+    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, 2 / epsilon, epsilon)
+
+
+def _boundary(s: Setting) -> float:
+    """The boundary term of the summation by parts, (N/n) 2DG sqrt(1-q) / (q T)."""
+    return s.ratio * 2 * s.D * s.G * sqrt(1 - s.q) / (s.q * s.T)
+
+
+def _partial(s: Setting, gamma: float, version: Version, boundary: float = 0.0) -> Rate:
+    walk = 4 * s.D * s.G / sqrt(s.participants * s.T) * sqrt(2 * log(3 / s.delta))
+    estimate = s.sigma * sqrt(2 / s.participants * log(6 * s.T / s.delta))
+    return _hard(s, gamma, boundary + walk, estimate, version)
+
+
+def _hard(
+    s: Setting, gamma: float, extra: float = 0.0, error: float = 0.0, version: Version = "printed"
+) -> Rate:
+    """Promise B + extra + 2 error; threshold the same (printed) or one error less (E4)."""
+    checks.one_of("theorem", "version", version, ("printed", "corrected"))
+    accuracy = bound(s.D, s.G, s.E, s.T, gamma) + extra + 2 * error
+    tolerance = accuracy - error if version == "corrected" else accuracy
+    return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), tolerance, math.inf, accuracy)

@@ -1,0 +1,1 @@
+"""What all studies share: stored runs, numbers, claims, figures, tables."""

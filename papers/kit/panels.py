@@ -1,0 +1,99 @@
+"""Figures said, not drawn by hand: panels made of layers, panels in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from papers.kit.plot import Drawing
+
+__all__ = ["Layer", "columns", "grid", "legend_below", "on", "panel", "row"]
+
+Layer = Callable[["Axes"], None]
+
+
+def on(drawing: Callable[..., Any], *arguments: Any, **options: Any) -> Layer:
+    """A layer: what `drawing(ax, *arguments, **options)` draws."""
+
+    def layer(ax: Axes) -> None:
+        drawing(ax, *arguments, **options)
+
+    return layer
+
+
+def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any) -> Layer:
+    """Layers on one pair of axes, then its frame.
+
+    Parameters
+    ----------
+    layers : drawn in this order.
+    legend : whether there is one, or the options of `Axes.legend`.
+    settings : of `Axes.set`: title, xlabel, ylabel, xscale, ylim, ...
+    """
+
+    def draw(ax: Axes) -> None:
+        for layer in layers:
+            layer(ax)
+        ax.set(**settings)
+        if legend is not False:
+            ax.legend(**({} if legend is True else legend))
+
+    return draw
+
+
+def row(*panels: Layer, **options: Any) -> Drawing:
+    """A figure with its panels side by side; options of `Figure.subplots`, such as sharey."""
+    return grid(panels, **options)
+
+
+def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
+    """A figure with rows of panels, all of one length."""
+
+    def draw(fig: Figure) -> None:
+        axes = fig.subplots(len(rows), len(rows[0]), squeeze=False, **options)
+        for line, panels in zip(axes, rows, strict=True):
+            for ax, one in zip(line, panels, strict=True):
+                one(ax)
+
+    return draw
+
+
+def columns(
+    fill: Callable[[Axes, str], None],
+    titles: Mapping[str, str],
+    *,
+    ylabel: str = "",
+    legend: bool | dict[str, Any] = False,
+    at: int = 0,
+    **frame: Any,
+) -> list[Layer]:
+    """Panels for a row, one a key of `titles`, filled by `fill(axes, key)`.
+
+    The vertical axis is named at the left only; the legend is in panel `at`.
+    """
+    names = [*titles]
+    return [
+        panel(
+            on(fill, name),
+            title=titles[name],
+            legend=legend if name == names[at] else False,
+            **({"ylabel": ylabel} if ylabel and not i else {}),
+            **frame,
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def legend_below(figure: Drawing, columns: int) -> Drawing:
+    """The figure with the legend of its first panel below all of them."""
+
+    def draw(fig: Figure) -> None:
+        figure(fig)
+        labels = fig.axes[0].get_legend_handles_labels()
+        fig.legend(*labels, loc="outside lower center", ncols=columns)
+
+    return draw

@@ -1,0 +1,247 @@
+"""Figures for the book: one drawing function, shown for light and dark pages.
+
+Only this module and `plot_data` import matplotlib. A figure is a function `draw(fig)` that fills a
+matplotlib figure; `show` renders it twice, once in each style, and displays both in a notebook as
+one HTML block that follows the page's theme (a plain light picture elsewhere).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import io
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.kit.plot_data import figure_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    *("COLORS", "SIZE", "Drawing", "bands", "dots", "export", "figure_data", "level", "plain_log"),
+    *("packed", "render", "show", "to_csv", "unpacked"),
+]
+
+Drawing = Callable[["Figure"], None]
+
+#: Distinct for colour-blind readers, and legible on white and on black.
+COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
+
+#: Width and height in inches, where a figure does not ask for others.
+SIZE = (7.5, 3.2)
+
+STYLES = {
+    "light": {"text": "#222222", "grid": "#d5d5d5"},
+    "dark": {"text": "#e0e0e0", "grid": "#4a4a4a"},
+}
+
+#: Outside the book no theme is set, and the light picture is the one that shows.
+CSS = (
+    "<style>.fig-dark{display:none}html[data-theme=dark] .fig-dark{display:block}"
+    "html[data-theme=dark] .fig-light{display:none}</style>"
+)
+
+
+def render(
+    draw: Drawing, theme: str, format: str = "png", size: tuple[float, float] = SIZE
+) -> bytes:
+    """The picture that `draw` makes, with transparent ground, for a `"light"` or `"dark"` page.
+
+    The bytes of an SVG do not depend on the date or on random identifiers.
+    """
+    with drawn(draw, theme, size) as figure:
+        return picture(figure, format)
+
+
+def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
+    """What a figure leaves as files: its SVG for light pages, and the data that are drawn.
+
+    The table has no row where the figure is made of pictures (see `figure_data`).
+    """
+    with drawn(draw, "light", size) as figure:
+        return picture(figure, "svg"), figure_data(figure)
+
+
+@contextmanager
+def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure filled by `draw`, in the style of a theme as long as it is open."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    mpl.use("Agg")
+    from matplotlib.figure import Figure
+
+    style = STYLES[theme]
+    names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
+    settings: Any = dict.fromkeys(names, style["text"])
+    settings |= {
+        "axes.grid": True,
+        "axes.prop_cycle": cycler(color=COLORS),
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": 10,
+        "font.size": 9,
+        "grid.color": style["grid"],
+        "grid.linewidth": 0.6,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "fedlib",
+    }
+    with mpl.rc_context(settings):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        yield figure
+
+
+def picture(figure: Figure, format: str) -> bytes:
+    """The bytes of a filled figure."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if format == "svg" else {"Software": None}
+    figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
+    return buffer.getvalue() if format == "svg" else palette(buffer)
+
+
+def palette(png: io.BytesIO) -> bytes:
+    """The same PNG with 256 colours: a third of the size, no difference to the eye."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(png) as image:
+        image.convert("RGBA").quantize(256, Image.Quantize.FASTOCTREE).save(
+            small, "PNG", optimize=True
+        )
+    return small.getvalue()
+
+
+def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
+    """Display the figure in a notebook, with alternative text and a caption.
+
+    A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
+    its data (`export`) go along in the output's metadata, `packed`.
+
+    Parameters
+    ----------
+    draw : fills a matplotlib figure, `draw(fig)`.
+    alt : what the picture shows, for those who cannot see it.
+    caption : a sentence below it.
+    size : width and height in inches.
+
+    Raises
+    ------
+    ValueError
+        if `alt` is empty.
+    """
+    from IPython.display import HTML, display
+
+    if not alt.strip():
+        raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
+    images = []
+    for theme in STYLES:
+        data = base64.b64encode(render(draw, theme, size=size)).decode()
+        images.append(
+            f'<img class="fig-{theme} dark-light" alt="{html.escape(alt)}" '
+            f'src="data:image/png;base64,{data}"/>'
+        )
+    text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    block = f'{CSS}<figure class="fed-figure">{"".join(images)}{text}</figure>'
+    metadata = {}
+    if getattr(draw, "__module__", "") == "__main__":
+        svg, data = export(draw, size)
+        metadata["fedlib"] = {"svg": packed(svg), "csv": packed(to_csv(data).encode())}
+    display(HTML(block), metadata=metadata)  # type: ignore[no-untyped-call]
+
+
+def to_csv(data: pd.DataFrame) -> str:
+    """A table of `figure_data` as text, seven digits a number; empty where it has no row."""
+    return "" if data.empty else data.to_csv(index=False, float_format="%.7g", lineterminator="\n")
+
+
+def packed(content: bytes) -> str:
+    """Bytes as text that a notebook can hold: compressed, then base64; `unpacked` undoes it."""
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """What `packed` was given."""
+    return gzip.decompress(base64.b64decode(text))
+
+
+def bands(
+    ax: Axes,
+    traces: Mapping[str, Trace],
+    metric: str,
+    *,
+    each: bool = False,
+    log: bool = False,
+    colors: Sequence[str] = COLORS,
+) -> None:
+    """Mean over seeds with a band of one standard deviation, one curve a trace.
+
+    Parameters
+    ----------
+    ax : axes to draw in.
+    traces : label -> trace; labels go into the legend.
+    metric : name of a metric (at the starts of rounds) or of an info.
+    each : draw every seed as a thin line in place of the band.
+    log : logarithmic vertical axis.
+    colors : one a trace, repeated if there are more traces.
+    """
+    shade = 0.18 if len(traces) <= 3 else 0.07
+    for i, (label, trace) in enumerate(traces.items()):
+        color = colors[i % len(colors)]
+        if metric in trace.metrics:
+            t, x = trace.rounds, trace.metrics[metric]
+        else:
+            t, x = trace.rounds[:1] + np.arange(trace.info[metric].shape[1]), trace.info[metric]
+        mean, std = x.mean(0), x.std(0)
+        ax.plot(t, mean, color=color, label=label, linewidth=1.5)
+        if each:
+            ax.plot(t, x.T, color=color, linewidth=0.5, alpha=0.5)
+        elif len(x) > 1:
+            ax.fill_between(t, mean - std, mean + std, color=color, alpha=shade, linewidth=0)
+    ax.set_xlabel("round")
+    if log:
+        plain_log(ax)
+
+
+def plain_log(ax: Axes) -> None:
+    """A logarithmic vertical axis, ticks at 1, 2, 5 of each decade, written as plain numbers."""
+    ax.set_yscale("log", subs=[2, 5])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter("{x:g}")
+
+
+def level(ax: Axes, value: float, label: str) -> None:
+    """A dotted horizontal line: the level that a constraint must keep."""
+    ax.axhline(value, color="#d62728", linestyle=":", linewidth=1.3, label=label)
+
+
+def dots(
+    ax: Axes, x: Sequence[float], rows: Mapping[str, Sequence[Any]], *, unit: str = ""
+) -> None:
+    """Values with their intervals against a parameter, one line a row.
+
+    Parameters
+    ----------
+    ax : axes to draw in.
+    x : the parameter's values.
+    rows : label -> numbers with `value`, `low` and `high`, as many as there are `x`.
+    unit : label of the vertical axis.
+    """
+    for i, (label, numbers) in enumerate(rows.items()):
+        value = np.array([n.value for n in numbers])
+        ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
+        color = COLORS[i % len(COLORS)]
+        ax.errorbar(x, value, np.maximum(ends, 0), color=color, label=label, marker="o", capsize=3)
+    ax.set_ylabel(unit)

@@ -1,0 +1,78 @@
+"""Tables of a study for its notebook: parameters, the paper against ours, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from papers.kit.numbers import Number
+from papers.kit.study import Params, Study, Traces
+
+__all__ = ["claims_table", "paper_table", "parameter_table", "runs_table"]
+
+Numbers = Mapping[str, Number]
+
+pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
+
+
+def parameter_table(study: Study, params: Params) -> pd.DataFrame:
+    """What the runs of this page were made with."""
+    rows = [(k, plain(params[k]), text) for k, text in study.parameters.items()]
+    return (
+        pd.DataFrame(rows, columns=["parameter", "value", "meaning"])
+        .set_index("parameter")
+        .rename_axis(None)
+    )
+
+
+def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
+    """The paper's printed values beside ours, with the interval over seeds."""
+    rows = []
+    for v in study.paper_values:
+        if v.key in numbers:
+            ours = numbers[v.key]
+            rows.append((v.label, v.place, v.paper_text, ours.text(), v.status(ours)))
+    columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
+    return pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None)
+
+
+def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
+    """The verdict on every claim of a study, or why these runs cannot judge it."""
+    rows = []
+    for claim in study.claims:
+        found = study.verdict(claim, traces, numbers, params)
+        rows.append((claim.id, claim.wording, found.verdict, found.reason))
+    columns = ["claim", "the paper says", "verdict", "what fails"]
+    return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
+
+
+def runs_table(
+    numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]
+) -> pd.DataFrame:
+    """Chosen measures of chosen runs: labels down, measures across, each with its interval."""
+    there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
+    rows = {
+        label: {
+            with_unit(text, numbers[f"{run}.{m}"]): unbroken(numbers[f"{run}.{m}"])
+            for m, text in measures.items()
+        }
+        for label, run in there.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def unbroken(n: Number) -> str:
+    """Value and interval, which a narrow column must not tear apart."""
+    return replace(n, unit="").text().replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def with_unit(text: str, n: Number) -> str:
+    """A column's heading, with the unit of its numbers unless the heading says it already."""
+    return f"{text} ({n.unit})" if n.unit and n.unit not in text else text
+
+
+def plain(value: object) -> str:
+    """A parameter as a reader writes it."""
+    return ", ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

@@ -1,0 +1,175 @@
+"""Give stored runs the digest of today without computing them again, where that is proved right.
+
+The only sanctioned way to change a digest: when the form of digests changes, or definitions move
+to other modules. A run is restamped if, first, it was fresh at a given commit: the code of that
+commit says so, run in a work tree of its own. And if, second, no definition behind it has changed
+since: digests of today's form, taken of the sources of then and of now, are equal. All other runs
+are refused, and stay as they are. The run remembers the digest and the commit that it came from.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from fedlib.core.jsonfile import as_text, digest, read, write_json
+from papers.kit import fingerprint
+from papers.kit.fingerprint import PACKAGES, Source, source
+
+__all__ = ["Refused", "restamp"]
+
+#: Run by the Python of today on the modules of then: which of many provenances are fresh.
+ASK = """
+import importlib, json, sys
+from pathlib import Path
+there = Path("papers/kit/store.py").exists()
+store = importlib.import_module("papers.kit.store" if there else "fedlib.store")
+assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
+answers = [store.is_fresh({"provenance": held}) for held in json.load(sys.stdin)]
+print(json.dumps(answers))
+"""
+
+
+class Refused(ValueError):
+    """A run cannot be restamped; one sentence says why."""
+
+
+def restamp(
+    paths: Sequence[Path], commit: str, names: Mapping[str, str] | None = None
+) -> tuple[list[Path], dict[Path, str]]:
+    """Restamp stored runs that were fresh at `commit`; those that were, and why others were not.
+
+    `names` maps full names of definitions then to full names now, where the definition's own name
+    and what it refers to leave a doubt. Runs that are of today's form already are passed over.
+    """
+    now, done, refused = source(), [], {}
+    runs = {path: read(path) for path in paths}
+    runs = {path: run for path, run in runs.items() if run["kind"] == "run"}
+    runs = {path: run for path, run in runs.items() if not _is_done(run["provenance"], now)}
+    with _tree(commit) as (tree, full):
+        fresh = _fresh_then(tree, [run["provenance"] for run in runs.values()])
+        moved = _Moved(Source(tree), now, names or {})
+        for (path, run), was_fresh in zip(runs.items(), fresh, strict=True):
+            try:
+                if not was_fresh:
+                    raise Refused(f"was not fresh at commit {full[:12]}; compute it again")
+                roots = moved.roots(run["provenance"]["roots"])
+                _write(path, run, roots, now.digest(roots), full)
+                done.append(path)
+            except Refused as error:
+                what = "/".join(path.with_suffix("").parts[-3:])
+                refused[path] = f"restamp: {what} {error}."
+    return done, refused
+
+
+class _Moved:
+    """Where the definitions of then are now."""
+
+    def __init__(self, then: Source, now: Source, names: Mapping[str, str]) -> None:
+        self.then, self.now, self.names = then, now, names
+        self.place = cache(self._place)
+
+    def roots(self, old: Sequence[str]) -> tuple[str, ...]:
+        """The full names now of the roots of a run; refused unless all they reach is the same."""
+        before = tuple(self._full(root) for root in old)
+        after = tuple(sorted(self.place(root) for root in before))
+        if self.then.digest(before) != self.now.digest(after):
+            held, new = {*self.then.reached(before).values()}, {*self.now.reached(after).values()}
+            texts = {entry[:2] for entry in held} ^ {entry[:2] for entry in new}
+            changed = ", ".join(sorted({entry[0] for entry in texts or held ^ new}))
+            raise Refused(f"depends on definitions that have changed: {changed}; compute it again")
+        return after
+
+    def _full(self, root: str) -> str:
+        """A root's full name then; once the name of the one package was not written."""
+        found = root if root.partition(".")[0] in PACKAGES else f"{PACKAGES[0]}.{root}"
+        if self.then.text(found) is None:
+            raise Refused(f"names {found}, which was not there; compute it again")
+        return found
+
+    def _place(self, old: str) -> str:
+        """The full name now of a definition: the one of that name that reaches the same."""
+        given = self.names.get(old, old)
+        if self.now.text(given) is not None:
+            return given
+        own = old.partition(":")[2]
+        called = [name for name in self.everything if name.partition(":")[2] == own]
+        same = [n for n in called if self.now.digest((n,)) == self.then.digest((old,))]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            listed = " and ".join(same)
+            raise Refused(f"names {old}, which may be any of {listed}; say which is meant")
+        raise Refused(f"names {old}, of which today has no equal; compute it again")
+
+    @cached_property
+    def everything(self) -> list[str]:
+        """The full names of all definitions of today."""
+        return list(self.now.names())
+
+
+def _is_done(held: Mapping[str, Any], now: Source) -> bool:
+    """Whether a run has the names and the digest of today."""
+    roots = tuple(held["roots"])
+    return all(now.text(root) is not None for root in roots) and now.digest(roots) == held["code"]
+
+
+def _fresh_then(tree: Path, provenances: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Whether the code in another work tree calls runs fresh."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], input=json.dumps(provenances), cwd=tree, check=False,
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tree)},
+    )  # fmt: skip
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ValueError(f"restamp: the code of that commit must tell what is fresh, got {last}.")
+    answers: list[bool] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+@contextmanager
+def _tree(commit: str) -> Iterator[tuple[Path, str]]:
+    """A work tree of a commit, removed at the end, and the commit's full name."""
+    full = _git("rev-parse", "--verify", f"{commit}^{{commit}}")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder).resolve() / "tree"
+        _git("worktree", "add", "--detach", str(tree), full)
+        try:
+            yield tree, full
+        finally:
+            _git("worktree", "remove", "--force", str(tree))
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(
+        ("git", *words), cwd=fingerprint.ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ValueError(f"restamp: `git {' '.join(words[:2])}` failed, {done.stderr.strip()}.")
+    return done.stdout.strip()
+
+
+def _write(path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, full: str) -> None:
+    """Write a run with its new stamp; nothing else of the file changes, to the byte."""
+    if path.read_bytes() != as_text(run).encode():
+        raise Refused("is not written as this version writes it; compute it again")
+    held = run["provenance"]
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    stamp = {"code": held["code"], "commit": full[:12], "date": today}
+    held = {k: v for k, v in held.items() if k != "restamped"} | {
+        "roots": list(roots),
+        "code": code,
+        "restamped": [*held.get("restamped", ()), stamp],
+    }
+    content = {**run, "provenance": held}
+    del content["digest"]
+    write_json(path, {**content, "digest": digest(content)})

@@ -1,0 +1,275 @@
+"""Stored runs: compute or load by configuration, with provenance; the only source of numbers.
+
+One run is one JSON file, `results/<study>/<profile>/<name>.json`: configuration, provenance and
+curves (six significant digits) of all seeds, sealed by a digest. A file is written whole or not at
+all. Loading it gives the same Trace, digit for digit, as computing it does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedlib.core import Problem, Trace, run
+from fedlib.core.grid import fill, floats
+from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
+from fedlib.core.protocols import Algorithm
+from fedlib.core.provenance import ROOT, versions
+from fedlib.core.trace import LARGEST_MODEL
+from fedlib.core.types import describe
+from papers.kit.fingerprint import code_digest, roots_of
+from papers.kit.numbers import Number, number, significant
+
+__all__ = [
+    "SCHEMA",
+    "Spec",
+    "compute_or_load",
+    "digest",
+    "is_fresh",
+    "read",
+    "read_numbers",
+    "results_dir",
+    "write_numbers",
+]
+
+CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
+ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
+ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run to have: what `fedlib.run` needs, and which curves to keep.
+
+    `problem` maps a seed to its Problem; `keep` names metrics and infos that are stored, and
+    `"final_w"` if the final models are to be stored however large they are.
+    """
+
+    algorithm: Algorithm
+    problem: Callable[[int], Problem]
+    rounds: int
+    seeds: tuple[int, ...]
+    evaluate_every: int = 1
+    keep: tuple[str, ...] = ("f", "g")
+
+    def config(self) -> dict[str, Any]:
+        """The configuration that a stored run is keyed by; the device is not part of it."""
+        return {
+            "algorithm": describe(self.algorithm),
+            "problem": describe(self.problem(self.seeds[0]).config),
+            "rounds": self.rounds,
+            "seeds": list(self.seeds),
+            "evaluate_every": self.evaluate_every,
+        }
+
+    def key(self) -> str:
+        """A short digest of the configuration."""
+        return digest(self.config())[:16]
+
+
+def results_dir() -> Path:
+    """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
+    return Path(os.environ.get("FEDLIB_RESULTS", ROOT / "results"))
+
+
+def compute_or_load(
+    study: str,
+    profile: str,
+    specs: Mapping[str, Spec],
+    *,
+    recompute: bool = False,
+    store: bool = False,
+    device: str = "cpu",
+    progress: bool = True,
+) -> dict[str, Trace]:
+    """A Trace for every named spec: loaded if stored with the same configuration, else computed.
+
+    Specs that differ in floats only are computed together. With `store` what was computed is
+    written to the results folder as soon as each group is done; a group that was interrupted goes
+    on from a checkpoint beside it, which is removed at the end.
+
+    Raises
+    ------
+    ValueError
+        for a damaged file or one of another schema.
+    OSError
+        if the results folder cannot be written to.
+    """
+    traces: dict[str, Trace] = {}
+    for name, spec in specs.items():
+        if not recompute and is_stored(study, profile, name, spec):
+            traces[name] = to_trace(read(run_path(study, profile, name)))
+    missing = {name: spec for name, spec in specs.items() if name not in traces}
+    for group in groups(missing):
+        path = checkpoint_path(study, profile, group) if store else None
+        for name, payload in _compute(study, profile, group, device, progress, path).items():
+            if store:
+                write_json(run_path(study, profile, name), payload)
+            traces[name] = to_trace(payload)
+        if path is not None:
+            path.unlink(missing_ok=True)
+    return {name: traces[name] for name in specs}
+
+
+def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
+    """Whether a run with this configuration is in the results folder."""
+    path = run_path(study, profile, name)
+    return path.exists() and bool(read(path)["key"] == spec.key())
+
+
+def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
+    """Specs that can advance as one grid: equal but for floats of the algorithm."""
+    found: dict[str, dict[str, Spec]] = {}
+    for name, spec in specs.items():
+        blank = fill(spec.algorithm, dict.fromkeys(floats(spec.algorithm), ANY))
+        where = repr((blank, replace(spec, algorithm=blank).config(), spec.keep))
+        found.setdefault(where, {})[name] = spec
+    return list(found.values())
+
+
+def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
+    """Where the progress of a group goes: one file for one configuration and one state of code."""
+    name, spec = next(iter(group.items()))
+    code = code_digest(roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem))
+    all_keys = digest({n: s.key() for n, s in group.items()})[:16]
+    return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
+
+
+def _compute(
+    study: str,
+    profile: str,
+    group: Mapping[str, Spec],
+    device: str,
+    progress: bool,
+    checkpoint: Path | None = None,
+) -> dict[str, dict[str, Any]]:
+    first = next(iter(group.values()))
+    made = {seed: first.problem(seed) for seed in first.seeds}
+    traces = run(
+        [spec.algorithm for spec in group.values()],
+        made.__getitem__,
+        rounds=first.rounds,
+        seeds=first.seeds,
+        evaluate_every=first.evaluate_every,
+        device=device,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return {
+        name: to_payload(study, profile, name, spec, trace)
+        for (name, spec), trace in zip(group.items(), traces, strict=True)
+    }
+
+
+def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
+    """What is written for one run."""
+    roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
+    content = {
+        "schema": SCHEMA,
+        "kind": "run",
+        "study": study,
+        "profile": profile,
+        "name": name,
+        "key": spec.key(),
+        "config": spec.config(),
+        "rounds": trace.rounds.tolist(),
+        "seeds": list(trace.seeds),
+        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
+        "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
+        "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
+        "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
+        "output_w": None if trace.output is None else models(trace.output),
+        "provenance": provenance(trace, roots),
+    }
+    return {**content, "digest": digest(content)}
+
+
+def to_trace(payload: Mapping[str, Any]) -> Trace:
+    """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`."""
+    arrays = {
+        part: {
+            k: np.array([[number(x) for x in row] for row in v]) for k, v in payload[part].items()
+        }
+        for part in ("metrics", "info")
+    }
+    return Trace(
+        metrics=arrays["metrics"],
+        info=arrays["info"],
+        rounds=np.array(payload["rounds"]),
+        seeds=tuple(payload["seeds"]),
+        config={**payload["config"], "bits": payload["bits"]},
+        provenance=payload["provenance"],
+        state=to_models(payload["final_w"]),
+        output=to_models(payload["output_w"]),
+    )
+
+
+def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
+    """The derived numbers of a study, by name."""
+    data = read(results_dir() / study / profile / "numbers.json")
+    return {k: Number.from_json(v) for k, v in data["numbers"].items()}
+
+
+def write_numbers(
+    study: str, profile: str, numbers: Mapping[str, Number], traces: Mapping[str, Trace]
+) -> None:
+    """Store the derived numbers of a study, with the provenance of the runs they come from."""
+    first = next(iter(traces.values())).provenance
+    content = {
+        "schema": SCHEMA,
+        "kind": "numbers",
+        "study": study,
+        "profile": profile,
+        "numbers": {k: v.to_json() for k, v in numbers.items()},
+        "provenance": {
+            **{k: v for k, v in first.items() if k not in ONE_RUN},
+            "runs": len(traces),
+            "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
+        },
+    }
+    write_json(
+        results_dir() / study / profile / "numbers.json", {**content, "digest": digest(content)}
+    )
+
+
+def is_fresh(payload: Mapping[str, Any]) -> bool:
+    """Whether the code that a stored run was made with is the code of today."""
+    held = payload["provenance"]
+    return bool(code_digest(held["roots"]) == held["code"])
+
+
+def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
+    """Where a run comes from; no name of a host or a person."""
+    return {
+        **versions(),
+        "roots": list(roots),
+        "code": code_digest(roots),
+        "device": trace.provenance["device"],
+        "threads": trace.provenance["threads"],
+        "wall_s": significant(trace.provenance["wall_s"], 3),
+    }
+
+
+def run_path(study: str, profile: str, name: str) -> Path:
+    """Where a run is stored."""
+    return results_dir() / study / profile / f"{name}.json"
+
+
+def to_lists(x: Any) -> list[list[float | None]]:
+    """Rows of numbers with six significant digits."""
+    return [[significant(float(v)) for v in row] for row in x]
+
+
+def to_models(rows: list[list[float | None]] | None) -> Any:
+    """The inverse of `models`."""
+    return None if rows is None else np.array([[number(x) for x in row] for row in rows])
+
+
+def models(w: Any, always: bool = False) -> list[list[float | None]] | None:
+    """Models `[S, d]`, if they are small or asked for."""
+    return to_lists(w) if always or w.shape[-1] <= LARGEST_MODEL else None

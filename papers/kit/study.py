@@ -1,0 +1,202 @@
+"""What a study is: runs by profile, numbers, claims, the paper's values, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any, TypedDict
+
+from fedlib import checks
+from fedlib.core import Trace
+from fedlib.core.run import resolve_device
+from papers.kit import store
+from papers.kit.claims import Claim, Outcome, PaperValue
+from papers.kit.numbers import Number
+from papers.kit.plot import Drawing
+from papers.kit.store import Spec
+
+__all__ = ["Evaluated", "Study", "parameters"]
+
+Params = dict[str, Any]
+Traces = Mapping[str, Trace]
+
+
+class Declared(TypedDict):
+    """What `Study` is told of its parameters."""
+
+    parameters: dict[str, str]
+    profiles: dict[str, Params]
+
+
+def parameters(**declared: tuple[Any, ...]) -> Declared:
+    """The parameters of a study, each as (meaning, full profile's value[, quick profile's]).
+
+    >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
+    {'rounds': 5, 'lr': 0.1}
+    """
+    return {
+        "parameters": {name: one[0] for name, one in declared.items()},
+        "profiles": {
+            "quick": {name: one[-1] for name, one in declared.items()},
+            "full": {name: one[1] for name, one in declared.items()},
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A claim with its verdict, and whether the runs behind it were made by the code of today."""
+
+    claim: Claim
+    outcome: Outcome
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure or a group of figures of a paper, as runs and what is made of them.
+
+    Attributes
+    ----------
+    name, title, paper : what it is called, and what it reproduces.
+    profiles : `"quick"` and `"full"`, each a table of the study's parameters.
+    parameters : what each parameter means.
+    specs : parameters -> the named runs.
+    derive : (traces, parameters) -> the named numbers.
+    claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
+    """
+
+    name: str
+    title: str
+    paper: str
+    profiles: Mapping[str, Params]
+    parameters: Mapping[str, str]
+    specs: Callable[[Params], dict[str, Spec]]
+    derive: Callable[[Traces, Params], dict[str, Number]]
+    claims: tuple[Claim, ...] = ()
+    paper_values: tuple[PaperValue, ...] = ()
+    figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
+
+    def resolve(self, profile: str, **changes: Any) -> Params:
+        """The profile's parameters with the changes that are not None.
+
+        Raises
+        ------
+        ValueError
+            for an unknown profile or parameter, or a value of another kind.
+        """
+        checks.one_of(self.name, "profile", profile, tuple(self.profiles))
+        for name in changes:
+            checks.one_of(self.name, "parameter", name, tuple(self.parameters))
+        base = self.profiles[profile]
+        given = {k: v for k, v in changes.items() if v is not None}
+        for name, value in given.items():
+            check_kind(self.name, name, value, [p[name] for p in self.profiles.values()])
+        return {**base, **given}
+
+    def compute(
+        self,
+        profile: str = "full",
+        *,
+        device: str = "cpu",
+        recompute: bool = False,
+        keep: bool = False,
+        progress: bool = True,
+        **changes: Any,
+    ) -> dict[str, Trace]:
+        """All runs: loaded where stored with the same configuration, else computed (and kept)."""
+        resolve_device(device)
+        return store.compute_or_load(
+            self.name,
+            profile,
+            self.specs(self.resolve(profile, **changes)),
+            recompute=recompute,
+            store=keep,
+            device=device,
+            progress=progress,
+        )
+
+    def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
+        """The derived numbers of some traces."""
+        return self.derive(traces, self.resolve(profile, **changes))
+
+    def reproduce(
+        self, profile: str, *, device: str, recompute: bool, runs: str = "*"
+    ) -> dict[str, Number] | None:
+        """Compute what is not stored, store it, and store the derived numbers.
+
+        `runs` is a pattern such as `"soft_*"`: only runs with such a name are computed. The numbers
+        are derived once all runs are stored; None before.
+        """
+        specs = self.specs(self.resolve(profile))
+        chosen = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
+        if not chosen:
+            raise ValueError(
+                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
+                f"got {runs!r}."
+            )
+        store.compute_or_load(
+            self.name, profile, chosen, recompute=recompute, store=True, device=device
+        )
+        if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
+            return None
+        traces = self.load(profile)
+        numbers = self.numbers(traces, profile)
+        store.write_numbers(self.name, profile, numbers, traces)
+        return numbers
+
+    def load(self, profile: str = "full") -> dict[str, Trace]:
+        """All runs of a profile from the results folder alone.
+
+        Raises
+        ------
+        ValueError
+            if one is missing or damaged.
+        """
+        names = self.specs(self.resolve(profile))
+        return {n: store.to_trace(self.payload(n, profile)) for n in names}
+
+    def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
+        """One stored run as it is on disk."""
+        return store.read(store.run_path(self.name, profile, run_name))
+
+    def evaluate(self, claim: Claim) -> Evaluated:
+        """The verdict on one claim, from the stored numbers of the paper's setting."""
+        held = self._stored(claim.runs)
+        configs = {name: payload["config"] for name, payload in held.items()}
+        outcome = claim.verdict(store.read_numbers(self.name), configs, configs)
+        return Evaluated(claim, outcome, all(map(store.is_fresh, held.values())))
+
+    def verdict(
+        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
+    ) -> Outcome:
+        """The verdict on one claim from some traces, if they are of the paper's setting."""
+        full = self.profiles["full"]
+        changed = {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+        paper = {name: payload["config"] for name, payload in self._stored(claim.runs).items()}
+        configs = {name: trace.config for name, trace in traces.items()}
+        return claim.verdict(numbers, configs, paper, changed)
+
+    def _stored(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Those of some runs that are stored with the full profile."""
+        there = [name for name in runs if store.run_path(self.name, "full", name).exists()]
+        return {name: self.payload(name) for name in there}
+
+
+def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:
+    """Raise ValueError or TypeError unless `value` is of the kind of the profiles' `examples`.
+
+    Counts are positive; 0 is allowed where a profile has it.
+    """
+    example = examples[0]
+    if isinstance(example, tuple):
+        if not isinstance(value, (list, tuple, range)) or not value:
+            shown = list(example[:3])
+            raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
+        for x in value:
+            checks.number(who, f"every entry of {name}", x)
+    elif isinstance(example, int):
+        checks.count(who, name, value, int(0 not in examples))
+    else:
+        checks.number(who, name, value)

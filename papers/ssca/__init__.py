@@ -1,0 +1,1 @@
+"""SSCA: stochastic successive convex approximation, for split samples and split features."""

@@ -1,0 +1,170 @@
+"""What the SSCA studies share: the problem by samples and by features, methods, step sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from fedlib import checks, data
+from fedlib.algorithms import (
+    SSCA,
+    ConstrainedSSCA,
+    ConstrainedVerticalSSCA,
+    MiniBatchSGD,
+    VerticalSGD,
+    VerticalSSCA,
+)
+from fedlib.core import Problem
+from fedlib.problems import swish_network, vertical_network
+from fedlib.steps import PowerLaw
+from fedlib.vertical import VerticalProblem
+from papers.kit.study import Params
+
+__all__ = [
+    *("LEVELS", "PENALTY", "RIDGE", "SCALES", "SPLITS", "STEPS", "TASK", "TAU"),
+    *("constrained", "digits_problem", "sgd", "ssca", "tables", "task", "vertical_problem"),
+]
+
+SPLITS = ("samples", "features")
+CLIENTS = 10  # I: features are batched as the samples of so many clients together
+TAU = 0.1
+PENALTY = 1e5  # c
+RIDGE = 1e-5  # lambda, which the paper does not name
+LEVELS = (0.4, 0.6)  # U, which the paper does not name
+LATER = 0.05  # by so much gamma's exponent exceeds rho's
+SCALES = {"mnist": 255.0, "digits": 16.0}  # the largest value of a pixel
+HELD = 360  # scikit-learn's digits that are kept for testing
+
+#: rho and gamma by the batch of a client of the sample-based algorithms (section VI of the paper).
+STEPS = {
+    batch: (PowerLaw(a1, alpha), PowerLaw(a2, alpha + LATER))
+    for batch, (a1, a2, alpha) in {
+        1: (0.4, 0.4, 0.4),
+        10: (0.6, 0.9, 0.3),
+        100: (0.9, 0.9, 0.3),
+    }.items()
+}
+
+#: What all these studies let one choose, as `parameters` takes it.
+TASK: dict[str, tuple[Any, ...]] = {
+    "data": ("mnist, or digits: the 8 x 8 pictures of scikit-learn", "mnist", "digits"),
+    "clients": ("clients; samples and features are divided evenly", 10, 4),
+    "hidden": ("hidden cells J", 128, 16),
+    "evaluate": ("training pictures on which the cost is computed", 10_000, 1_000),
+}
+
+
+@lru_cache(maxsize=2)
+def tables(name: str) -> tuple[data.Table, data.Table]:
+    """Training and test pictures, one a row; all seeds share these very tensors.
+
+    Of scikit-learn's digits, which have no test pictures of their own, the last ones are those.
+    """
+    checks.one_of("ssca", "data", name, tuple(SCALES))
+    if name == "mnist":
+        train, test = data.mnist("train"), data.mnist("test")
+        return flat(train), flat(test)
+    whole = flat(data.digits())
+    return part(whole, slice(-HELD)), part(whole, slice(-HELD, None))
+
+
+def flat(table: data.Table) -> data.Table:
+    """The same rows with their pixels in one line."""
+    return replace(table, X=table.X.flatten(1))
+
+
+def part(table: data.Table, rows: slice) -> data.Table:
+    """Some rows."""
+    return replace(table, X=table.X[rows], y=table.y[rows])
+
+
+@lru_cache(maxsize=64)
+def digits_problem(
+    seed: int, *, data: str, clients: int, hidden: int, evaluate: int, wide: bool = False
+) -> Problem:
+    """The network of the paper's example, samples split by the seed; `wide`: in float64."""
+    train, test = tables(data)
+    return swish_network(
+        train,
+        test,
+        clients=clients,
+        hidden=hidden,
+        seed=seed,
+        evaluate=evaluate,
+        scale=SCALES[data],
+        dtype=torch.float64 if wide else torch.float32,
+        config={"data": data},
+    )
+
+
+@lru_cache(maxsize=64)
+def vertical_problem(
+    seed: int, *, data: str, clients: int, hidden: int, evaluate: int, wide: bool = False
+) -> VerticalProblem:
+    """The same with features split into blocks: the same start, pictures and metrics."""
+    network = digits_problem(
+        seed, data=data, clients=clients, hidden=hidden, evaluate=evaluate, wide=wide
+    )
+    return vertical_network(network, clients=clients, scale=SCALES[data])
+
+
+def task(p: Params) -> dict[str, Any]:
+    """The arguments of `digits_problem` and of `vertical_problem` among a study's parameters."""
+    return {name: p[name] for name in TASK}
+
+
+def rows(split: str, batch: int, clients: int) -> int:
+    """The rows of one draw: a client's batch, or, over features, that of all clients together."""
+    checks.one_of("ssca", "split", split, SPLITS)
+    return batch if split == "samples" else clients * batch
+
+
+def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
+    """The paper's tau and step sizes for the batch of a client of the sample-based algorithms."""
+    checks.one_of("ssca", "batch", batch, tuple(STEPS))
+    rho, gamma = STEPS[batch]
+    return {"tau": TAU, "rho": rho, "gamma": gamma, "batch_size": rows(split, batch, clients)}
+
+
+def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
+    """Algorithm 1 (samples) or 3 (features) with the paper's step sizes.
+
+    Parameters
+    ----------
+    split : `"samples"` or `"features"`.
+    batch : B of a client with samples; over features the batch has `clients` times as many rows.
+    clients : I.
+    changes : of the algorithm's parameters.
+    """
+    given = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
+    return SSCA(**given) if split == "samples" else VerticalSSCA(**given)
+
+
+def constrained(
+    split: str, batch: int, level: float, *, clients: int = CLIENTS, **changes: Any
+) -> ConstrainedSSCA | ConstrainedVerticalSSCA:
+    """Algorithm 2 or 4: the smallest |w|^2 whose cost is at most `level`; the rest as `ssca`."""
+    given = {**shared(split, batch, clients), "penalty": PENALTY, "levels": float(level)}
+    # growth is whole: `store.groups` tries 0.5 for every float, and growth is at least 1
+    given |= {"objective": "norm", "growth": 1, **changes}
+    return (ConstrainedSSCA if split == "samples" else ConstrainedVerticalSSCA)(**given)
+
+
+def sgd(
+    split: str, batch: int, steps: int, lr: PowerLaw, *, clients: int = CLIENTS
+) -> MiniBatchSGD | VerticalSGD:
+    """The baseline with `steps` local steps a round, which over features can only be one.
+
+    Raises
+    ------
+    ValueError
+        for more than one step over features.
+    """
+    size = rows(split, batch, clients)
+    if split == "samples":
+        return MiniBatchSGD(lr=lr, local_steps=steps, batch_size=size, ridge=RIDGE)
+    checks.count("ssca", "steps", steps, 1, 1, "one a round over features")
+    return VerticalSGD(lr=lr, batch_size=size, ridge=RIDGE)

@@ -1,0 +1,141 @@
+"""Study of SSCA's Figures 2 and 3: convergence by samples and by features, beside SGD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlib.core import Problem
+from fedlib.core.types import Batch
+from fedlib.steps import PowerLaw
+from papers.kit.store import Spec
+from papers.kit.study import Params, Study, parameters
+from papers.ssca import common
+from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
+from papers.ssca.convergence import claims, figures
+from papers.ssca.convergence.numbers import derive, halves
+
+__all__ = ["STUDY", "ordered_problem", "specs"]
+
+KEEP = ("cost", "accuracy", "norm")
+CHUNK = 2000  # pictures at a time
+
+PARAMETERS = parameters(
+    seeds=(
+        "seeds; each fixes start, split, evaluated pictures and batches",
+        tuple(range(20)),
+        (0, 1),
+    ),
+    rounds=("rounds T", 100, 30),
+    evaluate_every=("rounds between two evaluations", 5),
+    sgd_every=("rounds between two evaluations of SGD", 10),
+    batches=(
+        "batches of a client with samples; over features of all clients together",
+        claims.BATCHES,
+        (10,),
+    ),
+    levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
+    rates=("the grid of SGD's first step sizes", claims.RATES, (0.3, 3.0)),
+    falls=("the grid of the exponents with which they fall", claims.FALLS, (0.0,)),
+    order_seeds=(
+        "seeds of the run that is evaluated on all training pictures",
+        (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    **common.TASK,
+)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Algorithms 1 to 4, Algorithms 1 and 3 without their bias, and SGD over its grid."""
+    found: dict[str, Spec] = {}
+    n = int(p["clients"])
+    for split in SPLITS:
+        for b in map(int, p["batches"]):
+            made = common.ssca(split, b, clients=n)
+            found[f"{split}_ssca_B{b}"] = base(made, split, p)
+            found[f"{split}_ssca_B{b}_debiased"] = base(replace(made, debias=True), split, p)
+            for level in p["levels"]:
+                limited = common.constrained(split, b, float(level), clients=n)
+                found[f"{split}_limit_B{b}_U{level:g}"] = base(limited, split, p)
+            for point, lr in grid(p).items():
+                plain = common.sgd(split, b, 1, lr, clients=n)
+                found[f"{split}_sgd_B{b}_{point}"] = base(plain, split, p, p["sgd_every"])
+    for b in halves(p["batches"]):
+        for point, lr in grid(p).items():
+            twice = common.sgd("samples", b, 2, lr, clients=n)
+            found[f"samples_sgd2_B{b}_{point}"] = base(twice, "samples", p, p["sgd_every"])
+    return found | order(p)
+
+
+def grid(p: Params) -> dict[str, PowerLaw]:
+    """SGD's step sizes, by name."""
+    return {
+        f"a{a:g}_p{fall:g}": PowerLaw(float(a), float(fall))
+        for a in p["rates"]
+        for fall in p["falls"]
+    }
+
+
+def base(algorithm: Any, split: str, p: Params, every: int = 0) -> Spec:
+    """One run on the problem of the study."""
+    problem = digits_problem if split == "samples" else vertical_problem
+    made: Any = partial(problem, **common.task(p))
+    every = every or p["evaluate_every"]
+    return Spec(algorithm, made, p["rounds"], tuple(p["seeds"]), every, KEEP)
+
+
+def order(p: Params) -> dict[str, Spec]:
+    """Algorithm 1 with the largest batch, evaluated at both ends on every training picture."""
+    made = common.ssca("samples", max(map(int, p["batches"])), clients=int(p["clients"]))
+    problem = partial(ordered_problem, **common.task(p))
+    seeds: Sequence[int] = p["order_seeds"]
+    return {"order": Spec(made, problem, p["rounds"], tuple(seeds), p["rounds"], ORDER)}
+
+
+ORDER = ("cost", "cost_all", "cost_even", "cost_odd")
+
+
+@lru_cache(maxsize=32)
+def ordered_problem(seed: int, **task: Any) -> Problem:
+    """The problem of `digits_problem` with the cost by place in the file.
+
+    `cost_even` is that of the pictures with an even number (0, 2, ...), `cost_odd` that of the
+    others, `cost_all` that of all; `cost` is on the evaluated ones, as in all other runs.
+    """
+    known = digits_problem(seed, **task)
+
+    def place(w: Tensor, problem: Problem, first: int) -> Tensor:
+        pictures, labels = (x[first::2] for x in problem.data)
+        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
+        total = w.new_zeros(())
+        for some, target in parts:
+            weight = torch.ones_like(target, dtype=w.dtype)
+            total = total + problem.losses(w, Batch((some, target), weight))[0]
+        return total / len(labels)
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        even, odd = (place(w, problem, first) for first in (0, 1))
+        count = len(problem.data[1])
+        share = (count + 1) // 2 / count  # of the even ones
+        both = {"cost_even": even, "cost_odd": odd, "cost_all": share * even + (1 - share) * odd}
+        return known.metrics(w, problem) | both
+
+    return replace(known, metrics=metrics, config={**known.config, "metrics": "by place in file"})
+
+
+STUDY = Study(
+    name="ssca_convergence",
+    title="Convergence of SSCA",
+    paper="Y",
+    specs=specs,
+    derive=derive,
+    claims=claims.CLAIMS,
+    figures=figures.FIGURES,
+    **PARAMETERS,
+)

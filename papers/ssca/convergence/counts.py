@@ -1,0 +1,230 @@
+"""What SSCA's rounds send and compute, counted: messages, bits, and numbers written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fedlib.algorithms.vertical_ssca import messages
+from fedlib.core import Problem, Vectorized
+from fedlib.core.federation import FLOAT_BITS
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Draw
+from fedlib.data import Table
+from fedlib.problems import swish_network, vertical_network
+from fedlib.steps import PowerLaw
+from fedlib.vertical import VerticalProblem
+from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
+from papers.ssca import common
+
+__all__ = ["Written", "between", "counted", "megabits", "network", "server_work", "table"]
+
+CLIENTS, INPUTS, CLASSES, BATCH = 4, 30, 5, 10  # of the small problems on which is counted
+WIDTHS = (32, 64, 96)  # hidden cells
+LEVEL = 0.5
+PIXELS, DIGITS = {"mnist": 784, "digits": 64}, 10  # K and L of the study's own network
+ALGORITHMS = {1: ("samples", False), 2: ("samples", True), 3: ("features", False)}
+ALGORITHMS[4] = ("features", True)
+
+Wire = tuple[str, str, int, int]  # sender, receiver, floats, indices
+
+
+def counted() -> dict[str, Number]:
+    """The messages that differ from the paper's table, and the work beside that of SGD.
+
+    `alg_3.wrong_messages` counts messages of a round that the table does not have and entries of
+    the table that no message is. `alg_1.per_parameter` are the numbers that the server writes in a
+    round for every further parameter, `alg_1.linearity` the ratio of what a second and a first
+    enlargement of the network add to them, 1 for work in O(d). `alg_1.client_ratio` are the
+    numbers written at the clients over those of SGD; over features, in the whole round.
+    """
+    return {k: mean([x]) for k, x in _counted().items()}
+
+
+@lru_cache(maxsize=1)
+def _counted() -> dict[str, float]:
+    found: dict[str, float] = {}
+    for number, (split, limited) in ALGORITHMS.items():
+        found[f"alg_{number}.wrong_messages"] = float(wrong_messages(split, limited))
+        if split == "samples":
+            one, two, three = (server_work(split, limited, width) for width in WIDTHS)
+            step = (INPUTS + CLASSES) * (WIDTHS[1] - WIDTHS[0])
+            found[f"alg_{number}.per_parameter"] = (two - one) / step
+            found[f"alg_{number}.linearity"] = (three - two) / (two - one)
+        found[f"alg_{number}.client_ratio"] = client_ratio(split, limited)
+    return found
+
+
+def network(hidden: int, rows: int = 80) -> Problem:
+    """A small network on random pictures, samples split."""
+    rng = seeded(0, "split")
+    X = torch.rand(rows, INPUTS, generator=rng, dtype=torch.float64)
+    some = Table(X, torch.arange(rows) % CLASSES, tuple(map(str, range(CLASSES))))
+    return swish_network(some, some, clients=CLIENTS, hidden=hidden, scale=1.0, dtype=torch.float64)
+
+
+def by_features(hidden: int) -> VerticalProblem:
+    """The same network, features split."""
+    return vertical_network(network(hidden), clients=CLIENTS, scale=1.0)
+
+
+def algorithm(split: str, limited: bool) -> Any:
+    """One of the four algorithms."""
+    if limited:
+        return common.constrained(split, BATCH, LEVEL, clients=CLIENTS)
+    return common.ssca(split, BATCH, clients=CLIENTS)
+
+
+def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
+    """How many messages of a round are not those of the paper's table."""
+    if split == "samples":
+        sent, wanted = by_server(algorithm(split, limited), network(hidden)), network(hidden).dim
+        return int(sent != (wanted, wanted + limited))
+    problem = by_features(hidden)
+    log = messages(algorithm(split, limited), problem, seeded(0, "rounds"))
+    sizes = tuple(len(block) for block in problem.composite.features.parts)
+    own = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
+    there = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)
+    return (own - there).total() + (there - own).total()
+
+
+def by_server(method: Any, problem: Problem) -> tuple[float, float]:
+    """The floats that a client gets and sends in a round, on average over clients."""
+    fed = Vectorized(problem)
+    method.round(fed, method.init(problem), method.draw(problem, seeded(0, "rounds")))
+    each = FLOAT_BITS * problem.num_clients
+    return float(fed.bits_down / each), float(fed.bits_up / each)
+
+
+def table(
+    sizes: tuple[int, ...], hidden: int, classes: int, rows: int, limited: bool
+) -> Counter[Wire]:
+    """The messages of Algorithm 3, or 4, as the paper's steps 3 to 6 have them.
+
+    Parameters
+    ----------
+    sizes : K_i, the features of every client.
+    hidden, classes, rows : J, L, and B of the round.
+    limited : whether it is Algorithm 4, whose step 6 also sends the sum of the losses.
+    """
+    found: Counter[Wire] = Counter()
+    clients = {i: f"client {i}" for i in range(1, len(sizes) + 1)}
+    for (i, name), size in zip(clients.items(), sizes, strict=True):
+        found["server", name, classes * hidden + hidden * size, rows] += 1  # 3
+        for j, other in clients.items():
+            if i != j:
+                found[name, other, rows * hidden, 0] += 1  # 4
+        found[name, "server", hidden * size, 0] += 1  # 5
+    found[clients[1], "server", classes * hidden + limited, 0] += 1  # 6
+    return found
+
+
+class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the numbers that tensor operations write; views write none."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numbers: int = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Perform an operation, and count what it returns."""
+        out = func(*args, **(kwargs or {}))
+        if not any(r.alias_info is not None for r in func._schema.returns):
+            leaves = pytree.tree_leaves(out)
+            self.numbers += sum(x.numel() for x in leaves if isinstance(x, Tensor))
+        return out
+
+
+class Answered(Vectorized):
+    """A line whose clients have answered already, so that only the server works."""
+
+    def __init__(self, problem: Problem, sent: Tensor) -> None:
+        super().__init__(problem)
+        self.sent = sent
+
+    def clients(self, draw: Draw, *_: Any, **__: Any) -> Any:
+        """Nobody is needed."""
+        return draw
+
+    def ask(self, *_: Any, **__: Any) -> Tensor:
+        """What they sent."""
+        return self.sent
+
+
+def server_work(split: str, limited: bool, hidden: int) -> int:
+    """The numbers that the server writes in a round of Algorithm 1, 2, or of SGD (`"sgd"`)."""
+    problem = network(hidden)
+    method = sgd("samples") if split == "sgd" else algorithm("samples", limited)
+    sent = torch.ones(CLIENTS, problem.dim + limited, dtype=torch.float64)
+    return round_work(method, problem, Answered(problem, sent))
+
+
+def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> int:
+    """The numbers that are written in a round."""
+    state, draw = method.init(problem), method.draw(problem, seeded(0, "rounds"))
+    with Written() as work:
+        method.round(fed or Vectorized(problem), state, draw)
+    return int(work.numbers)
+
+
+def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
+    """The numbers written at the clients over those of SGD; over features in the whole round."""
+    problem = network(hidden) if split == "samples" else by_features(hidden)
+    own, other = (round_work(m, problem) for m in (algorithm(split, limited), sgd(split)))
+    if split == "samples":
+        own -= server_work(split, limited, hidden)
+        other -= server_work("sgd", False, hidden)
+    return own / other
+
+
+def sgd(split: str) -> Any:
+    """The baseline with one step a round."""
+    return common.sgd(split, BATCH, 1, PowerLaw(0.3, 0.3), clients=CLIENTS)
+
+
+def between(clients: int, rows: int, hidden: int) -> int:
+    """The bits that clients send one another in a round: every one `rows * hidden` numbers."""
+    return FLOAT_BITS * clients * (clients - 1) * rows * hidden
+
+
+def up_and_down(split: str, limited: bool, p: Params, rows: int) -> tuple[int, int]:
+    """The bits of a round from and to the server that follow from the paper's table.
+
+    `rows` is the batch of features, whose indices are sent as 32 bits each.
+    """
+    clients, hidden = int(p["clients"]), int(p["hidden"])
+    first, second = hidden * PIXELS[p["data"]], hidden * DIGITS
+    if split == "samples":
+        up, down = clients * (first + second + limited), clients * (first + second)
+    else:
+        up, down = first + second + limited, first + clients * (second + rows)
+    return FLOAT_BITS * up, FLOAT_BITS * down
+
+
+def megabits(traces: Traces, p: Params) -> dict[str, Number]:
+    """What a round sends up, down and between clients, in units of 10^6 bits, all clients.
+
+    `alg_1.bits_off` is by how many bits, at most, a run's uploads and downloads are off the table.
+    """
+    found: dict[str, Number] = {}
+    off: dict[str, list[float]] = {}
+    for name, trace in traces.items():
+        bits, own = trace.config["bits"], trace.config["algorithm"]
+        split, kind = name.split("_")[:2]
+        rows = int(own["batch_size"]) if split == "features" else 0
+        across = between(int(p["clients"]), rows, int(p["hidden"]))
+        each = {"up": bits["bits_up"], "down": bits["bits_down"], "between": across}
+        found |= {f"{name}.{k}": mean([x / 1e6], "Mbit") for k, x in each.items()}
+        for number, (where, limited) in ALGORITHMS.items():
+            if (split, kind) == (where, "limit" if limited else "ssca"):
+                wanted = up_and_down(split, limited, p, rows)
+                far = max(abs(bits["bits_up"] - wanted[0]), abs(bits["bits_down"] - wanted[1]))
+                off.setdefault(f"alg_{number}.bits_off", []).append(far)
+    return found | {k: mean([max(x)], "bits") for k, x in off.items()}

@@ -1,0 +1,93 @@
+"""What the long runs of SSCA measure that the network's own metrics do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms import ConstrainedSSCA
+from fedlib.algorithms.ssca import State
+from fedlib.core import Problem
+from fedlib.core.federation import Federation
+from fedlib.core.types import Batch, Draw, Info
+from papers.ssca.common import RIDGE, digits_problem
+
+__all__ = ["ALSO", "OneConstraint", "long_problem"]
+
+CHUNK = 2000  # rows at a time
+ALSO = ("", "cost_all", "gradient")
+
+
+@dataclass(frozen=True)
+class OneConstraint:
+    """`ConstrainedSSCA` with one constraint, whose multiplier and slack it reports as numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `ConstrainedSSCA`; in `init` for a problem with several constraints.
+    """
+
+    method: ConstrainedSSCA
+
+    def init(self, problem: Problem) -> State:
+        """The method's own state."""
+        state = self.method.init(problem)
+        free = self.method.free(problem.num_objectives)
+        if len(state.constant) - free != 1:
+            wanted, got = "have one constraint", len(state.constant) - free
+            raise ValueError(checks.sentence("OneConstraint", "problem", wanted, got))
+        return state
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The method's own draw."""
+        return self.method.draw(problem, rng)
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """The method's own round."""
+        state, info = self.method.round(fed, state, draw)
+        return state, {**info, **{k: info[k].reshape(()) for k in ("nu", "slack")}}
+
+
+@lru_cache(maxsize=64)
+def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
+    r"""`digits_problem` with one more metric, over all training pictures of all clients.
+
+    Parameters
+    ----------
+    seed : as there.
+    also : `"cost_all"`, the cost F; `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda of all
+        these studies; `""`, nothing.
+    sizes : the other arguments of `digits_problem`.
+    """
+    checks.one_of("long_problem", "also", also, ALSO)
+    made = digits_problem(seed, **sizes)
+    if not also:
+        return made
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        rows = problem.rows.flatten()
+        whole = w.new_zeros(()) if also == "cost_all" else 2 * RIDGE * w
+        for part in torch.split(rows, CHUNK):
+            share = torch.full_like(part, 1 / len(rows), dtype=w.dtype)
+            batch = Batch(tuple(x[part] for x in problem.data), share)
+            if also == "cost_all":
+                whole = whole + problem.losses(w, batch)[0]
+            else:
+                whole = whole + slope(problem, w, batch)
+        return {**made.metrics(w, problem), also: whole.norm()}
+
+    return replace(made, metrics=metrics, config={**made.config, "also": also})
+
+
+def slope(problem: Problem, w: Tensor, batch: Batch) -> Tensor:
+    """The gradient `[d]` of a problem's one loss on a batch."""
+    if problem.gradient is None:
+        wanted = "have its gradient in closed form"
+        raise TypeError(checks.sentence("long_problem", "problem", wanted, problem.name))
+    return problem.gradient(w, batch, w.new_ones(1))

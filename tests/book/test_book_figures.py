@@ -1,0 +1,184 @@
+"""What stands under the book's figures, and the previews of its links."""
+
+import importlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import toy_book
+
+from papers import STUDIES, all_claims
+from papers.kit import plot
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
+SHOW = (
+    'plot.show(\n    study.figures["curve"](traces),\n    alt="A curve.",\n    size=(6.0, 2.0),\n)'
+)
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    return toy_book.prepare(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def extension(monkeypatch):
+    """Imports a module of the extension."""
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    return importlib.import_module
+
+
+def downloads(page, folder):
+    """The folded lines under each figure: label -> bytes of the file."""
+    folds = re.findall(r'<details class="figure-files">(.*?)</details>', page, flags=re.S)
+    return [
+        {
+            re.sub(r"<[^>]*>", "", text): (folder / address).read_bytes()
+            for address, text in re.findall(
+                r'<a class="[^"]*download[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold
+            )
+        }
+        for fold in folds
+    ]
+
+
+def notebook(*outputs_of_cells):
+    """A notebook, one cell per (source, outputs)."""
+    cells = [
+        {"cell_type": "code", "source": source, "outputs": outputs, "metadata": {},
+         "execution_count": 1, "id": f"cell-{number}"}
+        for number, (source, outputs) in enumerate(outputs_of_cells)
+    ]  # fmt: skip
+    title = {"cell_type": "markdown", "source": "# Toy", "metadata": {}, "id": "title"}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps(
+        {"cells": [title, *cells], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def output(metadata):
+    html = (
+        '<figure class="fed-figure"><img class="fig-light dark-light" alt="A curve." '
+        'src="data:image/png;base64,AAAA"/></figure>'
+    )
+    return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
+
+
+def page_of(build, folder, name, text):
+    """Builds a small book with one executed notebook; returns that notebook's page."""
+    executed = folder / "notebooks" / "executed"
+    executed.mkdir(parents=True)
+    (executed / f"{name}.ipynb").write_text(text)
+    status, messages, index = build(
+        f"```{{toctree}}\nnotebooks/executed/{name}\n```\n\n```{{claims}}\n```"
+    )
+    assert status == 0, messages
+    return (folder / "out" / "notebooks" / "executed" / f"{name}.html").read_text(), index
+
+
+def test_themed_figure_stands_above_its_files(build, tmp_path):
+    status, messages, page = build("```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```")
+    assert status == 0, messages
+    (files,) = downloads(page, tmp_path / "out")
+    assert set(files) == {"SVG", "CSV", "numbers.json", "old.json"}  # the run that it draws
+    assert b"<svg" in files["SVG"]
+    data = pd.read_csv(io.BytesIO(files["CSV"]))
+    assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
+    assert json.loads(files["old.json"])["metrics"]["f"][0] == [3.0, 1.0]
+    assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
+
+
+def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
+    text = notebook(('study = STUDIES["toy"]', []), (SHOW, output({})))
+    page, index = page_of(build, tmp_path, "toy", text)
+    (files,) = downloads(page, tmp_path / "out")
+    assert set(files) == {"SVG", "CSV", "numbers.json", "old.json", "notebook"}
+    assert b'width="432pt"' in files["SVG"]  # 6 inches, as the cell asks for
+    assert 'id="figure-toy-curve"' in page
+    assert 'href="notebooks/executed/toy.html#figure-toy-curve"' in index  # claim C1 names it
+
+
+def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
+    files = {"svg": plot.packed(b"<svg/>"), "csv": plot.packed(b"x,y\n1,2\n")}
+    carried = ("plot.show(draw, alt='A curve.')", output({"fedlib": files}))
+    bare = ("plot.show(draw, alt='A curve.')", output({}))
+    page, _ = page_of(build, tmp_path, "note", notebook(carried, bare))
+    first, second = downloads(page, tmp_path / "out")
+    assert (first["SVG"], first["CSV"]) == (b"<svg/>", b"x,y\n1,2\n")
+    assert set(second) == {"PNG", "notebook"}
+    assert second["PNG"] == b"\0\0\0"
+    assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_commands_under_figures_are_accepted(source, driver, extension):
+    for arguments in arguments_of(source.stem, extension):
+        options = driver.parse([source.stem, *arguments])
+        given = {key: driver.literal(value) for key, value in options.parameters}
+        notebook = driver.read_source(source.stem)
+        driver.check_parameters(source.stem, notebook, given)
+        if source.stem in STUDIES:
+            changes = {key: value for key, value in given.items() if key != "profile"}
+            STUDIES[source.stem].resolve(given["profile"], **changes)
+
+
+def arguments_of(name, extension):
+    """What the commands under the figures of a page give to the driver."""
+    data = extension("fedbook_data")
+    env = type("Env", (), {"srcdir": str(ROOT)})()
+    for command in data.commands_of(env, name):
+        make, target, named, arguments = shlex.split(command)
+        assert (make, target, named) == ("make", "notebook", f"NAME={name}")
+        yield shlex.split(arguments.removeprefix("ARGS="))
+
+
+def test_a_command_with_other_seeds_draws_them(driver, extension, tmp_path):
+    *_, arguments = arguments_of("np_workshop", extension)
+    assert driver.main(["np_workshop", *arguments, "--out", str(tmp_path)]) == 0
+    done = json.loads((tmp_path / "np_workshop.ipynb").read_text())
+    assert done["metadata"]["fedlib"]["parameters"] == {"profile": "quick", "seeds": [3, 4]}
+    shown = ["".join(o.get("data", {}).get("text/html", "")) for c in done["cells"]
+             for o in c.get("outputs", [])]  # fmt: skip
+    assert any("<td>3, 4</td>" in text for text in shown)  # the table of parameters
+    figures = [text for text in shown if "fed-figure" in text]
+    source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text()
+    assert len(figures) == source.count("plot.show(")
+
+
+def test_the_figure_of_a_claim_is_shown_on_its_page():
+    for study, claim in all_claims():
+        if claim.figure:
+            source = (ROOT / "notebooks" / "src" / f"{study.name}.py").read_text()
+            assert claim.figure in study.figures, claim.id
+            assert f'study.figures["{claim.figure}"]' in source, claim.id
+
+
+def test_previews_hold_what_links_lead_to(extension, tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<article><a class="reference internal" href="b.html#thm">Theorem</a>'
+        '<a class="reference internal" href="b.html#equation-e">(1)</a>'
+        '<a class="reference internal" href="b.html#claim-x-C1">x/C1</a>'
+        '<a class="reference internal" href="b.html#section">Section</a></article>'
+    )
+    (tmp_path / "b.html").write_text(
+        '<article><div class="proof theorem admonition" id="thm"><p>Let <a href="#q">it</a>'
+        '<div>be</div></p></div><div class="math" id="equation-e">\\[x \\label{e}\\]</div>'
+        '<div class="proof theorem admonition" id="other">not linked</div>'
+        '<table><tr class="row" id="claim-x-C1"><td><p>x/C1</p><p>W, Figure 1</p><p>link</p></td>'
+        "<td><p>It <em>holds</em>.</p><details>rule</details></td><td><p>0.5</p></td>"
+        "<td><p>reproduced</p><p>fresh</p></td></tr></table>"
+        '<dl><dt id="term-drift">drift</dt><dd>moves <a class="reference internal" '
+        'href="#term-drift">away</a></dd></dl></article>'
+    )
+    assert extension("fedbook_previews").snippets(tmp_path) == {
+        "b.html#claim-x-C1": "<p>x/C1</p><p>W, Figure 1</p><p>It <em>holds</em>.</p>"
+        "<p>reproduced</p>",
+        "b.html#equation-e": '<div class="math">\\[x \\]</div>',
+        "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
+        "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',
+    }

@@ -1,0 +1,78 @@
+"""The book on paper: what is printed, and what is refused."""
+
+import importlib.util
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
+pdf = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(pdf)
+needs_browser = pytest.mark.skipif(
+    not any(map(shutil.which, pdf.BROWSERS)), reason="no chromium on this machine"
+)
+PAGE = """<html><head><script>MathJax = {{options: {{enableMenu: false}}}}</script>
+<script src="{mathjax}"></script></head><body>
+<p>A formula <span class="math notranslate">\\({formula}\\)</span>, folded
+<details><summary>more</summary><span class="math notranslate">\\(y\\)</span></details>
+<img src="{picture}" alt="A square"></body></html>"""
+SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the builder leaves: one page in a folder, its files above."""
+    (script,) = (
+        f
+        for f in metadata.files("sphinx-mathjax-offline")
+        if f.match("static/mathjax/tex-mml-chtml.js")
+    )
+    (tmp_path / "square.svg").write_text(SQUARE)
+    (tmp_path / "book").mkdir()
+
+    def make(formula="x^2", picture="square.svg"):
+        mathjax = Path(str(script.locate())).as_uri()
+        text = PAGE.format(mathjax=mathjax, formula=formula, picture=picture)
+        (tmp_path / "book" / "index.html").write_text(text)
+        return tmp_path
+
+    return make
+
+
+@needs_browser
+def test_a_page_is_printed_with_its_formulas_and_pictures(folder, capsys):
+    out = folder() / "made" / "book.pdf"
+    assert pdf.main([str(out.parents[1]), str(out)]) == 0
+    assert out.read_bytes().startswith(b"%PDF")
+    said = capsys.readouterr().out
+    assert said.endswith("2 of 2 formulas, 0 with errors, 0 broken pictures\n")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"formula": "\\frac{1}"}, "not whole (READY: 2 of 2 formulas, 1 with errors, 0 broken"),
+        ({"picture": "nowhere.svg"}, "0 with errors, 1 broken pictures), nothing was written"),
+    ],
+)
+def test_a_page_that_is_not_whole_is_not_printed(folder, capsys, change, sentence):
+    out = folder(**change) / "book.pdf"
+    assert pdf.main([str(out.parent), str(out)]) == 1
+    assert sentence in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_folder_without_the_page_is_refused(tmp_path, capsys):
+    assert pdf.main([str(tmp_path), str(tmp_path / "book.pdf")]) == 1
+    assert "must hold one page, found 0; use `make pdf`" in capsys.readouterr().err
+
+
+def test_a_machine_without_a_browser_is_told(folder, capsys, monkeypatch):
+    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
+    path = folder()
+    assert pdf.main([str(path), str(path / "book.pdf")]) == 1
+    assert "a browser is needed, none of no-such-browser" in capsys.readouterr().err

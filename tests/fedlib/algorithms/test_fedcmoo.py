@@ -1,0 +1,323 @@
+"""FedCMOO and what it is compared with: plain twins, reductions, known fronts, bits by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import close, refuses
+from problems import np_problem, objectives, three_objectives
+
+import fedlib as fl
+from fedlib.core.sampling import seeded
+from fedlib.problems import pareto
+from fedlib.problems.pareto import crossing, pareto_point, polygon_distance
+from fedlib.weights.rules import minimum_norm, normalized, project_simplex
+
+WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
+EXACT = {"gram": fl.OneWay(fl.Exact())}
+
+
+def final(algorithm, problem, rounds=12, **options):
+    return fl.run(algorithm, problem, rounds=rounds, **options).state.w[0]
+
+
+def same(a, b, problem, atol=1e-12, **options):
+    close(final(a, problem, **options), final(b, problem, **options), atol)
+
+
+class TestPlainTwins:
+    def test_a_round_of_fedcmoo(self):
+        problem = three_objectives()
+        parts = {"gram": fl.OneWay(fl.Largest(0.6)), "weights": fl.FindWeights(0.05, steps=20)}
+        algorithm = fl.FedCMOO(**WORK, **parts, server_lr=1.5, batch_size=2, shared=4)
+        state, rng = algorithm.init(problem), seeded(5, "rounds")
+        w, lam = problem.w0.numpy(), np.full(3, 1 / 3)
+        centres = problem.data[0].numpy()
+        for _ in range(4):
+            draw = algorithm.draw(problem, rng)
+            state, info = algorithm.round(fl.Vectorized(problem), state, draw)
+            received, jacobians, batches = [], [], []
+            for place, j in enumerate(draw.participants.tolist()):
+                rows = problem.rows[j][draw.batches[place]].numpy()  # three for line 2, then two
+                assert rows.shape == (3 + 2, 2)
+                H = np.stack([w - centres[rows[k], k].mean(0) for k in range(3)])
+                short = np.zeros((3, 4))
+                order = np.argsort(-np.abs(H[:, :4]).ravel())
+                kept = order[: fl.Largest(0.6).kept(3, 4)]
+                short.ravel()[kept] = H[:, :4].ravel()[kept]
+                received.append(short)
+                jacobians.append(H)
+                batches.append(rows[3:])
+            mean = np.mean(received, 0)
+            G = mean @ mean.T
+            G = G / np.mean(np.sqrt(np.diag(G) + 1e-4)) ** 2
+            for _ in range(20):
+                v = lam - 0.05 * G @ lam
+                lam = project_simplex(torch.as_tensor(v)).numpy()
+            deltas = []
+            for H, rows in zip(jacobians, batches, strict=True):
+                u = w - 0.1 * lam @ H
+                for step in rows:
+                    u = u - 0.1 * sum(lam[k] * (u - centres[step, k].mean(0)) for k in range(3))
+                deltas.append((w - u) / 0.3)
+            w = w - 1.5 * 0.1 * 3 * np.mean(deltas, 0)
+            np.testing.assert_allclose(state.weights, lam, atol=1e-12)
+            np.testing.assert_allclose(state.w, w, atol=1e-12)
+            assert float(info["weight_2"]) == pytest.approx(lam[1])
+            assert float(info["direction"]) == pytest.approx(lam @ mean @ mean.T @ lam)
+
+    def test_a_round_of_fsmgda(self):
+        problem = three_objectives()
+        algorithm = fl.FSMGDA(**WORK, server_lr=0.7, batch_size=2)
+        state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(1, "rounds"))
+        after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+        w, centres = problem.w0.numpy(), problem.data[0].numpy()
+        deltas = np.zeros((3, 5))
+        for place, j in enumerate(draw.participants.tolist()):
+            rows = problem.rows[j][draw.batches[place]].numpy()
+            for k in range(3):
+                u = w
+                for step in rows[3 * k : 3 * k + 3]:
+                    u = u - 0.1 * (u - centres[step, k].mean(0))
+                deltas[k] += (w - u) / 0.3 / 4
+        lam = minimum_norm(deltas @ deltas.T)
+        np.testing.assert_allclose(after.w, w - 0.7 * 0.3 * lam @ deltas, atol=1e-12)
+
+    def test_a_round_of_the_theory_variant(self):
+        problem = three_objectives()
+        algorithm = fl.FedCMOOTheory(
+            **WORK, step=0.4, gram_participants=2, batch_size=2, compressor=fl.RandK(0.4)
+        )
+        state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(2, "rounds"))
+        after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+        w, centres = problem.w0.numpy(), problem.data[0].numpy()
+        Y = []
+        for which in range(2):
+            sent = np.zeros((2, 3, 5))
+            for i in range(2):
+                some = draw.others[which]
+                rows = problem.rows[some.participants[i]][some.batches[i]].numpy()
+                for k in range(3):
+                    g = w - centres[rows[k], k].mean(0)
+                    kept = some.uplink[i, k].numpy()
+                    assert len(kept) == 2
+                    sent[i, k, kept] = g[kept] * 5 / 2
+            Y.append(sent.mean(0))
+        third = np.full(3, 1 / 3)
+        lam = project_simplex(torch.as_tensor(third - 0.4 * Y[0] @ Y[1].T @ third)).numpy()
+        np.testing.assert_allclose(after.weights, lam, atol=1e-13)
+        ends = []
+        for place, j in enumerate(draw.participants.tolist()):
+            u = w
+            for step in problem.rows[j][draw.batches[place]].numpy():
+                u = u - 0.1 * sum(lam[k] * (u - centres[step, k].mean(0)) for k in range(3))
+            ends.append(u)
+        np.testing.assert_allclose(after.w, np.mean(ends, 0), atol=1e-12)
+
+
+class TestReductions:
+    @pytest.mark.parametrize("batch_size", [None, 2])
+    def test_one_objective_is_fedavg(self, batch_size):
+        problem = objectives(tasks=1, spread=0.5, noise=0.3)
+        avg = fl.FedAvg(**WORK, batch_size=batch_size)
+        for gram in (fl.TwoWay(fl.Masked()), fl.OneWay(fl.Exact()), fl.MeanOfGrams()):
+            moo = fl.FedCMOO(**WORK, batch_size=batch_size, gram=gram)
+            assert avg.draw(problem, seeded(0, "rounds")).participants.equal(
+                moo.draw(problem, seeded(0, "rounds")).participants
+            )
+            same(moo, avg, problem, rounds=1)
+        for other in (fl.FSMGDA(**WORK, batch_size=batch_size), fl.Scalarized(**WORK)):
+            same(replace(other, batch_size=batch_size), avg, problem)
+        same(fl.FedCMOO(**WORK, batch_size=batch_size, gram=fl.MeanOfGrams()), avg, problem)
+
+    def test_one_step_one_client_exact_gram_is_mgda(self):
+        problem = objectives(clients=1, tasks=3, w0=torch.ones(5).double())
+        moo = fl.FedCMOO(lr=0.1, local_steps=1, participants=1, weights=fl.MinNorm(), **EXACT)
+        same(moo, fl.MGDA(lr=0.1), problem)
+        same(fl.FSMGDA(lr=0.1, local_steps=1, participants=1), fl.MGDA(lr=0.1), problem)
+        steps = {"weights": fl.FindWeights()}
+        same(replace(moo, **steps), fl.MGDA(lr=0.1, **steps), problem)
+
+    def test_weights_that_do_not_move_are_scalarized(self):
+        problem = three_objectives()
+        still = {"weights": fl.FindWeights(step=0.0), "gram": fl.MeanOfGrams()}
+        scaled, part = {"server_lr": 1.3}, {"batch_size": 2}
+        same(fl.FedCMOO(**WORK, **still, **scaled), fl.Scalarized(**WORK, **scaled), problem)
+        shared = fl.FedCMOO(**WORK, **still, **part, shared_batch=True)
+        same(shared, fl.Scalarized(**WORK, **part), problem)
+        frozen = fl.FedCMOOTheory(**WORK, step=0.0, gram_participants=2)
+        alone = fl.Scalarized(**{**WORK, "participants": 8})
+        same(replace(frozen, participants=8), alone, problem)
+
+    def test_a_single_task_is_fedavg_on_that_objective(self):
+        problem = three_objectives()
+        for k in (1, 2, 3):
+
+            def only(w, batch, k=k):
+                return problem.losses(w, batch)[k - 1 : k]
+
+            alone = replace(problem, losses=only, num_objectives=1, gradient=None)
+            close(final(fl.Scalarized(**WORK, task=k), problem), final(fl.FedAvg(**WORK), alone))
+        refuses("Scalarized: task must lie in 1..3", fl.Scalarized(**WORK, task=4).init, problem)
+
+    def test_with_one_step_fedcmoo_and_fsmgda_are_the_same_on_full_batches(self):
+        problem = three_objectives()
+        work = {"lr": 0.1, "local_steps": 1, "participants": 4}
+        same(fl.FedCMOO(**work, weights=fl.MinNorm(), **EXACT), fl.FSMGDA(**work), problem)
+
+
+class TestRuns:
+    @pytest.mark.parametrize("gram", [fl.TwoWay(), fl.OneWay(fl.Exact())], ids=["low", "exact"])
+    def test_a_run_that_diverges_says_at_which_round(self, gram):
+        problem = three_objectives()
+        for kind in (fl.FedCMOO, fl.FedCMOOPref):
+            wild = kind(lr=1e40, local_steps=8, participants=4, gram=gram)
+            with pytest.raises(fl.Diverged, match=r"not finite after round \d+ \(seed 0"):
+                fl.run(wild, problem, rounds=5)
+
+
+class TestKnownFronts:
+    def test_the_front_by_hand(self):
+        centres = torch.tensor([[0.0, 0.0], [2.0, 0.0]]).double().view(1, 1, 2, 2)
+        problem = pareto(centres)
+        metrics = problem.metrics(torch.tensor([1.5, 0.5]).double(), problem)
+        assert float(metrics["distance"]) == pytest.approx(0.5)
+        assert float(metrics["stationarity"]) == pytest.approx(0.5)
+        assert float(metrics["f_1"]) == pytest.approx(0.5 * (1.5**2 + 0.25))
+        assert float(metrics["f"]) == pytest.approx(0.25 * (1.5**2 + 0.5**2 + 0.5))
+        close(crossing(problem, (1.0, 4.0)), torch.tensor([4 / 3, 0.0]).double(), 1e-7)
+
+    def test_points_of_the_front_are_stationary_and_others_are_not(self):
+        rng = torch.Generator().manual_seed(0)
+        curvature = torch.rand(2, 4, generator=rng, dtype=torch.float64) + 0.2
+        centres = torch.randn(5, 1, 2, 4, generator=rng, dtype=torch.float64)
+        problem = pareto(centres, curvature)
+        middle, _, front = problem.heldout
+        for share in (0.0, 0.3, 0.77, 1.0):
+            w = pareto_point(middle, curvature, torch.tensor([share, 1 - share]).double())
+            assert problem.metrics(w, problem)["stationarity"] < 1e-7
+            assert polygon_distance(w, front) < 1e-5
+            away = problem.metrics(w + 0.1, problem)
+            assert away["stationarity"] > 1e-3
+            assert away["distance"] > 1e-3
+
+    @pytest.mark.parametrize(
+        "algorithm",
+        [
+            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, **EXACT),
+            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, weights=fl.MinNorm()),
+            fl.FSMGDA(lr=0.3, local_steps=1, participants=6),
+            fl.MGDA(lr=0.3),
+        ],
+        ids=["FindWeights", "MinNorm", "FSMGDA", "MGDA"],
+    )
+    def test_one_step_rounds_reach_the_front(self, algorithm):
+        problem = objectives(tasks=2, dim=5, spread=0.2, w0=2 * torch.ones(5).double())
+        trace = fl.run(algorithm, problem, rounds=80)
+        assert trace.metrics["stationarity"][0, 0] > 1
+        assert trace.metrics["stationarity"][0, -1] < 1e-4
+        assert trace.metrics["distance"][0, -1] < 1e-3
+
+    def test_local_drift_of_single_objectives_leaves_fsmgda_further_from_the_front(self):
+        rng = torch.Generator().manual_seed(1)
+        curvature = torch.tensor([[1.0, 0.1], [0.1, 1.0]]).double()
+        centres = torch.randn(1, 1, 2, 2, generator=rng, dtype=torch.float64).expand(4, 1, 2, 2)
+        problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
+        many = {"lr": 0.2, "local_steps": 15, "participants": 4}
+        gaps = [
+            fl.run(a, problem, rounds=60).metrics["stationarity"][0, -1]
+            for a in (fl.FedCMOO(**many, **EXACT, weights=fl.MinNorm()), fl.FSMGDA(**many))
+        ]
+        assert gaps[0] < gaps[1]
+
+    @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0)])
+    def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
+        problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
+        for epsilon in (0.01, 1e-4):
+            preference = fl.Preference(ratios, epsilon=epsilon)
+            algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
+            trace = fl.run(algorithm, problem, rounds=300)
+            assert trace.info["mu"][0, -1] < 1.2 * epsilon
+            assert trace.metrics["distance"][0, -1] < 0.05
+            assert trace.info["fallback"].sum() == 0
+        goal = crossing(problem, ratios)
+        assert (trace.state.w[0] - goal).norm() < 0.1
+        r = torch.tensor(ratios).double()
+        close(*(r * problem.mean_losses(goal)), 1e-9)
+
+    def test_a_preference_beyond_the_front_ends_at_its_nearest_end(self):
+        problem = objectives(tasks=2, dim=5, spread=0.5, seed=2, w0=2 * torch.ones(5).double())
+        goal = crossing(problem, (2.0, 1.0))
+        first, second = problem.mean_losses(goal)
+        assert 2 * first > 1.05 * second, "they cannot be made equal"
+        preference = fl.Preference((2.0, 1.0), epsilon=1e-4)
+        algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
+        assert (final(algorithm, problem, 300) - goal).norm() < 1e-4
+
+    def test_an_infeasible_programme_is_reported(self):
+        class Negative:
+            def draw(self, count, tasks, dim, rng):
+                return fl.MeanOfGrams().draw(count, tasks, dim, rng)
+
+            def __call__(self, *arguments):
+                G, clients = fl.MeanOfGrams()(*arguments)
+                return -G, clients
+
+        trace = fl.run(
+            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()), three_objectives(), rounds=2
+        )
+        assert (trace.info["fallback"] == 0).all()
+        problem, algorithm = three_objectives(), replace(fl.FedCMOOPref(**WORK), gram=Negative())
+        draw = algorithm.draw(problem, seeded(0, "rounds"))
+        after, info = algorithm.round(fl.Vectorized(problem), algorithm.init(problem), draw)
+        assert info["fallback"] == 1
+        assert torch.isfinite(after.w).all()
+
+
+class TestBits:
+    """Five parameters, three objectives, four of eight clients, 32 bits a number."""
+
+    @pytest.mark.parametrize(
+        ("algorithm", "up", "down"),
+        [
+            (fl.Scalarized(**WORK), 5, 5),
+            (fl.FSMGDA(**WORK), 3 * 5, 5),
+            (fl.FedCMOO(**WORK, gram=fl.OneWay(fl.Exact())), 3 * 5 + 5, 5 + 3),
+            (fl.FedCMOO(**WORK, gram=fl.OneWay(fl.Masked())), 5 + 5, 5 + 3),
+            (fl.FedCMOO(**WORK, gram=fl.TwoWay(fl.Masked())), 5 + 2 * 9 + 5, 5 + 5 + 3),
+            (fl.FedCMOO(**WORK, gram=fl.MeanOfGrams()), 9 + 5, 5 + 3),
+            (fl.FedCMOOPref(**WORK, gram=fl.OneWay(fl.Masked())), 3 + 5 + 5, 5 + 3),
+        ],
+    )
+    def test_numbers_a_client(self, algorithm, up, down):
+        trace = fl.run(algorithm, three_objectives(), rounds=1)
+        assert trace.info["bits_up"][0, 0] == 4 * 32 * up
+        assert trace.info["bits_down"][0, 0] == 4 * 32 * down
+
+    def test_of_the_theory_variant_and_of_mgda(self):
+        two = {"gram_participants": 3, "compressor": fl.RandK(0.4)}
+        algorithm = fl.FedCMOOTheory(**WORK, step=0.1, **two)
+        trace = fl.run(algorithm, three_objectives(), rounds=1)
+        assert trace.info["bits_up"][0, 0] == 32 * (2 * 3 * 3 * 2 + 4 * 5)
+        assert trace.info["bits_down"][0, 0] == 32 * ((4 + 6) * 5 + 4 * 3)
+        trace = fl.run(fl.MGDA(lr=0.1), three_objectives(), rounds=1)
+        assert trace.info["bits_up"][0, 0] == 8 * 32 * 15
+
+
+def test_what_does_not_fit_the_problem_is_named():
+    words, three = "the problem must have objectives only", three_objectives()
+    refuses(f"Scalarized: {words}", fl.Scalarized(**WORK).init, np_problem())
+    pref = fl.FedCMOOPref(**WORK, preference=fl.Preference((1.0, 2.0)))
+    refuses("a ratio for each of the 3 objectives, got 2", pref.init, three)
+    theory = fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=2, compressor=fl.TopK(0.5))
+    refuses("compressor must be unbiased", theory.init, three)
+    refuses("pareto: centres must be", pareto, torch.zeros(2, 3))
+    centres, curvature = torch.zeros(1, 1, 2, 3), torch.zeros(2, 3)
+    refuses("pareto: curvature must be positive", pareto, centres, curvature)
+
+
+def test_the_normalization_is_the_codes():
+    G = torch.tensor([[4.0, 0.0], [0.0, 1.0]]).double()
+    unit = (np.sqrt(4.0001) + np.sqrt(1.0001)) / 2
+    torch.testing.assert_close(normalized(G), G / unit**2)

@@ -1,0 +1,113 @@
+"""FedDR and FedProx: plain-loop twins, the constrained optimum of quadratics, participation."""
+
+import pytest
+import torch
+from problems import objectives
+
+import fedlib as fl
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Draw
+
+L1 = fl.L1Ball(0.5)
+
+
+def task(convex_set=L1, clients=5, **options):
+    """F(w) = mean_i |w - c_i|^2 / 2, the c_i means of four rows."""
+    options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
+    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
+
+
+def centres(problem):
+    return problem.data[0][problem.rows][:, :, 0]  # [N, 4, d]
+
+
+METHODS = {
+    "all": fl.FedDR(0.1, 3),
+    "relaxed": fl.FedDR(0.1, 3, eta=2.0, relaxation=1.7),
+    "some": fl.FedDR(0.1, 2, participation=0.4),
+    "minibatches": fl.FedDR(0.1, 2, batch_size=2, participation=0.8),
+}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+def test_equals_the_plain_twin(method, engine):
+    """The pseudocode on lists; the server's x is the mean of all last known reflected points."""
+    problem = task()
+    n, project = problem.num_clients, problem.set.project
+    y, x, hat = ([problem.w0.clone() for _ in range(n)] for _ in range(3))
+    w, rng, state = problem.w0, seeded(0, "rounds"), method.init(problem)
+    for _ in range(25):
+        draw = method.draw(problem, rng)
+        state, _ = method.round(engine(problem), state, draw)
+        for i in range(n):
+            if draw.chance[i] >= method.participation:
+                continue
+            y[i] = y[i] + method.relaxation * (w - x[i])
+            for e in range(method.local_steps):
+                rows = slice(None) if draw.batches == () else draw.batches[i, e]
+                slope = x[i] - centres(problem)[i, rows].mean(0)
+                x[i] = x[i] - method.lr * (slope + (x[i] - y[i]) / method.eta)
+            hat[i] = 2 * x[i] - y[i]
+        w = project(sum(hat) / n)
+        torch.testing.assert_close(state.x, sum(hat) / n, atol=1e-12, rtol=0)
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+        torch.testing.assert_close(state.memory[:, 1], torch.stack(x), atol=1e-12, rtol=0)
+    assert not problem.set.contains(state.x)  # the two server vectors differ
+    assert problem.set.contains(state.w, 1e-9)
+
+
+@pytest.mark.parametrize("participation", [1.0, 0.5])
+@pytest.mark.parametrize("relaxation", [1.0, 1.5])
+@pytest.mark.parametrize(
+    "convex_set", [fl.L1Ball(0.5), fl.Ball(0.5), fl.NuclearBall(0.5, 2, 3)], ids=["l1", "l2", "nuc"]
+)
+def test_finds_the_constrained_minimizer(convex_set, participation, relaxation):
+    problem = task(convex_set)
+    method = fl.FedDR(0.5, 12, eta=1.0, relaxation=relaxation, participation=participation)
+    best = convex_set.project(centres(problem).mean((0, 1)))
+    trace = fl.run(method, problem, rounds=150, evaluate_every=150, progress=False)
+    torch.testing.assert_close(trace.state.w[0], best, atol=1e-6, rtol=0)
+    assert not convex_set.contains(centres(problem).mean((0, 1)))  # the set matters
+    averaging = fl.FedAvg(0.5, 12, 5)
+    other = fl.run(averaging, problem, rounds=50, evaluate_every=50, progress=False)
+    assert convex_set.contains(other.state.w[0], 1e-9)  # FedAvg projects too
+
+
+def test_bits_and_an_empty_round():
+    problem, method = task(), fl.FedDR(0.1, 1, participation=0.5)
+    state = method.init(problem)
+    for coins, count in (([0.9, 0.1, 0.2, 0.9, 0.7], 2), ([0.9] * 5, 0)):
+        draw = Draw(torch.arange(5), chance=torch.tensor(coins, dtype=torch.float64))
+        after, info = method.round(fl.Vectorized(problem), state, draw)
+        assert info["bits_up"] == info["bits_down"] == count * 6 * 32
+        moved = (after.memory != state.memory).any(-1).any(-1)
+        assert moved.tolist() == [c < 0.5 for c in coins]
+        assert torch.equal(after.w, state.w) == (count == 0)
+
+
+def test_fedprox_equals_its_plain_twin():
+    problem, method = task(), fl.FedProx(0.1, 3, participants=3, mu=0.7, batch_size=2)
+    state, rng, w = method.init(problem), seeded(0, "rounds"), problem.w0
+    for _ in range(20):
+        draw = method.draw(problem, rng)
+        state, info = method.round(fl.Vectorized(problem), state, draw)
+        ends = []
+        for k, i in enumerate(draw.participants.tolist()):
+            u = w
+            for e in range(3):
+                slope = u - centres(problem)[i, draw.batches[k, e]].mean(0)
+                u = u - 0.1 * (slope + 0.7 * (u - w))
+            ends.append(u)
+        w = problem.set.project(sum(ends) / 3)
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+        assert info["bits_up"] == info["bits_down"] == 3 * 6 * 32
+
+
+def test_fedprox_without_the_term_is_fedavg():
+    problem = task()
+    a = fl.run(fl.FedProx(0.1, 3, 3, mu=0.0), problem, rounds=15, progress=False)
+    b = fl.run(fl.FedAvg(0.1, 3, 3), problem, rounds=15, progress=False)
+    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-14, rtol=0)
+    c = fl.run(fl.FedProx(0.1, 3, 3, mu=5.0), problem, rounds=15, progress=False)
+    assert (a.state.w - c.state.w).abs().max() > 1e-4

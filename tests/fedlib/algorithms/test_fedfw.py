@@ -1,0 +1,361 @@
+"""Federated Frank-Wolfe: plain-loop twins, the counterexample, bounds, bits, participation."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from problems import objectives
+
+import fedlib as fl
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Draw
+from fedlib.metrics import fw_gap
+from fedlib.problems import pareto
+from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
+
+SETS = {
+    "l1": fl.L1Ball(0.5),
+    "l2": fl.Ball(0.5),
+    "box": fl.Box(0.2),
+    "simplex": fl.Simplex(),
+    "nuclear": fl.NuclearBall(0.5, 2, 3),
+}
+LAM = 0.1
+
+
+def task(convex_set=SETS["l1"], clients=5, **options):
+    """F(w) = mean_i |w - c_i|^2 / 2, the c_i means of four rows."""
+    options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
+    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
+
+
+def gradient(problem, i, x, rows=None):
+    own = problem.data[0][problem.rows[i]][:, 0]
+    return x - (own if rows is None else own[rows]).mean(0)
+
+
+def plain(problem, method, draws):
+    """Algorithm 1 on lists, with its three variants; gives w and the x_i after every round."""
+    n, lmo = problem.num_clients, problem.set.lmo
+    kind, p, lam0 = type(method), method.participation, method.lam0
+    x = [problem.w0.clone() for _ in range(n)]
+    extra = [torch.zeros_like(problem.w0) for _ in range(n)]
+    for t, draw in enumerate(draws, 1):
+        w = sum(x) / n
+        if kind is fl.FedFWSto:
+            eta, lam, rho = 9 / (t + 8), lam0 * math.sqrt(t + 8), 4 / (t + 7) ** (2 / 3)
+        else:
+            eta, lam = 2 / (p * (t - 1) + 2), lam0 * math.sqrt(p * (t - 1) + 2)
+        for i in range(n):
+            if float(draw.chance[i]) >= p:
+                continue
+            rows = draw.batches[i, 0] if isinstance(draw.batches, torch.Tensor) else None
+            g = gradient(problem, i, x[i], rows) / n
+            if kind is fl.FedFWSto:
+                extra[i] = (1 - rho) * extra[i] + rho * g
+                g = extra[i]
+            if kind is fl.FedFWPlus:
+                extra[i] = extra[i] + lam0 * (x[i] - w)
+                g = g + extra[i]
+            x[i] = (1 - eta) * x[i] + eta * lmo(g + lam * (x[i] - w))
+        yield sum(x) / n, x, extra
+
+
+METHODS = {
+    "FedFW": fl.FedFW(LAM),
+    "FedFW of some": fl.FedFW(LAM, participation=0.4),
+    "FedFW with minibatches": fl.FedFW(LAM, batch_size=2),
+    "FedFW+": fl.FedFWPlus(LAM),
+    "FedFW+ of some": fl.FedFWPlus(LAM, participation=0.4),
+    "FedFW-sto": fl.FedFWSto(LAM, batch_size=2),
+    "FedFW-sto of some": fl.FedFWSto(LAM, batch_size=2, participation=0.4),
+}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+def test_equals_the_plain_twin(method, engine):
+    problem = task()
+    rng, state = seeded(0, "rounds"), method.init(problem)
+    draws = [method.draw(problem, rng) for _ in range(25)]
+    for (w, x, extra), draw in zip(plain(problem, method, draws), draws, strict=True):
+        state, _ = method.round(engine(problem), state, draw)
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+        torch.testing.assert_close(state.x, torch.stack(x), atol=1e-12, rtol=0)
+        if not isinstance(method, fl.FedFW):
+            torch.testing.assert_close(state.extra, torch.stack(extra), atol=1e-12, rtol=0)
+    assert float((state.x - state.w).norm()) > 0.01  # the models differ: the average says something
+
+
+@pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
+@pytest.mark.parametrize("participation", [1.0, 0.5])
+def test_the_server_follows_the_mean_of_the_clients_models(convex_set, participation):
+    problem = task(convex_set)
+    method = fl.FedFW(LAM, participation=participation)
+    trace = fl.run(method, problem, rounds=200, seeds=[0, 1], progress=False)
+    torch.testing.assert_close(trace.state.w, trace.state.x.mean(1), atol=1e-12, rtol=0)
+    for model in [*trace.state.w, *trace.state.x.flatten(0, 1)]:
+        assert convex_set.contains(model, 1e-9)
+
+
+def test_with_everybody_it_is_step_6_as_printed():
+    problem, method = task(), METHODS["FedFW"]
+    state, rng = method.init(problem), seeded(0, "rounds")
+    for t in range(1, 20):
+        before, eta = state, 2 / (t + 1)
+        state, _ = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+        s = (state.x - (1 - eta) * before.x) / eta
+        printed = (1 - eta) * before.w + eta * s.mean(0)
+        torch.testing.assert_close(state.w, printed, atol=1e-12, rtol=0)
+
+
+def test_the_counterexample():
+    """(x - 3)^2 and (x + 1)^2 on [-1, 1]: the naive scheme stays at 0, the minimizer is 1."""
+    centres = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
+    problem = pareto(centres, torch.full((1, 1), 2.0, dtype=torch.float64)).within(fl.Box(1.0))
+
+    def end(methods, rounds=2000):
+        traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
+        return [trace.state.w.item() for trace in traces]
+
+    assert end([fl.NaiveFW()]) == [0.0]
+    start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
+    later = fl.run(fl.NaiveFW(), start, rounds=500, progress=False).state.w.item()
+    assert abs(later) < 1e-5
+    overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
+    assert np.abs(end(overwriting)).max() < 1e-4
+    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
+        [0.183, 0.691, 0.957], abs=1e-3
+    )
+    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
+        [0.987, 0.999, 1.0], abs=1e-3
+    )
+
+
+def test_the_first_step_forgets_the_start():
+    """The first step is 1: each model is a vertex, their mean has N entries at most."""
+    problem, method = task(clients=3), fl.FedFW(LAM)
+    draw = method.draw(problem, seeded(0, "rounds"))
+    state, _ = method.round(fl.Vectorized(problem), method.init(problem), draw)
+    assert ((state.x != 0).sum(1) == 1).all()
+    assert (state.x.abs().sum(1) == 0.5).all()
+    assert int((state.w != 0).sum()) <= 3
+    elsewhere = replace(problem, w0=problem.set.lmo(-torch.ones(6, dtype=torch.float64)))
+    for index in range(3):  # the vertex is that of the client's gradient at the start
+        wanted = problem.set.lmo(gradient(problem, index, problem.w0))
+        assert torch.equal(state.x[index], wanted)
+    other, _ = method.round(fl.Vectorized(elsewhere), method.init(elsewhere), draw)
+    assert ((other.x != 0).sum(1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [("l1", 3 + 1), ("l2", 6 * 32), ("box", 6), ("simplex", 3), ("nuclear", 5 * 32)],
+)
+def test_bits(name, bits):
+    problem = task(SETS[name])
+    for method in (fl.FedFW(LAM), fl.FedFWPlus(LAM), fl.FedFWSto(LAM, batch_size=2), fl.NaiveFW()):
+        state = method.init(problem)
+        draw = method.draw(problem, seeded(0, "rounds"))
+        _, info = method.round(fl.Vectorized(problem), state, draw)
+        assert info["bits_up"] == 5 * bits
+        assert info["bits_down"] == 5 * 6 * 32
+    overwriting = fl.FedFWReset(LAM)
+    _, info = overwriting.round(fl.Vectorized(problem), overwriting.init(problem), draw)
+    assert info["bits_up"] == 5 * 6 * 32
+
+
+def test_a_round_counts_and_moves_those_whose_coin_says_so():
+    problem, method = task(), fl.FedFW(LAM, participation=0.3)
+    state = method.init(problem)
+    coins = torch.tensor([0.9, 0.1, 0.3, 0.29, 0.5], dtype=torch.float64)
+    after, info = method.round(fl.Vectorized(problem), state, Draw(torch.arange(5), chance=coins))
+    moved = (after.x != state.x).any(1)
+    assert moved.tolist() == [False, True, False, True, False]
+    assert info["bits_up"] == 2 * 4
+    assert info["bits_down"] == 2 * 6 * 32
+    nobody = Draw(torch.arange(5), chance=torch.ones(5, dtype=torch.float64))
+    for other in (
+        method,
+        fl.FedFWPlus(LAM, participation=0.3),
+        fl.FedFWReset(LAM, 0.3),
+    ):
+        state = other.init(problem)
+        after, info = other.round(fl.Vectorized(problem), state, nobody)
+        assert torch.equal(after.w, state.w)
+        assert torch.equal(after.x, state.x)
+        assert after.t == 1
+        assert info["bits_up"] == info["bits_down"] == 0
+
+
+def test_coins_are_independent_with_the_given_probability():
+    problem = task(clients=10)
+    rng = seeded(5, "rounds")
+    draws = [fl.FedFW(LAM, participation=0.3).draw(problem, rng).chance for _ in range(4000)]
+    active = (torch.stack(draws) < 0.3).double()
+    assert active.mean(0).sub(0.3).abs().max() < 0.03
+    correlation = torch.corrcoef(active.T) - torch.eye(10)
+    assert correlation.abs().max() < 0.07
+    assert (active.sum(1) == 0).any()  # 0.7^10 of the rounds are empty
+
+
+def test_one_overwriting_step_is_the_naive_scheme():
+    problem = task()
+    a = fl.run(fl.FedFWReset(LAM), problem, rounds=30, progress=False)
+    b = fl.run(fl.NaiveFW(), problem, rounds=30, progress=False)
+    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
+    c = fl.run(fl.FedFW(LAM), problem, rounds=30, progress=False)
+    assert (a.state.w - c.state.w).abs().max() > 1e-3
+
+
+def test_overwriting_steps_equal_their_plain_twin():
+    """t counts local steps, the penalty acts within the round, the server averages the models."""
+    problem, steps = task(), 3
+    method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
+    state, rng, w = method.init(problem), seeded(1, "rounds"), problem.w0
+    for t in range(10):
+        draw = method.draw(problem, rng)
+        state, _ = method.round(fl.Vectorized(problem), state, draw)
+        ends = []
+        for i in (j for j in range(5) if draw.chance[j] < 0.6):
+            x = w
+            for e in range(steps):
+                now = 0.6 * (t * steps + e) + 2
+                g = gradient(problem, i, x, draw.batches[i, e]) / 5
+                g = g + LAM * math.sqrt(now) * (x - w)
+                x = (1 - 2 / now) * x + 2 / now * problem.set.lmo(g)
+            ends.append(x)
+        w = sum(ends) / len(ends) if ends else w
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+
+
+def solution(problem):
+    """The minimizer over the set (a projection), F*, and the constants of Theorem 1."""
+    centres = problem.data[0][problem.rows][:, :, 0].mean(1)  # [N, d]
+    best = problem.set.project(centres.mean(0))
+    slopes = best - centres
+    n = len(centres)
+    constants = Constants(
+        L=1.0,
+        D=problem.set.diameter(problem.dim),
+        N=n,
+        lam0=LAM,
+        dual=float((slopes.mean(0) - slopes).norm()) / n,
+        slope=float(slopes.norm()) / n,
+    )
+    return centres, best, constants
+
+
+@pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
+def test_theorem_1_holds(convex_set):
+    """(31), (37) and (38) in every round, and the excess does fall."""
+    problem, method = task(convex_set, noise=0.0), fl.FedFW(LAM)
+    centres, best, constants = solution(problem)
+
+    def value(x):
+        return 0.5 * ((x - centres) ** 2).sum(-1).mean()
+
+    state, rng, excess = method.init(problem), seeded(0, "rounds"), []
+    for t in range(1, 201):
+        state, _ = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+        away = (state.x - state.w).norm()
+        penalized = value(state.x) + LAM * math.sqrt(t + 1) / 2 * away**2 - value(best)
+        assert penalized <= convex_surrogate(constants, t)
+        assert away <= convex_distance(constants, t)
+        excess.append(float(value(state.w) - value(best)))
+        assert -1e-12 <= excess[-1] <= convex_excess(constants, t + 1)
+    assert excess[-1] < 0.6 * excess[2]
+
+
+def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
+    for convex_set in SETS.values():
+        problem = task(convex_set, noise=0.0)
+        centres, best, _ = solution(problem)
+        assert abs(float(fw_gap(problem, best))) < 1e-12
+        for x in torch.randn(20, 6, generator=torch.Generator().manual_seed(0)).double():
+            w = convex_set.project(x)
+            excess = 0.5 * ((w - centres) ** 2 - (best - centres) ** 2).sum(-1).mean()
+            assert fw_gap(problem, w) >= excess - 1e-12
+            one_by_one = replace(problem, one_by_one=True)
+            torch.testing.assert_close(fw_gap(one_by_one, w), fw_gap(problem, w))
+    with pytest.raises(ValueError, match="fw_gap: the problem must have a feasible set"):
+        fw_gap(objectives(), torch.zeros(5).double())
+
+
+def test_info_says_the_gap_of_the_surrogate_and_the_distance():
+    problem, method = task(), fl.FedFW(LAM)
+    state, rng = method.init(problem), seeded(0, "rounds")
+    for t in range(1, 6):
+        before = state
+        state, info = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+        lam, gap = LAM * math.sqrt(t + 1), 0.0
+        for i, x in enumerate(before.x):
+            g = gradient(problem, i, x) / 5 + lam * (x - before.w)
+            gap += float(g @ (x - problem.set.lmo(g)))
+        assert float(info["gap"]) == pytest.approx(gap, abs=1e-12)
+        assert float(info["distance"]) == pytest.approx(float((before.x - before.w).norm()))
+
+
+def test_split_constraints_find_the_minimizer_over_the_intersection():
+    """A ball for some, the box for others: w ends in both, near the projection."""
+    box, ball = fl.Box(0.2), fl.Ball(10.0)
+    problem = task(box, noise=0.0)
+    split = fl.PerClient((ball, box), (0, 1, 0, 1, 1))
+    method = fl.FedFWPlus(1.0, split=split)
+    _, best, _ = solution(problem)
+    trace = fl.run(method, problem, rounds=4000, evaluate_every=4000, progress=False)
+    assert (trace.state.w[0] - best).norm() < 0.05 * best.norm()
+    same = fl.FedFW(LAM, split=fl.PerClient((box, box), (0, 1, 0, 1, 0)))
+    a = fl.run(same, problem, rounds=20, progress=False)
+    b = fl.run(fl.FedFW(LAM), problem, rounds=20, progress=False)
+    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
+    coins = torch.tensor([0.9, 0.1, 0.1, 0.1, 0.9], dtype=torch.float64)
+    some = fl.FedFW(LAM, participation=0.5, split=split)
+    for engine in (fl.Vectorized, fl.Loop):
+        draw = Draw(torch.arange(5), chance=coins)
+        after, info = some.round(engine(problem), some.init(problem), draw)
+        assert info["bits_up"] == 6 * 32 + 2 * 6
+        assert [bool(ball.contains(x)) and not bool(box.contains(x)) for x in after.x] == [
+            False, False, True, False, False,
+        ]  # fmt: skip
+
+
+def test_schedules_are_those_of_the_table():
+    t = torch.tensor(7.0, dtype=torch.float64)
+    assert float(fl.Convex().eta(t)) == pytest.approx(2 / 8)
+    assert float(fl.Convex().growth(t)) == pytest.approx(8**0.5)
+    assert float(fl.Convex().eta(t, 0.5)) == pytest.approx(2 / 5)
+    assert float(fl.Convex().growth(t, 0.5)) == pytest.approx(5**0.5)
+    assert float(fl.Nonconvex(64).eta(t)) == pytest.approx(1 / 16)
+    assert float(fl.Nonconvex(64).growth(t)) == pytest.approx(4)
+    assert float(fl.Nonconvex(14).eta(t, 0.5)) == pytest.approx(1 / 4)
+    assert float(fl.Nonconvex(14).growth(t, 0.5)) == pytest.approx(2)
+    assert float(fl.Stochastic().eta(t)) == pytest.approx(9 / 15)
+    assert float(fl.Stochastic().growth(t)) == pytest.approx(15**0.5)
+    assert float(fl.Stochastic().rho(t)) == pytest.approx(4 / 14 ** (2 / 3))
+    fixed = fl.Fixed(0.1, 0.3)
+    assert [float(x) for x in (fixed.eta(t), fixed.growth(t), fixed.rho(t))] == pytest.approx(
+        [0.1, 1.0, 0.3]
+    )
+    one = torch.ones((), dtype=torch.float64)
+    for schedule in (fl.Convex(), fl.Stochastic()):
+        assert schedule.eta(one) == 1
+        assert float(schedule.rho(one)) == pytest.approx(1, abs=1e-15)
+    for schedule in (fl.Convex(False), fl.Nonconvex(8, False), fl.Stochastic(False)):
+        assert schedule.growth(t, 0.5) == 1
+
+
+def test_refusals():
+    words = "the problem must have a feasible set, pareto has none; build it with"
+    refuses(f"FedFW: {words}", fl.FedFW(1.0).init, objectives(tasks=1))
+    words = "the problem must start in its feasible set, pareto does not; build"
+    outside = replace(task(), w0=torch.ones(6).double())
+    refuses(f"NaiveFW: {words}", fl.NaiveFW().init, outside)
+    split = fl.FedFW(1.0, split=fl.PerClient((fl.Ball(1.0),), (0, 0)))
+    words = "split must have an entry for each of the 5 clients, got '2 of them'."
+    refuses(f"FedFW: {words}", split.init, task())
+    refuses("Nonconvex: rounds must be at least 1, got 0.", fl.Nonconvex, 0)
+    refuses("Fixed: step must lie in (0, 1], got 2.0.", fl.Fixed, 2.0)

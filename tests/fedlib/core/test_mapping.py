@@ -1,0 +1,92 @@
+"""Stacking of the seeds' problems, and distinct positions of a batch."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib.core.mapping import apart, same_memory
+from fedlib.core.run import _Loop
+from fedlib.core.sampling import distinct, seeded
+from fedlib.data import digits
+from fedlib.problems import swish_network, vertical_network
+
+STEPS = {"tau": 0.1, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}
+TABLE = digits()
+SSCA = fl.SSCA(**STEPS, batch_size=5)
+
+
+def network(seed):
+    return swish_network(TABLE, TABLE, clients=3, hidden=4, seed=seed, scale=16.0, evaluate=50)
+
+
+def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
+    common, equal = torch.arange(6), torch.ones(2)
+    trees = [
+        {"a": (common.view(2, 3), torch.tensor([float(i)])), "b": equal.clone(), "none": ()}
+        for i in range(3)
+    ]
+    own, rest, together = apart(trees)
+    assert [x.shape for x in own] == [(3, 1), (3, 2)]  # equal numbers elsewhere are stacked
+    assert [x.data_ptr() for x in rest] == [common.data_ptr()]
+    again = together([x[1] for x in own], rest)
+    assert again.keys() == trees[1].keys()
+    assert torch.equal(again["a"][0], common.view(2, 3))
+    assert torch.equal(again["a"][1], torch.ones(1))
+    assert again["none"] == ()
+
+
+def test_one_tree_is_all_common():
+    own, rest, together = apart([{"a": torch.ones(2), "b": ()}])
+    assert own == []
+    assert together(own, rest)["a"] is rest[0]
+
+
+def test_other_shapes_steps_and_types_are_other_numbers():
+    x = torch.arange(12)
+    assert same_memory(x.view(3, 4), x.view(3, 4))
+    for y in (x[1:], x.view(4, 3), x.view(4, 3).T, x.view(torch.float64), x.clone()):
+        assert not same_memory(x, y)
+        assert not same_memory(x.view(3, 4), y)
+
+
+@pytest.mark.parametrize("split", [network, lambda seed: vertical_network(network(seed), scale=16)])
+def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
+    problems = [split(seed) for seed in range(3)]
+    method = SSCA if split is network else fl.algorithms.VerticalSSCA(**STEPS, batch_size=15)
+    loop = _Loop([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
+    assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.common)
+    assert not any(x.dtype == torch.uint8 for x in loop.own)
+    copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]
+    options = {"rounds": 4, "seeds": [0, 1, 2], "progress": False}
+    a, b = (fl.run(method, ps.__getitem__, **options) for ps in (problems, copies))
+    np.testing.assert_allclose(a.metrics["cost"], b.metrics["cost"], rtol=1e-5)
+    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("size", "count"), [(8, 2), (4, 3), (4, 4), (1, 1)])
+def test_all_ordered_choices_are_equally_likely(size, count):
+    rng, times, repeats = seeded(0, "rounds"), Counter(), 300
+    choices = list(permutations(range(size), count))
+    rows = distinct(size, (repeats * len(choices), count), rng)
+    times.update(map(tuple, rows.tolist()))
+    assert times.keys() == set(choices)
+    square = sum((n - repeats) ** 2 / repeats for n in times.values())  # chi squared
+    freedom = len(choices) - 1
+    assert square <= freedom + 4 * (2 * freedom) ** 0.5
+
+
+def test_many_rows_of_distinct_numbers():
+    found = distinct(6000, (10, 2, 100), seeded(1, "rounds"))
+    assert found.shape == (10, 2, 100)
+    assert all(len(set(row)) == 100 for row in found.view(-1, 100).tolist())
+    assert found.min() >= 0
+    assert found.max() < 6000
+    assert torch.equal(found, distinct(6000, (10, 2, 100), seeded(1, "rounds")))
+    for size in (400, 399):  # on both sides of the change of method
+        row = distinct(size, (100,), seeded(2, "rounds"))
+        assert len(set(row.tolist())) == 100

@@ -1,0 +1,196 @@
+"""Recording gives what the function gives, whatever simplification finds to do."""
+
+import pytest
+import torch
+from torch.func import grad, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from fedlib.compress import Rounding
+from fedlib.core.record import record, simplify
+
+
+def operations(function, *example):
+    """Names of the operations left after simplification, and the simplified module."""
+    module = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*example)
+    simplify(module)
+    calls = [n.target for n in module.graph.nodes if n.op == "call_function"]
+    return [c.__name__.partition(".")[0] for c in calls], module
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def same(function, *example):
+    """The recording of `function`, checked bit for bit on the example and on other arguments."""
+    replay = record(function, *example)
+    for arguments in (example, [x * 2 - 1 for x in example]):
+        expected = function(*arguments)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        given = replay(*arguments)
+        given = given if isinstance(given, tuple) else (given,)
+        for a, b in zip(given, expected, strict=True):
+            assert a.dtype == b.dtype
+            assert torch.equal(a, b)
+    return replay
+
+
+def test_equal_operations_are_done_once():
+    def steps(shares, weights, u):
+        for _ in range(4):
+            u = u - (shares @ weights).sum() * u
+        return u
+
+    names, _ = operations(steps, numbers(5, 2), numbers(2), numbers(3))
+    assert names.count("mv") == names.count("sum") == 1
+    same(steps, numbers(5, 2), numbers(2), numbers(3))
+
+
+def test_chains_of_views_become_one_and_idle_views_none():
+    def views(x):
+        return x.unsqueeze(0).view(1, 6, 2).unsqueeze(3).view(3, 4) + 1, x.view(3, 4).expand(3, 4)
+
+    names, _ = operations(views, numbers(3, 4))
+    assert names == ["add"]
+    same(views, numbers(3, 4))
+
+
+def test_a_transposed_view_is_kept():
+    def transposed(x):
+        return x.T.reshape(-1) + x.reshape(-1), x.T.unsqueeze(0).squeeze(0), x[None, 1:2].squeeze()
+
+    same(transposed, numbers(3, 3))
+    replay = record(transposed, numbers(3, 3))
+    x = numbers(3, 3, seed=1).T  # not the strides of the example
+    assert all(torch.equal(a, b) for a, b in zip(replay(x), transposed(x), strict=True))
+
+
+def test_a_view_as_another_type_is_kept():
+    same(lambda x: x.view(torch.int32) + 0, numbers(4))
+    same(vmap(Rounding(3)), numbers(2, 5))
+
+
+def test_rows_are_gathered_whole():
+    def gather(x, rows):
+        return x[rows.long()], x[:, rows.long()[0]], x[rows.long(), rows.long()]
+
+    x, rows = numbers(6, 7), torch.tensor([[0, 5], [3, 3]])
+    names, _ = operations(gather, x, rows)
+    assert names.count("index_select") == 1
+    assert names.count("index") == 2
+    replay = record(gather, x, rows)
+    assert all(torch.equal(a, b) for a, b in zip(replay(x, rows), gather(x, rows), strict=True))
+    x, rows = numbers(6, 7, seed=1), 5 - rows
+    assert all(torch.equal(a, b) for a, b in zip(replay(x, rows), gather(x, rows), strict=True))
+
+
+def test_what_depends_on_no_argument_is_computed_once():
+    def constants(x):
+        table = torch.arange(4, dtype=x.dtype) * torch.tensor([1.0, 2.0, 3.0, 4.0])
+        return x + table.unsqueeze(0), table.sum()
+
+    names, _ = operations(constants, numbers(3, 4))
+    assert names == ["add"]
+    same(constants, numbers(3, 4))
+
+
+def written_through_a_view(x):
+    a, b = x.clone(), x.clone()
+    a.view(-1)[1:3].add_(1)
+    return a, b, x.clone()
+
+
+def read_before_and_after(x):
+    a = x.clone()
+    alias = a.view(-1)
+    before = a + 1
+    alias.mul_(2)
+    return before, a + 1, alias + 1
+
+
+def fresh_buffers(x):
+    a, b = torch.zeros(3), torch.zeros(3)
+    a[0] = 5.0
+    a += x[0, :3]
+    return a, b, torch.zeros(3) + b
+
+
+def reshaped_in_place(x):
+    a, b = x.clone(), x.clone()
+    a.unsqueeze_(0)
+    c = (x * 2).squeeze_()
+    d = (x * 2).transpose_(0, 1)
+    return a, b, c, d, x * 2
+
+
+def written_parts(x):
+    left, right = (x + 0).split(2, dim=1)
+    left.zero_()
+    again, _ = (x + 0).split(2, dim=1)
+    return left, right, again
+
+
+def constant_written(x):
+    a = torch.ones(4)
+    b = torch.ones(4)
+    a.cumsum_(0)
+    return a * x, b * x, torch.ones(4) + a
+
+
+def result_unused(x):
+    a = x * 3
+    a[1].fill_(7.0)
+    torch.relu_(a.T)
+    return a
+
+
+def index_written(x):
+    a = x.clone()
+    rows = torch.tensor([0, 2])
+    first = a[rows]
+    a.index_fill_(0, rows, 9.0)
+    return first, a[rows], a.index_put((rows,), torch.tensor(1.0))
+
+
+PLANTED = [
+    written_through_a_view,
+    read_before_and_after,
+    fresh_buffers,
+    reshaped_in_place,
+    written_parts,
+    constant_written,
+    result_unused,
+    index_written,
+]
+
+
+@pytest.mark.parametrize("function", PLANTED, ids=lambda f: f.__name__)
+def test_in_place_operations_change_no_result(function):
+    replay = same(function, numbers(4, 4))
+    x = numbers(4, 4, seed=2)
+    assert all(torch.equal(a, b) for a, b in zip(replay(x), replay(x), strict=True))
+
+
+def test_every_random_number_stays_its_own():
+    _, module = operations(lambda x: (torch.rand_like(x), torch.rand_like(x)), numbers(8))
+    a, b = module(numbers(8))
+    assert not torch.equal(a, b)
+
+
+def test_gradients_under_two_maps():
+    def step(w, x):
+        return w - 0.1 * grad(lambda u: torch.log1p((x @ u).exp()).mean())(w)
+
+    both = vmap(vmap(step, in_dims=(None, 0)), in_dims=(0, None))
+    same(both, numbers(3, 5), numbers(2, 6, 5))
+
+
+def test_fixed_arguments_come_first():
+    replay = record(lambda f, x: f["a"] * x, torch.ones(2), fixed=({"a": torch.tensor(3.0)},))
+    assert torch.equal(replay(torch.full((2,), 2.0)), torch.full((2,), 6.0))
+
+
+def test_other_structure_is_an_error():
+    replay = record(lambda x: x[0] + x[1], (torch.ones(2), torch.ones(2)))
+    with pytest.raises(ValueError, match="structure of the recorded example"):
+        replay([torch.ones(2), torch.ones(2)])

@@ -1,0 +1,222 @@
+"""The loop: seeds and grids together and alone, resuming, stopping, bad input."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from problems import np_problem
+
+import fedlib as fl
+from fedlib.core.checkpoint import write_whole
+from fedlib.core.grid import fill, floats
+from fedlib.core.run import resolve_device
+from fedlib.problems import quadratics
+
+SGM = fl.FedSGM(
+    lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
+    uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
+)  # fmt: skip
+FOLDERS = (Path(__file__).parent, Path(__file__).resolve().parents[2] / "helpers")
+
+
+def quiet(algorithm, problem=np_problem, **options):
+    options.setdefault("rounds", 30)
+    return fl.run(algorithm, problem, progress=False, **options)
+
+
+def test_five_seeds_together_equal_each_alone():
+    together = quiet(SGM, seeds=range(5))
+    for i in range(5):
+        alone = quiet(SGM, seeds=[i])
+        for name, values in together.metrics.items():
+            np.testing.assert_allclose(values[i], alone.metrics[name][0], atol=1e-12)
+        for name, values in together.info.items():
+            np.testing.assert_allclose(values[i], alone.info[name][0], atol=1e-12)
+    assert len({round(x, 9) for x in together.metrics["f"][:, -1]}) == 5
+
+
+def test_a_grid_equals_its_points_alone():
+    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((0.1, 20.0), (1.0, 80.0))]
+    together = quiet(grid, seeds=[0, 3])
+    for algorithm, trace in zip(grid, together, strict=True):
+        alone = quiet(algorithm, seeds=[0, 3])
+        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
+        assert trace.config["algorithm"] == alone.config["algorithm"]
+
+
+@pytest.mark.parametrize("algorithm", [SGM, replace(SGM, batch_size=4, uplink=fl.Identity())])
+def test_the_recorded_loop_equals_the_plain_one(algorithm):
+    fast = quiet(algorithm, seeds=[1, 2], rounds=8)
+    slow = quiet(algorithm, seeds=[1, 2], rounds=8, engine=fl.Loop)
+    for name in fast.metrics:
+        np.testing.assert_allclose(fast.metrics[name], slow.metrics[name], atol=1e-12)
+    for name in fast.info:
+        np.testing.assert_allclose(fast.info[name], slow.info[name], atol=1e-12)
+
+
+def test_metrics_stand_at_the_start_of_their_rounds():
+    trace = quiet(SGM, rounds=7, evaluate_every=3)
+    assert trace.rounds.tolist() == [0, 3, 6, 7]
+    assert trace.metrics["f"][0, 0] == pytest.approx(math.log(2))
+    every = quiet(SGM, rounds=7)
+    np.testing.assert_allclose(trace.metrics["f"], every.metrics["f"][:, [0, 3, 6, 7]], atol=1e-13)
+    frame = every.to_frame()
+    assert frame.shape[0] == 8
+    assert frame["round"].tolist() == list(range(8))
+
+
+CHILD = """
+import sys
+from fedlib.core import run
+from test_run import SGM, np_problem
+run(SGM, np_problem, rounds=5000, seeds=[0, 1], evaluate_every=10, progress=False,
+    checkpoint=sys.argv[1], checkpoint_seconds=0)
+"""
+
+
+def test_a_killed_run_resumes_to_the_same_numbers(tmp_path):
+    path = tmp_path / "run.checkpoint.pt"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))}
+    child = subprocess.Popen((sys.executable, "-c", CHILD, str(path)), env=env)
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.05 + 0.3 * np.random.default_rng().random())  # anywhere in the rounds that follow
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    held = torch.load(path, weights_only=True)
+    assert 0 < held["round"] < 5000
+    rounds = held["round"] + 120
+    settings = {"rounds": rounds, "seeds": [0, 1], "evaluate_every": 10}
+    held["config"]["rounds"] = rounds  # end sooner than the killed run would have
+    torch.save(held, path)
+    resumed = quiet(SGM, checkpoint=path, **settings)
+    straight = quiet(SGM, **settings)
+    for name in straight.metrics:
+        np.testing.assert_array_equal(resumed.metrics[name], straight.metrics[name])
+    for name in straight.info:
+        np.testing.assert_array_equal(resumed.info[name], straight.info[name])
+    for x, y in zip(resumed.state, straight.state, strict=True):
+        assert torch.equal(x, y)
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    quiet(SGM, rounds=5, checkpoint=path)
+    refuses("must belong to this run", quiet, replace(SGM, lr=0.1), rounds=5, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:200])
+    refuses("cannot be read; delete it", quiet, SGM, rounds=5, checkpoint=path)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    first = quiet(SGM, rounds=60, checkpoint=tmp_path / "c.pt")
+    again = quiet(SGM, rounds=60, checkpoint=tmp_path / "c.pt")
+    np.testing.assert_array_equal(first.metrics["f"], again.metrics["f"])
+
+
+def test_nothing_half_written_remains(tmp_path):
+    def fails(file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    refuses("nothing was written", write_whole, tmp_path / "deep" / "x.json", fails, error=OSError)
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_divergence_stops_and_says_where():
+    a = torch.full((2, 1), 1.0, dtype=torch.float64)
+    problem = quadratics(a, a, level=1.0)
+    wild = fl.FedAvg(lr=1e100, local_steps=1, participants=2)
+    tame = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
+    with pytest.raises(
+        fl.Diverged, match=r"not finite after round 3 \(seed 5.*lr=1e\+100"
+    ) as caught:
+        quiet([tame, wild], problem, seeds=[5, 6], rounds=70)
+    assert caught.value.round == 3
+    assert caught.value.seed == 5
+    assert torch.isfinite(caught.value.state.w).all()
+    after = 1e100 * (caught.value.state.w - 1)
+    assert not torch.isfinite(caught.value.state.w - after).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"rounds": 0}, "run: rounds must"),
+        ({"rounds": 5, "evaluate_every": 0}, "run: evaluate_every must"),
+        ({"rounds": 5, "seeds": []}, "seeds must not be empty"),
+        ({"rounds": 5, "seeds": [-1]}, "seed must"),
+        ({"rounds": 5, "device": "tpu"}, "device must"),
+        ({"rounds": 5, "device": "cuda:99"}, "device must be one that is there"),
+    ],
+)
+def test_bad_input_is_refused_before_the_first_round(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        quiet(SGM, np_problem(), **options)
+
+
+def test_a_grid_of_different_methods_is_refused():
+    with pytest.raises(ValueError, match="may differ in float parameters only"):
+        quiet([SGM, replace(SGM, local_steps=2)], np_problem())
+    with pytest.raises(ValueError, match="may differ in float parameters only"):
+        quiet([SGM, replace(SGM, uplink=fl.TopK(0.2))], np_problem())
+
+
+def test_seeds_of_different_shapes_are_refused():
+    with pytest.raises(ValueError, match="must have equal shapes, seed 1"):
+        quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
+
+
+def test_auto_is_a_device_that_exists():
+    assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_the_callers_number_of_threads_is_restored():
+    before = torch.get_num_threads()
+    quiet(SGM, np_problem(), rounds=2)
+    assert torch.get_num_threads() == before
+
+
+def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
+    assert floats(SGM) == {"lr": 0.3, "tolerance": 0.05, "level": 0.0, "switch.beta": 40.0}
+    assert fill(SGM, {"switch.beta": 7.0, "lr": 1.0}) == replace(SGM, lr=1.0, switch=fl.Soft(7.0))
+
+
+class Branching(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return (state if after.w.norm() > 1 else after), info
+
+
+class Reading(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return after._replace(w=after.w * float(after.w[0] > 0)), info
+
+
+class Rolling(fl.FedAvg):
+    def local_update(self, client, w):
+        return super().local_update(client, w) + torch.randn_like(w)
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        (Branching, "Branching: a round must not branch on a tensor's value .*torch.where"),
+        (Reading, "Reading: a round must not branch on a tensor's value or read it"),
+        (Rolling, r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+    ],
+)
+def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds):
+    with pytest.raises(ValueError, match=sentence):
+        quiet(method(0.1, 1, 3), seeds=seeds, rounds=2)

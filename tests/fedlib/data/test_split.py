@@ -1,0 +1,219 @@
+"""Splits: equal sizes, no row twice, and what each promises about the classes."""
+
+import pytest
+import torch
+from expect import refuses
+
+from fedlib.data import split
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def labels_of(counts, seed=0):
+    y = torch.cat([torch.full((n,), label) for label, n in counts.items()])
+    return y[torch.randperm(len(y), generator=generator(seed + 100))]
+
+
+BALANCED = labels_of(dict.fromkeys(range(10), 60))
+UNEVEN = labels_of({3: 212, 7: 357})  # labels need not be 0, 1, ...
+SPLITS = {
+    "stratified_iid": lambda y, n, g: split.stratified_iid(y, n, g),
+    "dirichlet": lambda y, n, g: split.dirichlet(y, n, 0.3, g),
+    "k_labels": lambda y, n, g: split.k_labels(y, n, 2, g),
+}
+
+
+def class_counts(y, rows):
+    return torch.stack([(y[rows] == label).sum(1) for label in y.unique()], dim=1)  # [N, C]
+
+
+@pytest.mark.parametrize("make", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("y", [BALANCED, UNEVEN], ids=["balanced", "uneven"])
+class TestEverySplit:
+    @pytest.mark.parametrize("clients", [1, 2, 7, 20])
+    def test_equal_sizes_and_no_row_twice(self, make, y, clients):
+        rows = make(y, clients, generator())
+        assert rows.dtype == torch.int64
+        assert rows.shape[0] == clients
+        assert rows.shape[1] >= 1
+        assert rows.unique().numel() == rows.numel()
+        assert 0 <= rows.min() <= rows.max() < len(y)
+
+    def test_the_generator_decides_and_the_global_one_does_not(self, make, y):
+        before = torch.get_rng_state()
+        first = make(y, 5, generator(1))
+        assert torch.equal(first, make(y, 5, generator(1)))
+        assert not torch.equal(first, make(y, 5, generator(2)))
+        assert torch.equal(before, torch.get_rng_state())
+
+    @pytest.mark.parametrize(
+        ("labels", "error", "text"),
+        [
+            (torch.ones(5), TypeError, "labels must be a tensor of integers, got torch.float32"),
+            ([0, 1], TypeError, "labels must be a tensor of integers, got list"),
+            (torch.zeros(2, 2, dtype=torch.int64), ValueError, r"labels must have shape \[R\]"),
+            (torch.zeros(0, dtype=torch.int64), ValueError, r"labels must have shape \[R\]"),
+        ],
+    )
+    def test_bad_labels(self, make, y, labels, error, text):  # noqa: ARG002
+        with pytest.raises(error, match=text):
+            make(labels, 1, generator())
+
+    def test_bad_clients_and_generator(self, make, y):
+        refuses("clients must be at least 1, got 0", make, y, 0, generator())
+        refuses("clients must be a whole number", make, y, 2.0, generator(), error=TypeError)
+        refuses("rng must be a torch.Generator on the CPU, got 3", make, y, 2, 3, error=TypeError)
+
+
+def test_iid_gives_every_client_the_same_class_counts():
+    counts = class_counts(UNEVEN, split.stratified_iid(UNEVEN, 20, generator()))
+    assert (counts == torch.tensor([212 // 20, 357 // 20])).all()
+
+
+def test_iid_refuses_a_class_smaller_than_the_clients():
+    with pytest.raises(ValueError, match=r"at least 20 rows of class 1 .*20 clients.*, got 3; use"):
+        split.stratified_iid(labels_of({0: 50, 1: 3}), 20, generator())
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 1.0, 1e6])
+def test_dirichlet_uses_all_rows_that_equal_sizes_allow(alpha):
+    rows = split.dirichlet(UNEVEN, 7, alpha, generator())
+    assert rows.shape == (7, len(UNEVEN) // 7)
+    assert rows.unique().numel() == rows.numel()
+
+
+def largest_share(alpha, seeds=20):
+    shares = []
+    for seed in range(seeds):
+        counts = class_counts(BALANCED, split.dirichlet(BALANCED, 10, alpha, generator(seed)))
+        shares.append((counts.max(1).values / counts.sum(1)).mean())
+    return float(torch.stack(shares).mean())
+
+
+def test_dirichlet_alpha_sets_the_skew():
+    near_one, middle, alike = largest_share(1e-3), largest_share(0.5), largest_share(1e4)
+    assert near_one > 0.6  # 1 for a client that is alone in wanting its class
+    assert near_one > middle + 0.2
+    assert middle > alike + 0.1
+    assert alike < 0.22  # multinomial noise around 0.1 with 60 rows a client
+
+
+def test_dirichlet_mixtures_have_the_moments_of_their_distribution():
+    alpha = torch.tensor([0.3, 0.6, 2.1], dtype=torch.float64)
+    q = split._log_dirichlet(alpha, 20000, generator()).softmax(1)
+    mean = alpha / alpha.sum()
+    variance = mean * (1 - mean) / (alpha.sum() + 1)
+    assert torch.allclose(q.mean(0), mean, atol=0.01)  # 3 standard errors are 0.005
+    assert torch.allclose(q.var(0), variance, rtol=0.06)
+
+
+def test_dirichlet_follows_uneven_classes_in_the_mean():
+    counts = class_counts(UNEVEN, split.dirichlet(UNEVEN, 20, 1e6, generator()))
+    share = counts[:, 0] / counts.sum(1)
+    assert abs(float(share.mean()) - 212 / 569) < 0.02
+    assert float(share.std()) < 0.15  # binomial, 28 rows: 0.09
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, float("nan")])
+def test_dirichlet_refuses_alpha(alpha):
+    with pytest.raises(ValueError, match="dirichlet: alpha must be positive, got"):
+        split.dirichlet(UNEVEN, 5, alpha, generator())
+
+
+def test_dirichlet_refuses_more_clients_than_rows():
+    with pytest.raises(ValueError, match=r"clients must lie in 1\.\.4 \(the rows\), got 5"):
+        split.dirichlet(torch.tensor([0, 1, 0, 1]), 5, 1.0, generator())
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+@pytest.mark.parametrize("clients", [1, 7, 20])
+def test_k_labels_gives_exactly_k_in_equal_parts(clients, k):
+    for seed in range(5):
+        counts = class_counts(BALANCED, split.k_labels(BALANCED, clients, k, generator(seed)))
+        assert ((counts > 0).sum(1) == k).all()
+        assert counts[counts > 0].unique().numel() == 1
+        holders = (counts > 0).sum(0)
+        assert holders.max() - holders.min() <= 1
+
+
+CELLS = labels_of({0: 40, 1: 300, 2: 7, 3: 153})
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 1e6])
+@pytest.mark.parametrize("clients", [1, 4, 10])
+def test_dirichlet_cells_deals_every_row_once(alpha, clients):
+    rows, sizes = split.dirichlet_cells(CELLS, clients, alpha, generator())
+    assert rows.shape == (clients, max(sizes))
+    real = [rows[j, :m] for j, m in enumerate(sizes)]
+    assert torch.cat(real).sort().values.tolist() == list(range(500))
+    for own, padded in zip(real, rows, strict=True):
+        assert (padded[len(own) :] == own[0]).all()
+    if alpha == 1e6:  # as good as equal shares of every cell
+        counts = torch.stack([(CELLS[own][:, None] == torch.arange(4)).sum(0) for own in real])
+        assert ((counts - torch.tensor([40, 300, 7, 153]) / clients).abs() <= 1).all()
+
+
+def test_dirichlet_cells_spread_falls_with_alpha_and_follows_the_seed():
+    spread = [
+        torch.tensor(split.dirichlet_cells(BALANCED, 10, a, generator(1))[1]).double().std()
+        for a in (0.3, 3.0, 300.0)
+    ]
+    assert spread[0] > spread[1] > spread[2]
+    a, b, c = (split.dirichlet_cells(CELLS, 5, 2.0, generator(s)) for s in (0, 0, 1))
+    assert torch.equal(a[0], b[0])
+    assert a[1] == b[1] != c[1]
+
+
+def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution():
+    """Share of a client: Beta(alpha, 4 alpha) of 5 clients, mean 1/5."""
+    cells = torch.zeros(2000, dtype=torch.int64)
+    sizes = [split.dirichlet_cells(cells, 5, 2.0, generator(s))[1] for s in range(400)]
+    share = torch.tensor(sizes).double() / 2000
+    assert torch.allclose(share.mean(0), torch.tensor(0.2).double(), atol=0.02)
+    assert share.var().item() == pytest.approx(0.2 * 0.8 / 11, rel=0.12)
+
+
+def test_dirichlet_cells_errors():
+    with pytest.raises(ValueError, match=r"client [0-9]+ has none at 0\.01; use a larger alpha"):
+        split.dirichlet_cells(CELLS, 20, 0.01, generator())
+    refuses("alpha must be positive", split.dirichlet_cells, CELLS, 5, 0.0, generator())
+    with pytest.raises(TypeError, match="labels must be a tensor of integers"):
+        split.dirichlet_cells(CELLS.double(), 5, 1.0, generator())
+
+
+def test_k_labels_varies_the_pairs():
+    counts = class_counts(BALANCED, split.k_labels(BALANCED, 20, 2, generator()))
+    pairs = {tuple(row.nonzero().flatten().tolist()) for row in counts}
+    assert len(pairs) > 5  # dealing in a fixed cycle would give 5
+
+
+def test_k_labels_errors():
+    with pytest.raises(
+        ValueError, match=r"k must lie in 1\.\.10 \(the number of classes\), got 11"
+    ):
+        split.k_labels(BALANCED, 5, 11, generator())
+    refuses("k must lie in", split.k_labels, BALANCED, 5, 0, generator())
+    with pytest.raises(ValueError, match=r"at least 5 rows of class 1 .*, got 2"):
+        split.k_labels(labels_of({0: 50, 1: 2}), 5, 2, generator())
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.2, 0.5, 0.99])
+def test_train_test_is_stratified_and_complete(fraction):
+    train, test = split.train_test(UNEVEN, fraction, generator())
+    both = torch.cat([train, test])
+    assert torch.equal(both.sort().values, torch.arange(len(UNEVEN)))
+    assert torch.equal(train, train.sort().values)
+    for label, n in ((3, 212), (7, 357)):
+        assert int((UNEVEN[test] == label).sum()) == min(max(round(fraction * n), 1), n - 1)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2])
+def test_train_test_refuses_the_fraction(fraction):
+    refuses("fraction must lie in (0, 1), got", split.train_test, UNEVEN, fraction, generator())
+
+
+def test_train_test_refuses_a_class_of_one_row():
+    with pytest.raises(ValueError, match=r"at least 2 rows of class 9 .*2 sides.*, got 1"):
+        split.train_test(labels_of({0: 5, 9: 1}), 0.5, generator())

@@ -1,0 +1,241 @@
+"""Problems of one's own: from frames and from tensors, and a sentence for every common mistake."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from expect import refuses
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, softplus
+
+import fedlib as fl
+from fedlib import problems
+from fedlib.problems import ClientRows
+from papers.kit.fingerprint import roots_of
+
+SIZES = {"a": 7, "b": 4, "c": 5}
+
+
+@pytest.fixture
+def frame():
+    """Three clients with unequal numbers of rows, both classes everywhere."""
+    rng = np.random.default_rng(0)
+    hospital = [name for name, size in SIZES.items() for _ in range(size)]
+    table = pd.DataFrame(rng.normal(size=(16, 2)), columns=["age", "dose"])
+    return table.assign(hospital=hospital, ill=(np.arange(16) % 2).astype(float))
+
+
+def net(inputs=2):
+    layer = nn.Linear(inputs, 1).double()
+    with torch.no_grad():
+        layer.weight.fill_(0.3)
+        layer.bias.fill_(-0.1)
+    return layer
+
+
+def each_loss(rows):
+    logits = rows.output.squeeze(-1)
+    return binary_cross_entropy_with_logits(logits, rows.target, reduction="none")
+
+
+def healthy(rows):
+    return rows.mean(each_loss(rows), where=rows.target == 0)
+
+
+def missed(rows):
+    return rows.mean(each_loss(rows), where=rows.target == 1)
+
+
+def make(frame, **changes):
+    options = {
+        "client": "hospital", "target": "ill", "module": net(), "objective": healthy,
+        "constraint": missed, **changes,
+    }  # fmt: skip
+    return problems.from_frame(frame, **options)
+
+
+def by_hand(frame, ill):
+    """The mean over hospitals of the mean loss of one class."""
+    x, y = (torch.tensor(frame[c].to_numpy()) for c in (["age", "dose"], "ill"))
+    z = 0.3 * x.sum(1) - 0.1
+    own = frame.assign(loss=(softplus(z) - y * z).numpy())
+    return own[own.ill == ill].groupby("hospital").loss.mean().mean()
+
+
+def test_values_are_those_by_hand_and_padding_does_not_count(frame):
+    problem = make(frame)
+    assert (problem.sizes, problem.num_constraints, problem.dim) == ((7, 4, 5), 1, 3)
+    f, g = problem.mean_losses(problem.w0)
+    assert f.item() == pytest.approx(by_hand(frame, 0), abs=1e-9)  # float32 entries of the model
+    assert g.item() == pytest.approx(by_hand(frame, 1), abs=1e-9)
+    found = problem.metrics(problem.w0, problem)
+    assert (found["f"], found["g"]) == (f, g)
+
+
+def test_the_order_of_the_rows_does_not_matter(frame):
+    a, b = make(frame), make(frame.sample(frac=1, random_state=1))
+    torch.testing.assert_close(a.mean_losses(a.w0), b.mean_losses(b.w0))
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_methods_run_on_it_and_both_engines_agree(frame, batch_size):
+    sgm = fl.FedSGM(lr=0.5, local_steps=2, participants=2, tolerance=0.5, batch_size=batch_size)
+    fast, slow = (
+        fl.run(sgm, make(frame), rounds=6, seeds=[0, 1], progress=False, engine=engine)
+        for engine in (fl.Vectorized, fl.Loop)
+    )
+    np.testing.assert_allclose(fast.metrics["g"], slow.metrics["g"], atol=1e-12)
+    assert fast.metrics["f"][0, -1] != fast.metrics["f"][0, 0]
+
+
+def test_measures_are_of_the_rows_held_out(frame):
+    measures = {
+        "share": lambda rows: rows.mean(rows.target),
+        "dose": lambda rows: rows.mean(rows.columns["dose"]),
+    }
+    options = {"measures": measures, "columns": ["dose"], "module": net(1)}
+    inside = make(frame, **options)
+    held = frame[:3].drop(columns="hospital").assign(ill=1.0, dose=[1.0, 2.0, 6.0])
+    outside = make(frame, heldout=held, **options)
+    found = inside.metrics(inside.w0, inside)
+    assert found["share"].item() == pytest.approx(frame.groupby("hospital").ill.mean().mean())
+    assert found["dose"].item() == pytest.approx(frame.groupby("hospital").dose.mean().mean())
+    found = outside.metrics(outside.w0, outside)
+    assert (found["share"].item(), found["dose"].item()) == (1.0, 3.0)
+
+
+def test_several_objectives_and_constraints_have_names(frame):
+    problem = make(frame, objective=[healthy, missed], constraint=[missed, healthy])
+    found = problem.metrics(problem.w0, problem)
+    assert (problem.num_objectives, problem.num_constraints) == (2, 2)
+    assert found["f"] == (found["f_1"] + found["f_2"]) / 2
+    assert found["g"] == max(found["g_1"], found["g_2"])
+    trace = fl.run(fl.FedCMOO(0.1, 1, 2), make(frame, objective=[healthy, missed], constraint=()),
+                   rounds=2, progress=False)  # fmt: skip
+    assert set(trace.metrics) == {"f", "f_1", "f_2"}
+
+
+def test_tensors_of_any_shape_with_classes():
+    rng = torch.Generator().manual_seed(0)
+    clients = [
+        (torch.randn(m, 1, 4, 4, generator=rng), torch.arange(m) % 3, torch.ones(m)) for m in (6, 4)
+    ]
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3))
+
+    def loss(rows):
+        assert rows.columns["age"].shape == rows.target.shape
+        return rows.mean(cross_entropy(rows.output, rows.target, reduction="none"))
+
+    problem = problems.from_clients(clients, module=module, objective=loss, columns=["age"])
+    trace = fl.run(fl.FedAvg(0.1, 2, 2), problem, rounds=5, progress=False)
+    assert trace.metrics["f"][0, -1] < trace.metrics["f"][0, 0]
+
+
+def test_the_configuration_knows_other_data_and_another_module(frame):
+    config = make(frame).config
+    assert config["objective"] == ["healthy"]
+    assert config == make(frame).config
+    other = frame.assign(dose=frame.dose + 1e-9)
+    assert make(other).config["data"] != config["data"]
+    assert make(frame, module=nn.Sequential(net())).config["module"] != config["module"]
+    assert "fedlib.problems.own:assemble" in roots_of(fl.FedAvg(0.1, 1, 1), make(frame))
+
+
+def test_the_mean_of_a_condition_that_nobody_meets_is_0():
+    rows = ClientRows(torch.ones(2), torch.ones(2), {}, torch.tensor([0.5, 0.5]))
+    assert rows.mean(rows.output, where=rows.target == 0).item() == 0
+    assert rows.mean(rows.target == 1).item() == 1
+
+
+def no_mean(rows):
+    return each_loss(rows)
+
+
+def plain_mean(rows):
+    return each_loss(rows).mean()
+
+
+def unsqueezed(rows):
+    return rows.mean(rows.output)
+
+
+def branching(rows):
+    return missed(rows) if rows.target.sum() > 2 else healthy(rows)
+
+
+def a_float(rows):
+    return 0.5
+
+
+def logarithm(rows):
+    return rows.mean(rows.target.log())
+
+
+def a_typo(rows):
+    return rows.mean(rows.outputs)
+
+
+MISTAKES = {
+    "missing column": ({"client": "clinic"}, r"must hold the column 'clinic', got \['age'"),
+    "a misspelt feature": ({"features": ["age", "dosis"]}, "column 'dosis', .*nearest: 'dose'"),
+    "a text column": ({"features": ["hospital"]}, "column 'hospital' must hold numbers"),
+    "no features": ({"features": []}, "features must hold a column at least"),
+    "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
+    "dropout": ({"module": nn.Sequential(net(), nn.Dropout(0.5))}, "must be deterministic"),
+    "a vector": ({"constraint": no_mean}, r"constraint 'no_mean' must return one number.*\[7\]"),
+    "padding": (
+        {"constraint": plain_mean},
+        "'plain_mean' must not count padding rows, on client 1",
+    ),
+    "a spare axis": ({"objective": unsqueezed}, r"one number a row, shape \[7\], got \[7, 1\]"),
+    "branching": (
+        {"constraint": branching},
+        "'branching' must not branch on a tensor's value .*torch.where",
+    ),
+    "no tensor": ({"objective": a_float}, "must return one number, .*got float"),
+    "infinite": ({"objective": logarithm}, "must be finite where methods start.*client 0"),
+    "a typo": ({"objective": a_typo}, "objective 'a_typo' must work .* no attribute 'outputs'"),
+    "a measure": ({"measures": {"loss": no_mean}}, "measure 'loss' must return one number"),
+    "no objective": ({"objective": ()}, "the problem must have an objective, it has none"),
+}
+
+
+@pytest.mark.parametrize(("changes", "sentence"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_sentence(frame, changes, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence) as caught:
+        make(frame, **changes)
+    text = str(caught.value)
+    assert text.startswith(("from_frame: ", "ravel: "))
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+def test_gaps_and_clients_without_rows(frame):
+    gap = frame.copy()
+    gap.loc[[2, 5], "dose"] = np.nan
+    refuses("column 'dose' must be finite, got 2 of 16 entries", make, gap)
+    with pytest.raises(ValueError, match=r"client must be named in every row, 1 rows have none"):
+        make(frame.assign(hospital=frame.hospital.where(frame.index != 3)))
+    category = frame.astype({"hospital": "category"})
+    with pytest.raises(ValueError, match="every client must have rows, client 'b' has none"):
+        make(category[category.hospital != "b"])
+    refuses("frame must be a pandas DataFrame", make, frame.to_numpy(), error=TypeError)
+
+
+def test_clients_that_do_not_fit():
+    pair = torch.ones(3, 2), torch.ones(3)
+    options = {"module": nn.Linear(2, 1), "objective": lambda rows: rows.mean(rows.target)}
+    for clients, sentence in (
+        ([pair, pair[:1]], r"client 1 must be 2 tensors: inputs, target, got \['Tensor'\]"),
+        ([(pair[0], torch.ones(4))], "client 0 must hold equally many rows"),
+        ([pair, (pair[0][:0], pair[1][:0])], "client 1 has none"),
+        ([(pair[0] / 0, pair[1])], "inputs of client 0 must be finite"),
+        ([], "must have a client"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"from_clients: .*{sentence}"):
+            problems.from_clients(clients, **options)
+
+
+def test_more_participants_than_clients(frame):
+    with pytest.raises(ValueError, match=r"FedSGM: participants must lie in 1\.\.3"):
+        fl.run(fl.FedSGM(0.1, 1, 5, 0.1), make(frame), rounds=1)

@@ -1,0 +1,100 @@
+"""Products of sets: every oracle is that of the parts; a set for each client."""
+
+import math
+
+import pytest
+import torch
+from expect import refuses
+from torch.func import vmap
+
+import fedlib as fl
+from fedlib.sets.vertices import gauge_of, wire_of
+
+PARTS = (fl.L1Ball(2.0), fl.Ball(3.0), fl.Box(-1.0, 2.0), fl.NuclearBall(1.0, 2, 3), fl.Simplex())
+SIZES = (5, 4, 3, 6, 2)
+BLOCKS = fl.Blocks(PARTS, SIZES)
+DIM = sum(SIZES)
+
+
+def points(count=40, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    scale = 10.0 ** torch.randint(-3, 4, (count, 1), generator=g).double()
+    return scale * torch.randn(count, DIM, generator=g, dtype=torch.float64)
+
+
+def test_every_oracle_acts_part_by_part():
+    for x in points():
+        for name in ("project", "lmo"):
+            whole = getattr(BLOCKS, name)(x)
+            own = [getattr(s, name)(part) for s, part in zip(PARTS, x.split(SIZES), strict=True)]
+            assert torch.equal(whole, torch.cat(own))
+            assert BLOCKS.contains(whole)
+    inside = BLOCKS.lmo(x)
+    for place in range(len(SIZES)):
+        outside = inside.clone()
+        outside.split(SIZES)[place].mul_(3)
+        assert not BLOCKS.contains(outside)
+
+
+def test_the_projection_is_nearest_and_the_oracle_best():
+    z = vmap(BLOCKS.project)(points(60, seed=1))
+    for x in points(30, seed=2):
+        p, s = BLOCKS.project(x), BLOCKS.lmo(x)
+        assert ((z - p) @ (x - p)).max() <= 1e-10 * (1 + x.norm() ** 2)
+        assert ((s - z) @ x).max() <= 1e-10 * x.norm()
+
+
+def test_diameter_gauge_and_vmap():
+    each = (4.0, 6.0, 3 * math.sqrt(3), 2.0, math.sqrt(2))
+    assert BLOCKS.diameter(DIM) == pytest.approx(math.hypot(*each))
+    x = points(10)
+    for method in (BLOCKS.project, BLOCKS.lmo, BLOCKS.gauge):
+        torch.testing.assert_close(vmap(method)(x), torch.stack([method(v) for v in x]))
+    one = torch.zeros(DIM, dtype=torch.float64)
+    one[5] = 6.0
+    assert gauge_of(BLOCKS, one) == 2.0  # twice the radius of the Ball
+    assert gauge_of(fl.Box(-1.0, 2.0), torch.tensor([2.0, 3.5])) == 2.0
+
+
+def test_messages_are_those_of_the_parts():
+    wire = wire_of(BLOCKS, DIM)
+    assert wire.bits(DIM) == (3 + 1) + 4 * 32 + 3 + 32 * 5 + 1
+    for g in points():
+        s = BLOCKS.lmo(g)
+        message = wire.encode(s)
+        assert (len(message.values), len(message.positions)) == wire.lengths(DIM) == (14, 2)
+        torch.testing.assert_close(wire.decode(message, g), s, atol=1e-14, rtol=0)
+    dense = wire_of(fl.Blocks((fl.Ball(1.0),), (3,)), 3)
+    assert dense.encode(torch.ones(3)).positions == ()
+    inner = fl.Blocks((BLOCKS, fl.L1Ball(1.0)), (DIM, 4))  # a product within a product
+    s = inner.lmo(torch.cat([g, g[:4]]))
+    torch.testing.assert_close(inner.wire(DIM + 4).decode(inner.wire(DIM + 4).encode(s), s), s)
+    assert inner.wire(DIM + 4).bits(DIM + 4) == wire.bits(DIM) + 3
+
+
+def test_a_network_tensor_by_tensor():
+    module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    shapes = [p.shape for p in module.parameters()]
+    same = fl.Blocks.of_shapes(shapes, fl.L1Ball(10.0))
+    assert same.sizes == (12, 3, 6, 2)
+    assert set(same.sets) == {fl.L1Ball(10.0)}
+    other = fl.Blocks.of_shapes(shapes, [fl.NuclearBall(1.0, 3, 4), *[fl.Ball(1.0)] * 3])
+    assert other.sets[0] == fl.NuclearBall(1.0, 3, 4)
+    assert int((same.lmo(torch.randn(23, generator=torch.Generator())) != 0).sum()) == 4
+
+
+def test_groups_of_clients():
+    split = fl.PerClient((fl.Ball(2.0), fl.L1Ball(1.0)), (1, 0, 1))
+    assert split.groups() == [(fl.Ball(2.0), [1]), (fl.L1Ball(1.0), [0, 2])]
+
+
+def test_bad_parameters():
+    one, two = (fl.Ball(1.0),), (fl.Ball(1.0), fl.Ball(2.0))
+    refuses("Blocks: sets must hold a set for each of the", fl.Blocks, one, (2, 3))
+    refuses("Blocks: sets must hold a set for each of the 0 sizes, got 0.", fl.Blocks, (), ())
+    refuses("Blocks: sizes must be at least 1, got 0.", fl.Blocks, one, (0,))
+    refuses("Blocks: dim must be the sum of sizes, 20, got 3.", BLOCKS.lmo, torch.zeros(3))
+    refuses("Blocks: dim must be the sum of sizes, 20, got 3.", BLOCKS.diameter, 3)
+    refuses("PerClient: of must lie in 0..0 (the sets)", fl.PerClient, one, (0, 1))
+    words = "PerClient: of must give every set a client, got 'none for set 1'."
+    refuses(words, fl.PerClient, two, (0, 0))

@@ -1,0 +1,142 @@
+"""The nuclear ball against full singular value decompositions."""
+
+import math
+
+import pytest
+import torch
+from expect import close, refuses
+from torch.func import vmap
+
+from fedlib.sets import NuclearBall
+from fedlib.sets.nuclear import leading_pair
+from fedlib.sets.vertices import gauge_of, wire_of
+
+SHAPES = [(1, 1), (1, 5), (5, 1), (4, 4), (7, 3), (3, 7)]
+LARGE = [(90, 70, 70), (70, 90, 3), (60, 60, 1), (120, 50, 50)]
+
+
+def matrices(m, n, count, seed=0):
+    """Random matrices of scales 1e-9 to 1e9, every third of rank one, every third of integers."""
+    g = torch.Generator().manual_seed(seed)
+    A = torch.randn(count, m, n, generator=g, dtype=torch.float64)
+    A[::3] = A[::3, :, :1] * A[::3, :1, :]
+    A[1::3] = torch.randint(-1, 2, A[1::3].shape, generator=g).double()
+    return A * 10.0 ** torch.randint(-9, 10, (count, 1, 1), generator=g).double()
+
+
+@pytest.mark.parametrize(("m", "n"), SHAPES)
+def test_small_oracles_are_exact(m, n):
+    ball = NuclearBall(3.0, m, n)
+    for A in matrices(m, n, 100):
+        s = ball.lmo(A.flatten())
+        assert ball.contains(s, 1e-12)
+        top = torch.linalg.svdvals(A)[0]
+        assert float(A.flatten() @ s) == pytest.approx(-3.0 * float(top), rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize(("m", "n", "rank"), LARGE)
+def test_iterative_oracles_are_close(m, n, rank):
+    ball, g = NuclearBall(1.0, m, n), torch.Generator().manual_seed(m)
+    for _ in range(10):
+        A = torch.randn(m, rank, generator=g, dtype=torch.float64)
+        A = A @ torch.randn(rank, n, generator=g, dtype=torch.float64) if rank < n else A
+        s, top = ball.lmo(A.flatten()), float(torch.linalg.svdvals(A)[0])
+        assert -float(A.flatten() @ s) == pytest.approx(top, rel=1e-5)
+        assert ball.contains(s, 1e-12)
+        assert torch.linalg.matrix_rank(s.view(m, n)) == 1
+
+
+def test_few_steps_are_not_enough_and_more_are_better():
+    A = torch.randn(200, 150, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    top = torch.linalg.svdvals(A)[0]
+    errors = []
+    for steps in (2, 8, 30):
+        u, v = leading_pair(A, steps)
+        errors.append(float(1 - u @ A @ v / top))
+    assert errors[0] > 0.05 > errors[1] > 1e-4 > errors[2] >= -1e-14
+
+
+def test_the_start_is_not_caught_in_a_part_of_the_matrix():
+    """A dominant block without the largest row, and one whose rows cancel in the sum."""
+    A = torch.zeros(80, 60, dtype=torch.float64)
+    A[0, 0], A[1:50, 1:50] = 2.0, 0.1
+    u, v = leading_pair(A, 10)
+    assert float(u @ A @ v) == pytest.approx(4.9, rel=1e-10)
+    B = torch.zeros(80, 60, dtype=torch.float64)
+    B[0, :], B[1, :], B[2, 0] = 1.0, -1.0, 3.0
+    u, v = leading_pair(B, 10)
+    assert float(u @ B @ v) == pytest.approx(float(torch.linalg.svdvals(B)[0]), rel=1e-10)
+
+
+def test_float32_and_repeated_singular_values():
+    A = torch.randn(100, 80, generator=torch.Generator().manual_seed(1))
+    u, v = leading_pair(A)
+    assert float(u @ A @ v) == pytest.approx(float(torch.linalg.svdvals(A)[0]), rel=1e-5)
+    assert u.dtype == torch.float32
+    Q = torch.linalg.qr(A.double()).Q  # all singular values 1
+    u, v = leading_pair(Q)
+    assert float(u @ Q @ v) == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("m", "n"), SHAPES)
+def test_the_projection_is_the_nearest_point(m, n):
+    """The variational inequality, its maximum over the set found by a full decomposition."""
+    ball = NuclearBall(0.7, m, n)
+    for A in matrices(m, n, 60, seed=1):
+        x = A.flatten()
+        p = ball.project(x)
+        assert ball.contains(p, 1e-12)
+        away = (x - p).view(m, n)
+        most = 0.7 * torch.linalg.svdvals(away)[0]  # of <away, z> over the set
+        size = away.norm() * 0.7 + 1e-300
+        assert float((most - away.flatten() @ p) / size) <= 1e-8
+
+
+def test_points_inside_stay():
+    ball = NuclearBall(2.0, 4, 3)
+    for A in matrices(4, 3, 30):
+        inside = (1.9 * A / max(float(torch.linalg.svdvals(A).sum()), 1e-300)).flatten()
+        assert torch.equal(ball.project(inside), inside)
+        assert float(gauge_of(ball, inside)) == pytest.approx(0.95) or not A.any()
+
+
+def test_zero_and_diagonals():
+    ball = NuclearBall(1.0, 2, 2)
+    assert ball.lmo(torch.zeros(4)).tolist() == [0, 0, 0, 0]
+    found = ball.lmo(torch.tensor([0.0, 0, 0, -5.0]))
+    assert found.tolist() == pytest.approx([0, 0, 0, 1.0])
+    close(ball.project(torch.tensor([3.0, 0, 0, 2.5])), torch.tensor([0.75, 0, 0, 0.25]), 1e-6)
+
+
+def test_vmap_is_the_loop_and_the_same_matrix_gives_the_same_answer():
+    ball = NuclearBall(2.0, 9, 8, steps=4)
+    x = torch.randn(20, 72, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for method in (ball.lmo, ball.project, ball.gauge):
+        together = vmap(method)(x)
+        close(together, torch.stack([method(v) for v in x]), 1e-10)
+    assert torch.equal(ball.lmo(x[0]), ball.lmo(x[0].clone()))
+
+
+def test_nan_is_not_hidden():
+    ball = NuclearBall(1.0, 2, 2)
+    x = torch.tensor([1.0, math.nan, 0.0, 1.0])
+    assert ball.lmo(x).isnan().any()
+    assert ball.project(x).isnan().any()
+    assert ball.gauge(x).isnan()
+    assert not ball.contains(x)
+
+
+def test_wire_and_diameter():
+    ball = NuclearBall(1.5, 20, 30)
+    assert wire_of(ball, 600).bits(600) == 32 * 50
+    assert ball.diameter(600) == 3.0
+    refuses("NuclearBall: dim must be rows * columns = 600, got 5.", ball.diameter, 5)
+    g = torch.randn(600, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    ends = ball.lmo(g) - ball.lmo(-g)
+    assert float(ends.norm()) == pytest.approx(3.0)
+    for direction in (g, torch.zeros_like(g)):
+        s = ball.lmo(direction)
+        wire = ball.wire(600)
+        assert len(wire.encode(s).values) == 50
+        torch.testing.assert_close(wire.decode(wire.encode(s), s), s, atol=1e-14, rtol=0)
+    assert not torch.allclose(ball.wire(600).decode(ball.wire(600).encode(g), g), g)

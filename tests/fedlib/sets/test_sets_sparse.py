@@ -1,0 +1,151 @@
+"""The l1 ball and the simplex: oracles against linear programs, projections against a QP solver."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import linprog, minimize
+from torch.func import vmap
+
+from fedlib.sets import Ball, Box, L1Ball, Simplex
+from fedlib.sets.vertices import wire_of
+
+SETS = {
+    "l1 ball": L1Ball(2.0),
+    "small l1 ball": L1Ball(1e-3),
+    "simplex": Simplex(),
+    "large simplex": Simplex(30.0),
+}
+every = pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
+L1, SIMPLEX = L1Ball(2.0), Simplex(1.5)
+
+
+def inputs(dim, count=300, seed=0, dtype=torch.float64):
+    """Vectors of scales 1e-12 to 1e12, some sparse, some with ties, and the zero vector."""
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, dim, generator=g, dtype=dtype)
+    x[::3] = x[::3].sign() * torch.randint(0, 3, (len(x[::3]), dim), generator=g).to(dtype)
+    scale = 10.0 ** torch.randint(-12, 13, (count, 1), generator=g).to(dtype)
+    sparse = torch.rand(count, dim, generator=g) < torch.tensor([1.0, 0.5])[
+        torch.arange(count) % 2
+    ].unsqueeze(1)
+    return torch.cat([x * scale * sparse, torch.zeros(1, dim, dtype=dtype)])
+
+
+def vertices(convex_set, dim):
+    eye = convex_set.radius * torch.eye(dim, dtype=torch.float64)
+    return torch.cat([eye, -eye]) if isinstance(convex_set, L1Ball) else eye
+
+
+def program(convex_set, g):
+    """The least value of <g, s> over the set, by HiGHS; the l1 ball as differences of halves."""
+    n, r = len(g), convex_set.radius
+    if isinstance(convex_set, L1Ball):
+        return linprog(np.r_[g, -g], A_ub=np.ones((1, 2 * n)), b_ub=[r]).fun
+    return linprog(g, A_eq=np.ones((1, n)), b_eq=[r]).fun
+
+
+@every
+@pytest.mark.parametrize("dim", [1, 2, 7])
+def test_the_oracle_solves_the_linear_program(convex_set, dim):
+    for g in inputs(dim, 60, seed=dim):
+        unit = g / g.abs().max() if g.any() else g
+        s = convex_set.lmo(g)
+        assert convex_set.contains(s)
+        value = float(unit @ s)
+        assert value == pytest.approx(program(convex_set, unit.numpy()), abs=1e-8)
+        assert int((s != 0).sum()) == 1  # a vertex, of the zero vector too
+
+
+@every
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_the_projection_satisfies_its_variational_inequality(convex_set, dim):
+    """<x - p, z - p> <= 0 for all vertices z, which is what makes p the nearest point."""
+    x = inputs(dim, seed=dim)
+    p = vmap(convex_set.project)(x)
+    assert vmap(convex_set.contains)(p).all()
+    away = x - p
+    z = vertices(convex_set, dim)
+    products = (away[:, None] * (z[None] - p[:, None])).sum(-1)
+    assert (products <= 1e-12 * convex_set.radius * away.norm(dim=1, keepdim=True)).all()
+
+
+@pytest.mark.parametrize("convex_set", [L1, SIMPLEX], ids=["l1 ball", "simplex"])
+def test_the_projection_equals_that_of_a_solver(convex_set):
+    """SLSQP on the split form x = a - b (l1 ball) or on x itself."""
+    double = isinstance(convex_set, L1Ball)
+    n, r = 5, convex_set.radius
+    signs = np.r_[np.ones(n), -np.ones(n)] if double else np.ones(n)
+    folded = (np.eye(2 * n) * signs)[:n] + (np.eye(2 * n) * signs)[n:] if double else np.eye(n)
+    g = torch.Generator().manual_seed(4)
+    for x in 2 * torch.randn(100, n, generator=g, dtype=torch.float64):
+        total = {"type": "ineq" if double else "eq", "fun": lambda a: r - a.sum()}
+        found = minimize(
+            lambda a, x=x: 0.5 * ((folded @ a - x.numpy()) ** 2).sum(),
+            np.full(len(signs), r / len(signs)),
+            jac=lambda a, x=x: folded.T @ (folded @ a - x.numpy()),
+            bounds=[(0, None)] * len(signs),
+            constraints=total,
+            method="SLSQP",
+            options={"ftol": 1e-20, "maxiter": 500},
+        )
+        p = convex_set.project(x).numpy()
+        np.testing.assert_allclose(p, folded @ found.x, atol=1e-8)
+
+
+@every
+def test_large_points_keep_their_digits(convex_set):
+    """Two entries that differ by half a radius at a height of 1e8: the sum is still right."""
+    r = convex_set.radius
+    x = torch.tensor([1e8, 1e8 + r / 2, 1.0], dtype=torch.float64)
+    gap = float(x[1] - x[0])
+    wanted = [(r - gap) / 2, (r + gap) / 2, 0.0]
+    assert convex_set.project(x).tolist() == pytest.approx(wanted, rel=1e-12)
+
+
+def test_known_points():
+    assert L1.project(torch.tensor([3.0, -1.0, 0.5])).tolist() == [2.0, 0.0, 0.0]
+    assert L1.project(torch.tensor([2.0, -2.0])).tolist() == [1.0, -1.0]
+    assert L1.lmo(torch.tensor([1.0, -3.0])).tolist() == [0.0, 2.0]
+    assert SIMPLEX.lmo(torch.tensor([1.0, -3.0])).tolist() == [0.0, 1.5]
+    assert not SIMPLEX.contains(torch.tensor([2.0, -0.5]))
+    assert (L1.diameter(1), SIMPLEX.diameter(1)) == (4.0, 0.0)
+    assert SIMPLEX.project(torch.tensor([0.0, 0.0, 0.0])).tolist() == [0.5, 0.5, 0.5]
+
+
+def test_of_equal_entries_the_first_counts():
+    assert L1.lmo(torch.tensor([0.0, -1.0, 1.0])).tolist() == [0.0, 2.0, 0.0]
+    assert L1.lmo(torch.zeros(3)).tolist() == [-2.0, 0.0, 0.0]
+    assert SIMPLEX.lmo(torch.ones(2)).tolist() == [1.5, 0.0]
+
+
+def test_radii_may_be_stacked_under_vmap():
+    x, radii = torch.tensor([3.0, 0.0]), torch.tensor([1.0, 5.0])
+    assert vmap(lambda r: L1Ball(r).project(x))(radii).tolist() == [[1.0, 0.0], [3.0, 0.0]]
+    assert vmap(lambda r: Simplex(r).project(x))(radii).tolist() == [[1.0, 0.0], [4.0, 1.0]]
+    assert vmap(lambda r: L1Ball(r).lmo(x))(radii).tolist() == [[-1.0, 0.0], [-5.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("convex_set", "dim", "bits"),
+    [
+        (L1, 7850, 13 + 1),
+        (L1, 8, 3 + 1),
+        (L1, 1, 1),
+        (SIMPLEX, 8, 3),
+        (SIMPLEX, 9, 4),
+        (Box(1.0), 100, 100),
+        (Ball(1.0), 100, 3200),
+    ],
+)
+def test_the_wire_carries_extreme_points_in_so_many_bits(convex_set, dim, bits):
+    wire = wire_of(convex_set, dim)
+    assert wire.bits(dim) == bits
+    assert wire.draw(2, dim, torch.Generator()) == ()
+    assert (wire.contraction(dim), wire.variance(dim)) == (1.0, 0.0)
+    for g in inputs(dim, 4):
+        s = convex_set.lmo(g)
+        assert torch.equal(wire(s), s)
+        assert torch.equal(wire.decode(wire.encode(s), g), s)
+    if not isinstance(convex_set, Ball) and dim > 2:  # it cannot carry anything else
+        other = torch.full((dim,), 0.3, dtype=torch.float64)
+        assert not torch.allclose(wire.decode(wire.encode(other), other), other)

@@ -1,0 +1,70 @@
+"""Step sizes, and what convergence asks of them."""
+
+import pytest
+import torch
+
+from fedlib.steps import PowerLaw
+from fedlib.steps.schedules import averaging, conditions, power_law
+
+PAPER = ((0.4, 0.4, 0.4), (0.6, 0.9, 0.3), (0.9, 0.9, 0.3))  # a_1, a_2, alpha for B = 1, 10, 100
+
+
+def test_a_power_law_at_numbers_and_tensors():
+    rule = PowerLaw(0.9, 0.5)
+    assert rule(1) == 0.9
+    assert rule(4) == pytest.approx(0.45)
+    t = torch.tensor([1.0, 4.0, 9.0], dtype=torch.float64)
+    torch.testing.assert_close(rule(t), torch.tensor([0.9, 0.45, 0.3], dtype=torch.float64))
+    assert PowerLaw(0.3)(1000) == 0.3
+
+
+@pytest.mark.parametrize(("a1", "a2", "alpha"), PAPER)
+def test_the_papers_own_step_sizes_break_two_conditions(a1, a2, alpha):
+    found = {c.name: c for c in conditions(PowerLaw(a1, alpha), PowerLaw(a2, alpha + 0.05))}
+    assert len(found) == 7
+    assert {n for n, c in found.items() if not c.holds} == {"sum gamma^2 < inf", "sum rho^2 < inf"}
+    why = found["sum gamma^2 < inf"].why
+    assert why == f"gamma^2 falls as t^-{2 * alpha + 0.1:.4g}, whose sum is infinite"
+
+
+def test_a_valid_family_meets_all_conditions():
+    assert all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
+    assert all(c.holds for c in conditions(PowerLaw(0.5, 0.51), PowerLaw(0.9, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "broken"),
+    [
+        (0.0, 0.6, {"lim rho = 0", "sum rho^2 < inf"}),
+        (0.6, 0.6, {"lim gamma / rho = 0"}),
+        (0.6, 1.1, {"sum gamma = inf"}),
+        (1.1, 1.2, {"sum rho = inf", "sum gamma = inf"}),
+        (0.6, 0.0, {"lim gamma = 0", "sum gamma^2 < inf", "lim gamma / rho = 0"}),
+        (0.5, 0.5, {"sum gamma^2 < inf", "sum rho^2 < inf", "lim gamma / rho = 0"}),
+    ],
+)
+def test_each_condition_fails_where_it_should(alpha, beta, broken):
+    found = conditions(PowerLaw(1.0, alpha), PowerLaw(1.0, beta))
+    assert {c.name for c in found if not c.holds} == broken
+
+
+def test_weights_of_an_average_lie_in_the_unit_interval():
+    averaging("SSCA", "rho", PowerLaw(1.0, 0.3))
+    averaging("SSCA", "rho", PowerLaw(torch.tensor(2.0), 0.3))  # a grid's numbers were checked
+    with pytest.raises(ValueError, match=r"^SSCA: rho must lie in \(0, 1\] for all t >= 1, got P"):
+        averaging("SSCA", "rho", PowerLaw(1.5, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: PowerLaw(0.0), "PowerLaw: scale must be positive, got 0.0."),
+        (lambda: PowerLaw(0.5, -0.1), "PowerLaw: exponent must be nonnegative, got -0.1."),
+        (lambda: power_law("SSCA", "lr", 0.3), "SSCA: lr must be a PowerLaw, got 0.3."),
+        (lambda: averaging("SSCA", "rho", 0.3), "SSCA: rho must be a PowerLaw, got 0.3."),
+    ],
+)
+def test_bad_step_sizes(make, sentence):
+    with pytest.raises((ValueError, TypeError)) as error:
+        make()
+    assert str(error.value) == sentence

@@ -1,0 +1,147 @@
+"""The shapes in the signatures are true: real runs with every annotation checked at run time.
+
+And they are there: no tensor in a signature or a field goes without.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [p for p in sorted((ROOT / "fedlib").rglob("*.py")) if "studies" not in p.parts]
+
+CHECKED = """
+from pathlib import Path
+from jaxtyping import install_import_hook
+import fedlib_checker
+
+# torch reads the annotations of one operation of the cartpole itself, which a checker would hide
+files = [p.relative_to(ROOT) for p in Path(ROOT, "fedlib").rglob("*.py")]
+names = [".".join(p.with_suffix("").parts) for p in files if p.stem not in ("cartpole", "__init__")]
+with install_import_hook(names, "fedlib_checker.check"):
+    import fedlib as fl
+    import fedlib.sets
+    from fedlib import metrics
+    from papers.fedcmoo import local_adam
+    from fedlib.problems import pareto
+from fedbook_examples import examples
+from problems import np_problem
+import torch
+
+sgm = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
+                uplink=fl.TopK(0.1), downlink=fl.Rounding(3))
+more = [fl.FedAvg(lr=0.1, local_steps=2, participants=4, batch_size=5),
+        fl.PenaltyFedAvg(lr=0.1, local_steps=2, participants=4, tolerance=0.05, rho=1.0),
+        fl.FedSGM(lr=0.1, local_steps=1, participants=3, tolerance=0.05, uplink=fl.RandK(0.2),
+                  error_feedback=False, batch_size=4, value_batch_size=6)]
+for engine in (fl.Vectorized, fl.Loop):
+    for algorithm in (sgm, *more):
+        fl.run(algorithm, np_problem, rounds=3, seeds=[0, 1], progress=False, engine=engine)
+for convex_set in (fl.L1Ball(2.0), fl.NuclearBall(2.0, 5, 6), fl.Simplex(2.0),
+                   fl.Blocks((fl.Ball(1.0), fl.Box(1.0)), (12, 18))):
+    def task(seed):
+        centres = torch.randn(4, 3, 1, 30, generator=torch.Generator().manual_seed(seed))
+        return pareto(centres).within(convex_set)
+    methods = (fl.FedFW(0.1, participation=0.5), fl.FedFWPlus(0.1), fl.NaiveFW(),
+               fl.FedFWSto(0.1, batch_size=2), fl.FedDR(0.1, 2), fl.FedProx(0.1, 2, 3))
+    for algorithm in methods:
+        end = fl.run(algorithm, task, rounds=2, seeds=[0], progress=False, engine=fl.Loop)
+    metrics.fw_gap(task(0), end.state.w[0])
+    fl.run(methods[0], task, rounds=2, seeds=[0, 1], progress=False)
+a, b = metrics.client_gradients(np_problem(), torch.zeros(30).double())
+metrics.skewness(a, b)
+
+def one_round(algorithm, problem):
+    rng = torch.Generator().manual_seed(0)
+    for engine in (fl.Vectorized, fl.Loop):
+        state, draw = algorithm.init(problem), algorithm.draw(problem, rng)
+        after, _ = algorithm.round(engine(problem), state, draw)
+        if hasattr(algorithm, "output"):
+            algorithm.output(after)
+
+for some in examples().values():
+    for example in some:
+        one_round(*example)
+several = pareto(torch.randn(6, 3, 3, 20))
+settings = {"lr": 0.1, "local_steps": 2, "participants": 4}
+for kind in (local_adam.AdamFedCMOO, local_adam.AdamFedCMOOPref, local_adam.AdamFSMGDA):
+    one_round(kind(**settings, batch_size=2), several)
+try:
+    fl.TopK(0.1)(torch.zeros(3, 4))
+except Exception as error:
+    assert "f32[3,4]" in str(error), error
+else:
+    raise SystemExit("a matrix passed for a vector")
+print("checked")
+"""
+
+CHECKER = """
+from beartype import BeartypeConf, beartype
+
+check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a float
+"""
+
+
+def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
+    (tmp_path / "fedlib_checker.py").write_text(CHECKER)
+    places = tmp_path, ROOT, ROOT / "tests", ROOT / "book" / "_ext"
+    done = subprocess.run(
+        (sys.executable, "-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}"),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "checked", done.stderr[-3000:]
+
+
+def bare(annotation):
+    """Whether there is a `Tensor` in an annotation that says nothing about its shape."""
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
+        first, *others = annotation.slice.elts or [None]
+        shaped = others and isinstance(others[0], ast.Constant) and isinstance(others[0].value, str)
+        if shaped and isinstance(first, ast.Name) and first.id == "Tensor":
+            return False
+    if isinstance(annotation, ast.Name):
+        return annotation.id == "Tensor"
+    return any(map(bare, ast.iter_child_nodes(annotation)))
+
+
+def shapeless(body, where=""):
+    """Public arguments, results and fields below some statements that are bare, by name."""
+    for node in body:
+        own = getattr(node, "name", "")
+        if own.startswith("_") and not own.endswith("__"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            yield from shapeless(node.body, f"{where}{own}.")
+        elif isinstance(node, ast.AnnAssign) and bare(node.annotation):
+            yield f"{where}{ast.unparse(node.target)}"
+        elif isinstance(node, ast.FunctionDef):
+            # an operation whose schema torch reads from plain annotations
+            operation = any(
+                ast.unparse(d).endswith("mutates_args=())") for d in node.decorator_list
+            )
+            held = node.args
+            named = [*held.posonlyargs, *held.args, *held.kwonlyargs, held.vararg, held.kwarg]
+            given = {a.arg: a.annotation for a in named if a is not None}
+            for name, annotation in {**given, "return": node.returns}.items():
+                if annotation is not None and bare(annotation) and not operation:
+                    yield f"{where}{own}: {name}"
+
+
+def test_every_tensor_in_a_signature_says_its_shape():
+    found = {p: list(shapeless(ast.parse(p.read_text()).body)) for p in FILES}
+    assert not {str(p.relative_to(ROOT)): names for p, names in found.items() if names}
+
+
+def test_a_bare_tensor_is_seen():
+    code = """
+def f(a: Tensor, b: Float[Tensor, "d"], c: Callable[[Tensor], int]) -> tuple[Tensor, ...]: ...
+class C:
+    x: Tensor | tuple[()]
+    def _hidden(self, x: Tensor): ...
+"""
+    assert list(shapeless(ast.parse(code).body)) == ["f: a", "f: c", "f: return", "C.x"]

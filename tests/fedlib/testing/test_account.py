@@ -1,0 +1,180 @@
+"""The common checks catch what they are for: a right method, with one line of it made wrong."""
+
+import importlib.util
+import sys
+
+import pytest
+import torch
+from problems import np_problem
+
+import fedlib as fl
+from fedlib.testing.account import CHECKS, findings
+
+SOURCE = '''
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core.client import Client, Reply
+from fedlib.compress.compressors import Identity, TopK
+from fedlib.core.federation import Federation
+from fedlib.core.sampling import check_work, draw_round
+
+
+class State(NamedTuple):
+    w: Tensor
+    past: Tensor
+
+
+@dataclass(frozen=True)
+class Method:
+    """Averaging, a little of the last model kept.
+
+        1  sample n distinct clients
+        2  each makes a step: u = w - lr grad f_j(w)
+        3  w <- (mean_j u_j + keep past) / (1 + keep)
+
+    lr is the step size, participants n, keep how much of the last model stays.
+    """
+
+    lr: float
+    participants: int
+    keep: float = 0.1
+
+    def init(self, problem):
+        check_work("Method", problem, self.participants)
+        return State(problem.w0, problem.w0.clone())
+
+    def draw(self, problem, rng):
+        return draw_round(problem, rng, participants=self.participants)  # 1
+
+    def step(self, client, w):
+        return w - self.lr * client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
+
+    def round(self, fed, state, draw):
+        w = state.w
+        u = fed.ask(self.step, fed.clients(draw), w)
+        mean = u.mean(0)
+        w_next = (mean + self.keep * state.past) / (1 + self.keep)  # 3
+        return State(w_next, w), fed.info()
+'''
+ASK = "fed.ask(self.step, fed.clients(draw), w)"
+#: name -> (old line, new line, the check that must say so, a part of its sentence)
+MISTAKES = {
+    "no frozen record": ("frozen=True", "frozen=False", "is a record", "frozen dataclass"),
+    "state without w": (
+        "    w: Tensor\n    past: Tensor", "    past: Tensor\n    w: Tensor",
+        "is a record", "first field is w, got 'past'",
+    ),
+    "random numbers": (
+        "mean = u.mean(0)", "mean = u.mean(0) + 0.01 * torch.randn(u.shape[-1])",
+        "is pure", "two rounds from one state and one draw must be equal",
+    ),
+    "random numbers at a client": (
+        "return w - self.lr", "return w + 0.1 * torch.randn_like(w) - self.lr",
+        "runs batched", "must not draw random numbers",
+    ),
+    "in place": (
+        "mean = u.mean(0)", "state.past.add_(1.0); mean = u.mean(0)",
+        "is pure", "leave the state that it was given alone",
+    ),
+    "branching": (
+        "mean = u.mean(0)", "mean = u.mean(0) if w.norm() < 1 else w",
+        "runs batched", "must not branch on a tensor's value",
+    ),
+    "a wire that does not fit": (
+        ASK, "fed.ask(self.step, fed.clients(draw), w, wire=TopK(0.1))",
+        "engines agree", "what is uploaded must be what the wire format",
+    ),
+    "a report of its own": (
+        "fed.info()", "{'bits_up': torch.tensor(8.0), 'bits_down': torch.tensor(8.0)}",
+        "counts its bits", "must hold bits_up as counted",
+    ),
+    "a model that nobody sent": (
+        ASK, "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
+        "counts its bits", "never sent to them",
+    ),
+    "the server reads rows": (
+        "mean = u.mean(0)",
+        "mean = w - self.lr * torch.func.grad(lambda v: fed.problem.mean_losses(v)[0])(w)",
+        "sees uploads only", "use nothing but uploads",
+    ),
+    "the server reads memories": (
+        f"u = {ASK}",
+        "_, u = fed.ask(lambda c, w: Reply(w[:1], self.step(c, w)), fed.clients(draw), w)",
+        "sees uploads only", "use nothing but uploads",
+    ),
+    "a sum for a mean": ("u.mean(0)", "w + (u - w).sum(0)", "averages", "take the mean"),
+    "its own derivative": (
+        "client.gradient(w, client.batch(0), client.objective_weights(w))",
+        "torch.func.grad(lambda v: 2 * client.losses(v, client.batch(0))[0])(w) * "
+        "(1.0 if client.gradient_function is None else 0.5)",
+        "uses the gradient given", "must give the same model",
+    ),
+    "a wrong sign": ("w - self.lr *", "w + self.lr *", "improves", "wrong sign"),
+    "an uncited line": ("  # 3", "", "explains itself", "cite lines [3]"),
+    "a silent field": ("participants n, ", "", "explains itself", "what these fields are: "),
+}  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A method from the source of its file."""
+
+    def make(old="", new=""):
+        assert old in SOURCE
+        path = tmp_path / "own_method.py"
+        path.write_text(SOURCE.replace(old, new) if old else SOURCE)
+        spec = importlib.util.spec_from_file_location("own_method", path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "own_method", module)
+        spec.loader.exec_module(module)
+        return module.Method(lr=0.1, participants=5)
+
+    return make
+
+
+def test_a_right_method_passes(made):
+    assert findings(made(), np_problem()) == dict.fromkeys(CHECKS, "")
+    fl.hold_to_account(made(), np_problem())
+
+
+@pytest.mark.parametrize(("old", "new", "check", "sentence"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_found(made, old, new, check, sentence):
+    with pytest.raises(AssertionError) as caught:
+        CHECKS[check](made(old, new), np_problem())
+    assert sentence in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_every_check_has_its_mistake():
+    assert {check for _, _, check, _ in MISTAKES.values()} == set(CHECKS)
+
+
+def test_all_findings_are_listed_and_a_crash_is_one_of_them(made):
+    broken = made("* client.gradient(w,", "* client.slope(w,")
+    with pytest.raises(AssertionError, match="Method fails") as caught:
+        fl.hold_to_account(broken, np_problem())
+    assert str(caught.value).splitlines()[1:] == [
+        "is pure: a round stops with AttributeError: 'Client' object has no attribute 'slope'"
+    ]
+    twice = made("u.mean(0)", "w - (u - w).sum(0)")
+    with pytest.raises(AssertionError) as caught:
+        fl.hold_to_account(twice, np_problem())
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "averages", "improves",
+    ]  # fmt: skip
+
+
+def test_nothing_is_asked_of_a_round_that_is_not_pure(made):
+    noisy = made("mean = u.mean(0)", "mean = u.mean(0) + torch.randn(u.shape[-1])")
+    found = findings(noisy, np_problem())
+    assert list(found) == ["is a record", "is pure"]
+    assert found["is pure"]
+
+
+def test_float32_problems_are_measured_by_their_own_precision(made):
+    fl.hold_to_account(made(), np_problem(dtype=torch.float32))

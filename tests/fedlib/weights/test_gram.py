@@ -1,0 +1,232 @@
+"""Estimates of the Gram matrix: exact where nothing is compressed, by hand where something is."""
+
+import math
+
+import pytest
+import torch
+from expect import refuses
+from problems import objectives
+from torch.func import vmap
+
+from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding
+from fedlib.compress import TopK as VectorTopK
+from fedlib.compress.lowrank import fold, folded_shape, randomized_svd, unfold
+from fedlib.compress.sketches import Columns, Wire
+from fedlib.core import Loop, Vectorized
+from fedlib.core.client import Client
+from fedlib.core.types import Draw
+from fedlib.weights import MeanOfGrams, OneWay, TwoWay
+from fedlib.weights.gram import combine, gram_of, symmetric
+
+SKETCHES = {
+    "exact": Exact(),
+    "low rank": LowRank(),
+    "low rank, rows": LowRank(order="row"),
+    "low rank, columns": LowRank(order="column", budget=2.0),
+    "largest": Largest(),
+    "masked": Masked(),
+    "masked, unscaled": Masked(scaled=False),
+    "columns": Columns(RandK(0.5)),
+    "rounded columns": Columns(Rounding(3)),
+    "top of columns": Columns(VectorTopK(0.3)),
+}
+sketches = pytest.mark.parametrize("sketch", SKETCHES.values(), ids=SKETCHES)
+
+
+def normal(*shape, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=rng, dtype=torch.float64)
+
+
+def noise_of(sketch, count, tasks, dim, seed=0):
+    return sketch.draw(count, tasks, dim, torch.Generator().manual_seed(seed))
+
+
+class TestFolding:
+    @pytest.mark.parametrize("order", ["block", "row", "column"])
+    @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (3, 50), (7, 3), (5, 5), (40, 63)])
+    def test_the_round_trip_is_exact(self, order, shape):
+        x = normal(*shape)
+        folded = fold(x, order)
+        assert folded.shape == folded_shape(*shape, order)
+        assert torch.equal(unfold(folded, *shape, order), x)
+        assert folded.square().sum() == pytest.approx(float(x.square().sum()))
+
+    def test_blocks_by_hand(self):
+        x = torch.arange(1.0, 11.0).view(2, 5)  # two gradients of five entries, q = 3
+        wanted = [[1.0, 6.0, 4.0, 9.0], [2.0, 7.0, 5.0, 10.0], [3.0, 8.0, 0.0, 0.0]]
+        assert torch.equal(fold(x), torch.tensor(wanted))
+
+    def test_the_ranks_of_the_paper(self):
+        sizes = {(2, 28515): 59, (2, 1685888): 459, (40, 11168832): 264, (11, 616960): 118}
+        assert {size: LowRank().rank(*size) for size in sizes} == sizes
+
+    def test_a_matrix_of_low_rank_is_found_exactly(self):
+        A = normal(30, 4) @ normal(4, 20, seed=1)
+        left, right = randomized_svd(A, normal(20, 5, seed=2), 4, 2)
+        torch.testing.assert_close(left @ right, A, atol=1e-11, rtol=0)
+
+    def test_the_error_is_near_that_of_the_best_matrix_of_its_rank(self):
+        A = normal(60, 50) @ torch.diag(0.9 ** torch.arange(50.0)).double()
+        S = torch.linalg.svdvals(A)
+        left, right = randomized_svd(A, normal(50, 11, seed=2), 10, 2)
+        assert (A - left @ right).norm() < 1.02 * S[10:].norm()
+
+    def test_what_is_not_finite_gives_nan_and_no_exception(self):
+        A = normal(6, 6)
+        A[0, 0] = torch.inf
+        left, right = randomized_svd(A, normal(6, 2), 2, 1)
+        assert torch.isnan(left @ right).all()
+
+
+class TestSketches:
+    @sketches
+    def test_encode_and_decode_carry_what_was_sketched(self, sketch):
+        x = normal(3, 40)
+        noises = noise_of(sketch, 2, 3, 40)
+        for noise in noises if isinstance(noises, torch.Tensor) else [()]:
+            held = sketch(x, noise)
+            back = sketch.decode(sketch.encode(held, noise), held, noise)
+            torch.testing.assert_close(back, held, atol=1e-12, rtol=0)
+
+    @sketches
+    def test_vmap_gives_the_loop(self, sketch):
+        x, noise = normal(4, 3, 40), noise_of(sketch, 4, 3, 40)
+        if isinstance(noise, torch.Tensor):
+            many = vmap(sketch)(x, noise)
+            each = [sketch(a, b) for a, b in zip(x, noise, strict=True)]
+        else:
+            many, each = vmap(sketch)(x), [sketch(a) for a in x]
+        torch.testing.assert_close(many, torch.stack(each), atol=1e-12, rtol=0)
+
+    @sketches
+    def test_the_message_is_as_long_as_the_bits_say(self, sketch):
+        x, noise = normal(3, 400), noise_of(sketch, 1, 3, 400)
+        noise = noise[0] if isinstance(noise, torch.Tensor) else ()
+        message = sketch.encode(sketch(x, noise), noise)
+        if "Rounding" not in repr(sketch):
+            numbers = 32 * message.values.numel()
+            places = sketch.bits(3, 400) - numbers
+            most = message.values.numel() * math.ceil(math.log2(1200))
+            assert 0 <= places <= most
+            assert (places > 0) == isinstance(message.positions, torch.Tensor)
+
+    def test_bits_by_hand(self):
+        assert Exact().bits(3, 400) == 32 * 1200
+        # q = floor(sqrt 1200) = 34, 12 blocks of 3 columns; rank floor(400 / (2 sqrt 1200)) = 5
+        assert LowRank().bits(3, 400) == 32 * 5 * (34 + 36)
+        # 12800 bits: with a list of 11 bits a number 12800 // 43 = 297, with a map of 1200 bits
+        # (12800 - 1200) // 32 = 362
+        assert Largest().kept(3, 400) == 362
+        assert Largest().bits(3, 400) == 362 * 32 + 1200 <= 12800
+        # 64 bits for each of 10 of 20000 entries: the list of 15 bits is cheaper
+        assert Largest(0.01).kept(20, 1000) == 320 // 47
+        assert Largest(0.01).bits(20, 1000) == (320 // 47) * 47
+        assert Masked().bits(3, 400) == 32 * 400
+        assert Columns(RandK(0.5)).bits(3, 400) == 3 * 32 * 200
+        assert Wire(Masked(), 3).bits(1200) == 32 * 400
+
+    @pytest.mark.parametrize("tasks", [2, 11, 40])
+    def test_the_budget_is_kept(self, tasks):
+        for dim in (1000, 28515):
+            assert Largest().bits(tasks, dim) <= 32 * dim
+            assert Masked().bits(tasks, dim) <= 32 * (dim + 1)
+            assert LowRank().bits(tasks, dim) <= 32 * dim
+
+    def test_the_largest_entries_are_kept(self):
+        x = torch.tensor([[5.0, 0.1, -3.0, 0.2], [0.3, -9.0, 0.4, 1.0]])
+        sketch = Largest(0.75)  # 96 bits: a map of 8 and two numbers
+        wanted = torch.tensor([[5.0, 0.0, 0.0, 0.0], [0.0, -9.0, 0.0, 0.0]])
+        assert torch.equal(sketch(x), wanted)
+
+    def test_a_scaled_mask_is_unbiased_and_an_unscaled_one_is_not(self):
+        x = normal(2, 6)
+        for scaled, factor in ((True, 1.0), (False, 0.5)):
+            sketch = Masked(scaled=scaled)
+            noise = noise_of(sketch, 20000, 2, 6)
+            mean = vmap(sketch, in_dims=(None, 0))(x, noise).mean(0)
+            torch.testing.assert_close(mean, factor * x, atol=0.06, rtol=0)
+
+
+def estimate(gram, jacobians, engine=Vectorized, shared=None, seed=0):
+    """The estimate for given Jacobians `[n, M, d]`, each client's read from its rows."""
+    n, tasks, dim = jacobians.shape
+    problem = objectives(clients=n, rows=1, tasks=tasks, dim=dim)
+    problem = problem.with_tensors({"data": (jacobians, problem.data[1])})
+    noise = gram.draw(n, tasks, shared or dim, torch.Generator().manual_seed(seed))
+    fed = engine(problem)
+    clients = fed.clients(Draw(torch.arange(n), uplink=noise.up), model=problem.w0)
+
+    def jacobian(client: Client):
+        return client.batch(0).data[0][0]
+
+    G, clients = gram(fed, clients, noise.down, jacobian, shared or dim)
+    assert torch.equal(clients.memory, jacobians)
+    return G, fed
+
+
+class TestEstimates:
+    x = normal(5, 3, 60)
+    true = gram_of(x.mean(0))
+
+    @pytest.mark.parametrize("kind", [OneWay, TwoWay])
+    def test_nothing_compressed_is_exact(self, kind):
+        G, _ = estimate(kind(Exact()), self.x)
+        torch.testing.assert_close(G, self.true, atol=1e-12, rtol=0)
+
+    def test_the_expansion_is_exact_but_for_the_products_of_what_was_left_out(self):
+        received = vmap(Largest(0.5))(self.x)
+        rest, total = self.x - received, received.sum(0)
+        cross = torch.einsum("nkd,nld->nkl", rest, total - received)
+        G = 25 * combine(gram_of(self.x), received, cross)
+        dropped = gram_of(rest.sum(0)) - gram_of(rest).sum(0)
+        torch.testing.assert_close(G + dropped, 25 * self.true, atol=1e-11, rtol=0)
+        raw = gram_of(self.x).sum(0) + gram_of(total) - gram_of(received).sum(0) + 2 * cross.sum(0)
+        error = raw + dropped - 25 * self.true
+        assert error.abs().max() > 1e-3, "without symmetrization it is wrong"
+        torch.testing.assert_close(symmetric(error), 0 * error, atol=1e-11, rtol=0)
+
+    def test_two_ways_are_better_than_one(self):
+        for sketch in (LowRank(), Largest()):
+            one, two = (estimate(kind(sketch), self.x)[0] for kind in (OneWay, TwoWay))
+            assert (two - self.true).norm() < (one - self.true).norm()
+
+    def test_the_mean_of_grams_by_hand(self):
+        G, fed = estimate(MeanOfGrams(), self.x)
+        torch.testing.assert_close(G, torch.stack([y @ y.T for y in self.x]).mean(0))
+        assert fed.bits_up == 5 * 32 * 9
+
+    def test_only_shared_parameters_count(self):
+        for gram in (OneWay(Exact()), TwoWay(), MeanOfGrams()):
+            a, _ = estimate(gram, self.x, shared=20)
+            changed = self.x.clone()
+            changed[:, :, 20:] *= 7
+            b, _ = estimate(gram, changed, shared=20)
+            torch.testing.assert_close(a, b, atol=1e-13, rtol=0)
+        torch.testing.assert_close(
+            estimate(OneWay(Exact()), self.x, shared=20)[0], gram_of(self.x.mean(0)[:, :20])
+        )
+
+    @pytest.mark.parametrize("kind", [OneWay, TwoWay])
+    @sketches
+    def test_both_engines_agree_and_the_estimate_is_symmetric(self, kind, sketch):
+        fast, fed = estimate(kind(sketch), self.x)
+        slow, twin = estimate(kind(sketch), self.x, engine=Loop)
+        torch.testing.assert_close(fast, slow, atol=1e-11, rtol=0)
+        torch.testing.assert_close(fast, fast.T, atol=1e-14, rtol=0)
+        assert (fed.bits_up, fed.bits_down) == (twin.bits_up, twin.bits_down)
+
+    def test_bits_by_hand(self):
+        _, fed = estimate(OneWay(Masked()), self.x)
+        assert (fed.bits_up, fed.bits_down) == (5 * 32 * 60, 0)
+        _, fed = estimate(TwoWay(Masked()), self.x)
+        assert (fed.bits_up, fed.bits_down) == (5 * 32 * (60 + 2 * 9), 5 * 32 * 60)
+
+
+def test_errors_are_one_sentence():
+    refuses("LowRank: order must be one of 'block'*got 'rows'.", LowRank, order="rows")
+    refuses("LowRank: needs the matrix that its draw", LowRank(), normal(2, 9))
+    for kind in (LowRank, Largest, Masked):
+        refuses(f"{kind.__name__}: budget must be positive", kind, 0.0)
+    assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)
+    assert torch.equal(Columns(Identity())(normal(2, 3)), normal(2, 3))

@@ -1,0 +1,47 @@
+"""Problems that many tests use, in float64: Neyman-Pearson, split by samples or by features, and
+quadratics with a known front."""
+
+import torch
+from torch.nn.functional import softplus
+
+from fedlib import data
+from fedlib.problems import neyman_pearson, pareto
+from fedlib.vertical import Composite, Partition, contiguous, vertical
+
+
+def np_problem(seed=0, clients=20, fraction=0.8, **options):
+    table = data.breast_cancer()
+    options.setdefault("dtype", torch.float64)
+    return neyman_pearson(
+        table.X, table.y, clients=clients, seed=seed, train_fraction=fraction, **options
+    )
+
+
+def vertical_np_problem(clients=3):
+    """The same losses with the features split: logistic regression on a sum of products."""
+    problem = np_problem()
+    blocks = contiguous(problem.dim, clients)
+    empty = torch.zeros(0, dtype=torch.int64)  # no common parameters
+
+    def outer(_, heard, labels):
+        z, (y, shares) = sum(heard).squeeze(-1), labels
+        return (softplus(z) - y * z).unsqueeze(-1) * shares
+
+    features = Partition("features", blocks, problem.dim)
+    parameters = Partition("parameters", (empty, *blocks), problem.dim)
+    form = Composite(features, parameters, lambda w, x: (x @ w).unsqueeze(-1), outer)
+    return vertical(problem, form)
+
+
+def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0, **options):
+    """Quadratics around random centres; clients differ by `spread`, rows of a client by `noise`."""
+    rng = torch.Generator().manual_seed(seed)
+    sizes = ((1, 1, tasks, dim), (clients, 1, tasks, dim), (clients, rows, tasks, dim))
+    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
+    return pareto(0.3 * parts[0] + spread * parts[1] + noise * parts[2], **options)
+
+
+def three_objectives():
+    """Eight clients with three rows each, far from the front at the start."""
+    start = torch.ones(5, dtype=torch.float64)
+    return objectives(clients=8, rows=3, tasks=3, spread=0.1, noise=0.1, w0=start)

@@ -1,0 +1,114 @@
+"""A small book with made-up results, built with the book's Sphinx extension."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from papers.kit import store
+from papers.kit.fingerprint import code_digest
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+CONF = """
+import sys
+
+sys.path.insert(0, {extension!r})
+extensions = ["myst_nb", "fedbook"]
+nb_execution_mode = "off"
+exclude_patterns = ["out", "results"]
+html_theme = "sphinx_book_theme"
+html_static_path = [{static!r}]
+myst_enable_extensions = ["dollarmath"]
+numfig = True
+
+import papers
+from papers.kit.claims import Claim, Outcome, PaperValue
+from papers.kit.rules import Rule, told, value
+from papers.kit.study import Study
+
+
+class Unjudged(Rule):
+    def __call__(self, numbers):
+        return Outcome("not judged", super().__call__(numbers).measured)
+
+
+def claim(number, runs, bound=1.0, kind=Rule):
+    return Claim(
+        id=f"toy/C{{number}}", paper="W" if number < 3 else "ours", place="Section 4",
+        wording="$f$ goes down", figure="curve" if number == 1 else "",
+        measure="the gap", rule=kind({{"small": value("gap") < bound}}, told("gap")), runs=runs,
+    )
+
+
+def curve(traces):
+    return lambda fig: fig.subplots().plot(traces["old"].metrics["f"][0])
+
+
+study = Study(
+    name="toy", title="Toy", paper="W",
+    profiles={{"quick": {{"rounds": 2}}, "full": {{"rounds": 30}}}},
+    parameters={{"rounds": "rounds $T$"}},
+    specs=lambda parameters: {{"old": None, "new": None}},
+    derive=lambda traces, parameters: {{}},
+    figures={{"curve": curve}},
+    claims=(claim(1, ("old",)), claim(2, (), kind=Unjudged), claim(3, ("new",), bound=0.1)),
+    paper_values=(
+        PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
+        PaperValue("near", "gap", 0.62, "0.62", "Table 1", rtol=0.3),
+        PaperValue("far", "gap", 0.9, "0.9", "Table 1", rtol=0.1),
+        PaperValue("none", "gap", None, "small", "Table 1"),
+    ),
+)
+papers.STUDIES = {{"toy": study}}
+"""
+PROVENANCE = {
+    "commit": "0123456789ab", "device": "cpu", "dirty": True,
+    "roots": ["fedlib.steps.switching:Hard"],
+}  # fmt: skip
+NUMBERS = {
+    "kind": "numbers",
+    "numbers": {
+        "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
+    },
+    "provenance": PROVENANCE,
+}
+
+
+def stored_run(code):
+    return {
+        "kind": "run", "config": {}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
+        "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None, "output_w": None,
+        "provenance": {**PROVENANCE, "code": code},
+    }  # fmt: skip
+
+
+def seal(path, content):
+    content = {"schema": store.SCHEMA, **content}
+    path.write_text(json.dumps({**content, "digest": store.digest(content)}))
+
+
+def prepare(folder, monkeypatch):
+    """Writes the made-up results; returns what builds one page.
+
+    That gives the exit status, the messages and the page.
+    """
+    stored = folder / "results" / "toy" / "full"
+    stored.mkdir(parents=True)
+    seal(stored / "numbers.json", NUMBERS)
+    seal(stored / "old.json", stored_run("old"))
+    seal(stored / "new.json", stored_run(code_digest(PROVENANCE["roots"])))
+    (folder / "conf.py").write_text(
+        CONF.format(extension=str(BOOK / "_ext"), static=str(BOOK / "_static"))
+    )
+    monkeypatch.setenv("FEDLIB_RESULTS", str(folder / "results"))
+
+    def make(text):
+        (folder / "index.md").write_text(f"# Page\n\n{text}\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-b", "html", ".", "out"],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        page = folder / "out" / "index.html"
+        return done.returncode, done.stderr, page.read_text() if page.exists() else ""
+
+    return make

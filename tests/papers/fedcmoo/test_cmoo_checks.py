@@ -1,0 +1,156 @@
+"""FedCMOO's constants and the measurements of its note, by hand and against plain loops."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+from expect import refuses
+
+from papers.fedcmoo import theory
+from papers.fedcmoo.checks import (
+    column_variance,
+    gram_factor,
+    local_work,
+    project_simplex,
+    random_gradients,
+    theory_run,
+    waves,
+)
+from papers.fedcmoo.theory import Rates, Setting
+
+CASE = Setting(b=2.0, sigma_l=1.0, sigma_g=3.0, q=1.0, M=4, N=5, n=2, n_gram=2, tau=8, T=50)
+
+
+def test_constants_by_hand():
+    # (1 + 1) / 2 * 1 + 1 / 2 * 4 + (5 - 2) / (2 * 4) * 9
+    assert theory.gram_variance(CASE) == pytest.approx(1 + 2 + 27 / 8)
+    assert theory.gram_variance(replace(CASE, sigma_l=0.0), misprint=True) == pytest.approx(6.375)
+    assert theory.gram_variance(replace(CASE, N=1, n=1, n_gram=1)) == pytest.approx(2 + 4)
+    assert theory.gram_constant(CASE) == pytest.approx((sqrt(6.375) + 2) ** 2)
+    assert theory.gram_constant(CASE, "ours") == pytest.approx(10.375)
+    assert theory.weight_move(CASE, 0.1, "ours") == pytest.approx(0.1 * 2 * 10.375)
+    assert theory.weight_regret(CASE, 0.1, "ours") == pytest.approx(0.1 * 4 * 10.375**2 / 2)
+    assert theory.step_square(CASE) == pytest.approx(4 + 1 / 16)
+    assert theory.step_square(CASE, "corrected") == pytest.approx((2 + 1 / 4) ** 2)
+    assert theory.drift(CASE, 0.01) == pytest.approx(0.02 * (sqrt(8) + 2 * sqrt(112)))
+    assert theory.drift(CASE, 0.01, "ours") == pytest.approx(0.02 * (7 + sqrt(3.5)))
+
+
+def test_one_local_step_has_no_drift_in_ours():
+    one = replace(CASE, tau=1)
+    assert theory.drift(one, 5.0, "ours") == 0 < theory.drift(one, 0.1)
+    assert theory.step_square(one, "ours") == theory.step_square(one) == pytest.approx(4.5)
+
+
+def test_the_theorem_is_the_sum_of_its_terms():
+    rates = Rates(eta_c=0.01, eta_s=2.0, beta=0.1)
+    found = theory.theorem_1(CASE, rates, 3.0, "corrected")
+    eta, c = 0.16, theory.gram_constant(CASE)
+    assert found.start == pytest.approx(3 / (50 * eta))
+    assert found.weights == pytest.approx(0.1 * 4 * (c * 4 + c**2 / 2))
+    assert found.step == pytest.approx(eta / 2 * (2.25) ** 2)
+    assert found.total == pytest.approx(
+        found.start + found.weights + found.step + theory.drift(CASE, 0.01)
+    )
+
+
+def test_corollary_step_sizes():
+    rates = theory.corollary(CASE)
+    assert rates.eta_c * rates.eta_s * 8 == pytest.approx(1 / sqrt(50))
+    assert rates.beta == pytest.approx(1 / (4 * sqrt(50)))
+    assert theory.corollary(CASE, "ours").beta == pytest.approx(rates.beta / 10.375)
+    refuses("tau T must be at least 4", theory.corollary, replace(CASE, tau=1, T=3))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"b": 0.0}, "Setting: b must be positive, got 0.0"),
+        ({"n": 6}, "Setting: n must lie in 1..5"),
+        ({"q": -1.0}, "Setting: q must be nonnegative"),
+    ],
+)
+def test_setting_says_what_is_wrong(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(CASE, **change)
+
+
+def test_long_steps_are_refused_where_the_lemma_does():
+    refuses("eta_c must lie in", theory.drift, CASE, 0.1)
+
+
+def test_projection_is_the_nearest_point():
+    """The variational inequality against all vertices, and a value by hand."""
+    v = np.random.default_rng(0).standard_normal((200, 5))
+    p = project_simplex(v)
+    assert (p >= 0).all()
+    assert np.allclose(p.sum(1), 1)
+    away = v - p
+    assert (away.max(1) <= (away * p).sum(1) + 1e-12).all()
+    assert project_simplex(np.array([0.9, 0.5, -1.0])) == pytest.approx([0.7, 0.3, 0.0])
+
+
+@pytest.mark.parametrize("common", [False, True])
+def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
+    rng = np.random.default_rng(1)
+    s = replace(CASE, n_gram=3, sigma_l=0.5)
+    g = random_gradients(rng, 5, 6, 4, 2.0, 0.7)
+    assert np.linalg.norm(g, axis=1) == pytest.approx(2.0)
+    y = gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
+    error = y - g.mean(0)
+    assert np.abs(error.mean(0)).max() < 0.12
+    found = np.square(error).sum(1)
+    spread = found.std(0) / sqrt(4000)
+    assert (np.abs(found.mean(0) - column_variance(g, s)) < 5 * spread).all()
+
+
+def test_everything_is_exact_without_noise_sampling_and_compression():
+    rng = np.random.default_rng(2)
+    s = replace(CASE, n_gram=5, sigma_l=0.0, q=0.0)
+    g = random_gradients(rng, 5, 6, 4, 2.0, 0.7)
+    assert np.allclose(gram_factor(g[None], s, rng)[0], g.mean(0))
+    assert column_variance(g, s) == pytest.approx(0)
+    refuses("6 / K - 1", gram_factor, g[None], replace(s, q=0.3), rng)
+
+
+def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
+    rng = np.random.default_rng(3)
+    problem = waves(rng, replace(CASE, L=1.5), 3, 0.3)
+    x = rng.standard_normal((7, 3))
+    step = 1e-6
+    moved = [problem.losses(x + step * e) - problem.losses(x - step * e) for e in np.eye(3)]
+    found = problem.gradients(x)
+    assert np.allclose(np.stack(moved, 1) / (2 * step), found.mean(1), atol=1e-8)
+    assert np.linalg.norm(found, axis=2).max() <= 2
+    assert (problem.losses(x) >= problem.floor).all()
+    who = np.broadcast_to([1, 3], (7, 2))
+    assert np.allclose(problem.gradients(x, who), found[:, [1, 3]])
+
+
+def test_local_work_is_a_plain_loop():
+    rng = np.random.default_rng(4)
+    s = replace(CASE, sigma_l=0.0, N=2, n=2, n_gram=1, tau=3)
+    problem = waves(rng, s, 3, 0.5)
+    x, w = rng.standard_normal((1, 3)), np.array([[0.1, 0.2, 0.3, 0.4]])
+    ends = []
+    for i in range(2):
+        point = x.copy()
+        for _ in range(3):
+            point = point - 0.05 * problem.gradients(point, np.array([[i]]))[:, 0] @ w[0]
+        ends.append(point)
+    wanted = (x - (ends[0] + ends[1]) / 2) / (3 * 0.05)
+    assert np.allclose(local_work(problem, s, x, w, 0.05, rng), wanted)
+
+
+def test_a_run_without_noise_is_gradient_descent_with_moving_weights():
+    rng = np.random.default_rng(5)
+    s = Setting(b=1.0, M=2, N=3, n=3, n_gram=3, tau=1, T=4)
+    problem = waves(rng, s, 3, 0.5)
+    found = theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
+    x, w = np.zeros((1, 3)), np.array([0.5, 0.5])
+    for t in range(4):
+        jac = problem.gradients(x)[0].mean(0)
+        assert found[0, t] == pytest.approx(np.square(jac @ w).sum())
+        w = project_simplex(w - 0.2 * jac.T @ jac @ w)
+        x = x - 0.1 * (jac @ w)

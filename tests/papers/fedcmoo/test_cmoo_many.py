@@ -1,0 +1,236 @@
+"""Many objectives: the problems and methods of the study, its numbers, and the rules of C2, C17."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fedlib.core import Trace
+from papers.fedcmoo import many as cmoo_many
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import celeba
+from papers.fedcmoo.data.attributes import GROUPS
+from papers.fedcmoo.many import STUDY, many_problem, own_pictures, two_digits
+from papers.fedcmoo.many.numbers import SETS, at, final, gaps, megabytes, per_task, spread, steps
+from papers.kit.numbers import mean
+
+SMALL = {"clients": 3, "alpha": 0.3, "pictures": 90, "test_pictures": 40}
+C2, C17 = STUDY.claims
+
+
+def trace(accuracy, losses, *, method="FedCMOO", tasks=None, bits=8e6, local_steps=10):
+    """A run of one seed: mean accuracy by evaluation, and a constant loss of every task."""
+    count = tasks or len(losses)
+    accuracy = np.array([accuracy], float)
+    each = {f"loss_{k + 1}": np.full_like(accuracy, x) for k, x in enumerate(losses)}
+    each |= {f"accuracy_{k + 1}": accuracy for k in range(len(losses))}
+    mean_loss = np.full_like(accuracy, np.mean(losses))
+    problem = {"objectives": count, "data": "mnist_fashion", "majority": 0.6, "pictures": 100}
+    own = {"type": method, "participants": 2, "local_steps": local_steps}
+    config = {"algorithm": own, "problem": problem, "bits": {"bits_up": bits}}
+    rounds = np.arange(accuracy.shape[1])
+    return Trace({"accuracy": accuracy, "loss": mean_loss, **each}, {}, rounds, (0,), config)
+
+
+def numbers(**changes):
+    """Numbers for which both claims hold, with changes."""
+    found = {"data.pictures": mean([60000])}
+    found |= {f"{s}.gap": mean([x]) for s, x in zip(SETS, (1.0, 3.0, 8.0), strict=True)}
+    found["attributes_vs_halves.gap"] = mean([7.0])
+    for tasks in ("groups", "attributes"):
+        for name in ("fedcmoo", "fsmgda"):
+            found[f"{tasks}_pref_vs_{name}.deviation"] = mean([0.5])
+    return {**found, **{k: mean([v]) for k, v in changes.items()}}
+
+
+def test_a_final_value_averages_the_last_fifth_with_the_final_model():
+    one = trace(range(10), [1.0, 1.0])
+    assert final(one, "accuracy").tolist() == [8.5]
+    assert final(trace([1.0, 5.0], [1.0]), "accuracy").tolist() == [5.0]
+    assert at(one, "accuracy", 2.25).tolist() == [2.25]
+
+
+def test_the_losses_of_tasks_stay_in_order_and_their_spread_is_that_of_numpy():
+    losses = [0.1 * k for k in range(1, 13)]  # loss_10 comes after loss_9
+    one = per_task(trace([0.5] * 3, losses), "loss")
+    np.testing.assert_allclose(one, [losses])
+    found = spread(one)
+    assert found["deviation"][0] == pytest.approx(np.std(losses))
+    assert found["range"][0] == pytest.approx(1.1)
+    assert found["relative"][0] == pytest.approx(np.std(losses) / np.mean(losses))
+
+
+def test_what_a_round_costs():
+    ours = trace([0.5] * 3, [1.0], tasks=40)
+    theirs = trace([0.5] * 3, [1.0], tasks=40, method="FSMGDA")
+    assert (steps(ours), steps(theirs)) == (49, 400)
+    assert megabytes(ours) == pytest.approx(0.5)  # 8 million bits of two clients
+
+
+def test_gaps_stop_fsmgda_where_it_has_spent_as_much():
+    curve = np.linspace(0.5, 0.9, 11)
+    ours = trace(curve, [1.0], tasks=5, bits=1e6)
+    theirs = trace(curve - 0.1, [1.0], tasks=5, bits=4e6, method="FSMGDA")
+    found = {k: n.value for k, n in gaps(ours, theirs).items()}
+    assert found["gap"] == pytest.approx(10)
+    assert found["gap_upload"] == pytest.approx(
+        100 * (0.9 - np.interp(2.5, range(11), curve - 0.1))
+    )
+    where = 10 * 14 / 50
+    assert found["gap_gradients"] == pytest.approx(
+        100 * (0.9 - np.interp(where, range(11), curve - 0.1))
+    )
+    assert found["upload_ratio"] == pytest.approx(4)
+    cheap = trace(curve - 0.1, [1.0], tasks=5, bits=1e5, method="FSMGDA")
+    assert gaps(ours, cheap)["gap_upload"].value == pytest.approx(10)  # not beyond its last round
+
+
+def test_c2_is_judged_by_its_rule():
+    assert C2.judge(numbers()).verdict == "reproduced"
+    changes = {
+        "ahead with 40": {"attributes.gap": 0.4, "groups.gap": 0.6},
+        "above that with 2": {"attributes_vs_halves.gap": 0.5},
+        "between the two": {"groups.gap": 8.6},
+    }
+    for words, change in changes.items():
+        outcome = C2.judge(numbers(**change))
+        assert outcome.verdict == "partly"
+        assert words in outcome.reason
+        assert outcome.reason.count(";") == 0
+    below = numbers(**{"groups.gap": 0.4})
+    assert "between" in C2.judge(below).reason
+    wrong = {"attributes.gap": -2.0, "groups.gap": 3.0, "attributes_vs_halves.gap": -3.0}
+    assert C2.judge(numbers(**wrong)).verdict == "not reproduced"
+
+
+def test_c17_is_judged_by_its_rule():
+    assert C17.judge(numbers()).verdict == "reproduced"
+    keys = [k for k in numbers() if k.endswith(".deviation")]
+    assert len(keys) == 4
+    for key in keys:
+        outcome = C17.judge(numbers(**{key: 0.91}))
+        assert outcome.verdict == "partly"
+        count = SETS[key.partition("_")[0]]
+        assert f"with {count} tasks" in outcome.reason
+        assert ("FSMGDA" in outcome.reason) == ("fsmgda" in key)
+    assert C17.judge(numbers(**dict.fromkeys(keys, 1.0))).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize("claim", [C2, C17])
+def test_a_stand_in_is_never_judged(claim):
+    found = numbers()
+    del found["data.pictures"]
+    with pytest.raises(KeyError, match=r"data\.pictures"):
+        claim.judge(found)
+
+
+def test_every_claim_names_runs_of_the_study():
+    names = set(STUDY.specs(STUDY.resolve("full")))
+    assert len(names) == 9
+    for claim in STUDY.claims:
+        assert set(claim.runs) <= names
+
+
+def test_the_methods_of_a_problem_have_the_same_step_sizes_and_shared_part():
+    found = STUDY.specs(STUDY.resolve("full"))
+    encoder = networks.encoder_size(networks.pair_lenet(torch.Generator(), decoders=40, hidden=0))
+    for tasks, rates in cmoo_many.RATES.items():
+        for name in ("fsmgda", "fedcmoo", "pref"):
+            own = found[f"{tasks}_{name}"].algorithm
+            assert (own.server_lr, own.lr) == rates
+            assert own.shared == encoder == 28515
+    assert found["halves_fsmgda"].algorithm.least is not None
+    assert found["groups_fsmgda"].algorithm.least is None
+    assert found["attributes_pref"].algorithm.least(torch.eye(40)[0])[1] == pytest.approx(1 / 200)
+
+
+def test_the_three_problems_ask_the_same_of_the_same_pictures():
+    made = {t: many_problem(0, source="stand-in", tasks=t, **SMALL) for t in SETS}
+    assert {t: p.num_objectives for t, p in made.items()} == SETS
+    first, *others = made.values()
+    for other in others:
+        assert torch.equal(first.data[0], other.data[0])
+        assert first.sizes == other.sizes
+    a = made["attributes"].data[1]
+    halves, groups = made["halves"].data[1], made["groups"].data[1]
+    assert torch.equal(halves, torch.stack([a[:, :20], a[:, 20:]], 1))
+    assert torch.equal(groups[:, 3], a[:, list(GROUPS[3])])
+    share = own_pictures("stand-in", "test", 40).a.double().mean(0)
+    expected = torch.maximum(share, 1 - share).mean().item()
+    assert first.config["majority"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_pairs_of_small_digits():
+    train, test = two_digits("train", 0), two_digits("test", 0)
+    assert (len(train.y), len(test.y)) == (1200, 597)
+    assert train.X.shape == (1200, 1, 28, 28)
+    assert train.X.max() == 240
+    assert torch.equal(two_digits("train", 7).X, train.X[:7])
+    corner = train.X[:, 0, :12, :12]  # of the first digit alone, every pixel four times
+    assert torch.equal(corner[:, ::2, ::2], corner[:, 1::2, 1::2])
+    assert (train.y[:, 0].bincount() == train.y[:, 1].bincount()).all()
+    assert (train.y[:, 0] != train.y[:, 1]).float().mean() > 0.8
+    same = (train.X[:, 0, 16:, 16:] != 0).any(-1).any(-1)
+    assert same.float().mean() > 0.95  # the second digit is there
+
+
+def test_the_numbers_of_short_runs_and_of_other_parameters():
+    changes = {"rounds": 1, "seeds": [0, 1], "local_steps": 1}
+    traces = STUDY.compute("quick", progress=False, **changes)
+    found = STUDY.numbers(traces, "quick", **changes)
+    assert "data.pictures" not in found  # pairs of small digits
+    assert len(found["halves.gap"].per_seed) == 2
+    for tasks, count in SETS.items():
+        assert found[f"{tasks}.upload_ratio"].value == pytest.approx(count / 2, rel=0.06)
+        assert found[f"{tasks}.gradient_ratio"].value == pytest.approx(1)  # one local step
+        losses = per_task(traces[f"{tasks}_pref"], "loss")
+        assert losses.shape == (2, count)
+        assert found[f"{tasks}_pref.loss"].value == pytest.approx(losses.mean(), rel=1e-5)
+        mu = traces[f"{tasks}_pref"].info["mu"]
+        assert found[f"{tasks}_pref.balancing"].value == pytest.approx((mu > 0.01).mean())
+    table = cmoo_many.attribute_table(STUDY.resolve("quick"), traces)
+    assert len(table) == 40
+    assert table["task of five"].value_counts().tolist() == [8] * 5
+    assert table.loc[1, "attribute"] == "even"
+    loss = per_task(traces["attributes_fedcmoo"], "loss").mean(0)
+    assert float(table.loc[40, "loss, FedCMOO"]) == pytest.approx(loss[39], abs=6e-4)
+
+
+@pytest.fixture
+def faces(tmp_path, monkeypatch):
+    """Generated files of CelebA's format, of eight training and four test pictures."""
+    from PIL import Image
+
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+    own_pictures.cache_clear()
+    folder: Path = tmp_path / "celeba"
+    (folder / "img_align_celeba").mkdir(parents=True)
+    names = " ".join(celeba.CELEBA_5)
+    signs = np.where(np.random.default_rng(0).random((12, 40)) < 0.5, 1, -1)
+    files = [f"{i + 1:06d}.jpg" for i in range(12)]
+    rows = [f"{f} {' '.join(map(str, row))}" for f, row in zip(files, signs, strict=True)]
+    (folder / "list_attr_celeba.txt").write_text("\n".join(["12", names, *rows]) + "\n")
+    parts = [f"{f} {0 if i < 8 else 2}" for i, f in enumerate(files)]
+    (folder / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
+    for i, f in enumerate(files):
+        face = np.full((218, 178, 3), 20 * i, np.uint8)
+        Image.fromarray(face).save(folder / "img_align_celeba" / f)
+    yield signs > 0
+    own_pictures.cache_clear()
+    many_problem.cache_clear()
+
+
+def test_the_study_takes_a_copy_of_celeba(faces):
+    p = STUDY.resolve("quick", source=1, clients=2, pictures=8, test_pictures=4)
+    spec = STUDY.specs(p)["groups_fedcmoo"]
+    task = spec.problem(0)
+    assert task.config["data"] == "celeba"
+    assert task.num_objectives == 5
+    assert task.data[0].shape == (8, 3, 32, 32)
+    groups = torch.from_numpy(faces[:8].reshape(8, 5, 8))  # names are written group by group
+    assert torch.equal(task.data[1].bool(), groups)
+    assert task.heldout[1].shape == (4, 5, 8)
+    assert spec.algorithm.shared == 11_168_832 == task.config["shared"]
+    halves = STUDY.specs(p)["halves_fedcmoo"].problem(0)
+    assert torch.equal(halves.data[1].flatten(1).bool(), torch.from_numpy(faces[:8]))

@@ -1,0 +1,336 @@
+"""Probes of Gram estimates and of local progress against plain computation; the study of both."""
+
+import numpy as np
+import pytest
+import torch
+from problems import objectives
+from torch.nn.functional import cross_entropy
+
+from fedlib import FSMGDA, FedCMOO, FedCMOOPref, Loop, Sequential, Vectorized, run
+from fedlib.compress import Masked
+from fedlib.core import Trace
+from fedlib.core.sampling import seeded
+from fedlib.weights import MinNorm
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import pairs
+from papers.fedcmoo.probe import STUDY
+from papers.fedcmoo.probe.claims import c7, c13
+from papers.fedcmoo.probe.methods import (
+    ERRORS,
+    SKETCHES,
+    GramProbe,
+    ProgressProbe,
+    shapes,
+    unpacked,
+)
+from papers.fedcmoo.probe.numbers import WINDOW, derive, running
+from papers.fedcmoo.problems.paired_digits import paired_digits
+
+PREF = FedCMOOPref(lr=0.1, local_steps=2, participants=3, batch_size=2, shared=40)
+TASKS, DIM, SHARED = 3, 50, 40
+
+
+def quadratics():
+    return objectives(rows=5, tasks=TASKS, dim=DIM, spread=0.6, noise=0.4)
+
+
+def pictures(clients=4):
+    rng = torch.Generator().manual_seed(3)
+    X = torch.randint(0, 256, (60, 1, 28, 28), generator=rng, dtype=torch.uint8)
+    y = torch.randint(10, (60, 2), generator=rng)
+    made = pairs.Pairs(X, y, ("first", "second"), pairs.MNIST_SCALE)
+    return paired_digits(made, made, clients=clients)
+
+
+def plain_jacobians(problem, w, draw):
+    """The participants' Jacobians, a gradient and a minibatch at a time, by autograd."""
+    found = []
+    for j, batches in zip(draw.participants, draw.batches, strict=True):
+        rows = []
+        for k in range(problem.num_objectives):
+            some = problem.rows[j, batches[k]]
+            data = tuple(x[some] for x in problem.data)
+            v = w.clone().requires_grad_()
+            weight = torch.full((len(some),), 1 / len(some), dtype=w.dtype)
+            loss = problem.losses(v, type(problem.all_clients())(data, weight))[k]
+            rows.append(torch.autograd.grad(loss, v)[0])
+        found.append(torch.stack(rows))
+    return torch.stack(found)
+
+
+def plain_errors(H, noises):
+    """Every error by sums over clients and pairs of clients."""
+    n = len(H)
+    G = sum(H[i] @ H[j].T for i in range(n) for j in range(n)) / n**2
+    found = {}
+    for name, sketch in SKETCHES.items():
+        noise = noises.get(name)
+        C = [sketch(H[i], () if noise is None else noise[i]) for i in range(n)]
+        found[f"one_way_{name}"] = sum(C) @ sum(C).T / n**2
+        h = sketch(sum(C), () if noise is None else noise[n])
+        total = sum(x @ x.T for x in H)
+        total = total + sum(C[i] @ C[j].T for i in range(n) for j in range(n) if i != j)
+        cross = sum((H[i] - C[i]) @ (h - C[i]).T for i in range(n))
+        found[f"two_way_{name}"] = (total + cross + cross.T) / n**2
+    own = sum(x @ x.T for x in H) / n
+    found["own_grams"] = own
+    scales = torch.linspace(0, 1.5, 15_001, dtype=H.dtype)
+    errors = {f"nrmse_{k}": float((x - G).norm() / G.norm()) for k, x in found.items()}
+    tried = (scales[:, None, None] * own - G).flatten(1).norm(dim=1)
+    return errors | {"nrmse_own_grams_scaled": float(tried.min() / G.norm())}
+
+
+class TestGramProbe:
+    @pytest.mark.parametrize("engine", [Vectorized, Sequential])
+    def test_every_error_is_that_of_a_plain_computation(self, engine):
+        problem, probe = quadratics(), GramProbe(PREF)
+        state = probe.init(problem)
+        draw = probe.draw(problem, seeded(0, "rounds"))
+        _, info = probe.round(engine(problem), state, draw)
+        H = plain_jacobians(problem, state.w, draw)[..., :SHARED]
+        expected = plain_errors(H, unpacked(draw.chance, TASKS, SHARED))
+        assert set(expected) == set(ERRORS) == {k for k in info if k.startswith("nrmse")}
+        for name, error in expected.items():
+            assert float(info[name]) == pytest.approx(error, rel=1e-6, abs=1e-7), name
+        assert len({round(x, 9) for x in expected.values()}) >= len(ERRORS) - 2
+
+    def test_the_run_is_left_as_it_is_and_costs_what_it_costs(self):
+        problem, probe = quadratics(), GramProbe(PREF)
+        draw = probe.draw(problem, seeded(0, "rounds"))
+        alone = PREF.draw(problem, seeded(0, "rounds"))
+        for x, y in zip(draw._replace(chance=()), alone, strict=True):
+            assert x is y or torch.equal(x, y)
+        state = probe.init(problem)
+        one, seen = probe.round(Vectorized(problem), state, draw)
+        other, info = PREF.round(Vectorized(problem), state, alone)
+        assert torch.equal(one.w, other.w)
+        assert all(torch.equal(seen[k], v) for k, v in info.items())
+
+    def test_noise_comes_back_as_it_was_drawn(self):
+        draw = GramProbe(PREF).draw(quadratics(), seeded(0, "rounds"))
+        found = unpacked(draw.chance, TASKS, SHARED)
+        assert {name: tuple(x.shape[1:]) for name, x in found.items()} == {
+            name: shape for name, shape in shapes(TASKS, SHARED).items() if shape
+        }
+        positions = found["masked"]
+        assert positions.shape == (
+            4,
+            Masked().rule(TASKS).draw(1, TASKS * SHARED, seeded(0, "split")).shape[1],
+        )
+        assert all(len(row.unique()) == len(row) for row in positions)
+        assert 0 <= int(positions.min()) <= int(positions.max()) < TASKS * SHARED
+        assert torch.equal(positions, found["unscaled"])
+        assert abs(float(found["block"].std()) - 1) < 0.2
+
+    def test_it_runs_in_the_loop(self):
+        trace = run(GramProbe(PREF), quadratics(), rounds=2, seeds=[0, 1], progress=False)
+        assert trace.info["nrmse_one_way_block"].shape == (2, 2)
+
+
+CMOO = FedCMOO(lr=0.5, local_steps=3, participants=2, batch_size=4, shared=28_515)
+RIVAL = FSMGDA(lr=0.1, local_steps=2, participants=2, batch_size=4, shared=28_515)
+
+
+class TestProgressProbe:
+    def test_the_gains_are_those_of_networks_trained_by_hand(self):
+        problem, probe = pictures(), ProgressProbe(CMOO, RIVAL)
+        state = probe.init(problem)
+        draw = probe.draw(problem, seeded(0, "rounds"))
+        after, info = probe.round(Sequential(problem), state, draw)
+        expected = by_hand(problem, state, after.weights, draw)
+        for name, gain in expected.items():
+            assert float(info[name]) == pytest.approx(gain, abs=2e-5), name
+        assert expected["method_loss"] > 0
+        names = [f"{n}_{k}" for n in ("method", "alone", "share") for k in ("loss", "accuracy")]
+        for name in names:
+            mean = (info[f"{name}_1"] + info[f"{name}_2"]) / 2
+            assert float(info[name]) == pytest.approx(float(mean), abs=1e-6)
+
+    def test_the_run_is_left_as_it_is_and_both_have_the_same_participants(self):
+        problem, probe = pictures(), ProgressProbe(CMOO, RIVAL)
+        draw = probe.draw(problem, seeded(0, "rounds"))
+        alone = CMOO.draw(problem, seeded(0, "rounds"))
+        state = probe.init(problem)
+        one, seen = probe.round(Loop(problem), state, draw)
+        other, info = CMOO.round(Loop(problem), state, alone)
+        assert torch.equal(one.w, other.w)
+        assert all(torch.equal(seen[k], v) for k, v in info.items())
+        twin = RIVAL.draw(problem, seeded(0, "rounds"))
+        assert torch.equal(twin.participants, draw.participants)
+        assert torch.equal(twin.batches, draw.chance)
+
+    def test_refusals(self):
+        problem = pictures()
+        unequal = type(problem)(**{**vars(problem), "sizes": (14, *problem.sizes[1:])})
+        with pytest.raises(ValueError, match="equally many rows, paired_digits has clients of 14"):
+            ProgressProbe(CMOO, RIVAL).init(unequal)
+        other = FSMGDA(lr=0.1, local_steps=2, participants=3, batch_size=4)
+        with pytest.raises(ValueError, match="as many participants as method"):
+            ProgressProbe(CMOO, other).draw(problem, seeded(0, "rounds"))
+
+
+def by_hand(problem, state, lam, draw):
+    """The gains of both local trainings with modules of torch and their own backward passes."""
+    module = networks.pair_lenet(torch.Generator())
+
+    def forward(w, rows):
+        torch.nn.utils.vector_to_parameters(w, module.parameters())
+        return module((problem.data[0][rows] / 255 - 0.1307) / 0.3081), problem.data[1][rows]
+
+    def losses(w, rows):
+        out, y = forward(w, rows)
+        return torch.stack([cross_entropy(out[:, k], y[:, k]) for k in range(2)])
+
+    def stepped(w, rows, weights, lr):
+        module.zero_grad()
+        (losses(w, rows) @ weights).backward()
+        return w - lr * torch.cat(
+            [
+                p.grad.flatten() if p.grad is not None else torch.zeros(p.numel())
+                for p in module.parameters()
+            ]
+        )
+
+    def own(w, rows):
+        with torch.no_grad():
+            out, y = forward(w, rows)
+            hits = (out.argmax(-1) == y).float().mean(0)
+            return torch.stack([-losses(w, rows), hits])
+
+    w0, eye = state.w, torch.eye(2)
+    total, deltas = [], []
+    for i, j in enumerate(draw.participants):
+        rows = problem.rows[j]
+        first = [stepped(w0, rows[draw.batches[i, k]], eye[k], 0.5) - w0 for k in range(2)]
+        u = w0 + lam[0] * first[0] + lam[1] * first[1]
+        for step in (2, 3):
+            u = stepped(u, rows[draw.batches[i, step]], lam, 0.5)
+        alone = []
+        for k in range(2):
+            v = w0
+            for e in range(2):
+                v = stepped(v, rows[draw.chance[i, 2 * k + e]], eye[k], 0.1)
+            alone.append(v)
+        deltas.append(torch.stack([w0 - v for v in alone]) / 0.2)
+        total.append((rows, u, alone))
+    mean = sum(deltas)[:, :28_515] / len(deltas)
+    weights = MinNorm()(mean @ mean.T, state.weights)
+    found = []
+    for (rows, u, alone), delta in zip(total, deltas, strict=True):
+        before = own(w0, rows)
+        each = torch.stack([own(alone[k], rows)[:, k] for k in range(2)], 1)
+        share = w0 - 0.2 * (weights @ delta)
+        found.append(torch.stack([own(u, rows), each, own(share, rows)]) - before)
+    gains = sum(found) / len(found)
+    return {
+        f"{who}_{what}{end}": float(gains[a, b].mean() if k is None else gains[a, b, k])
+        for a, who in enumerate(("method", "alone", "share"))
+        for b, what in enumerate(("loss", "accuracy"))
+        for k, end in ((None, ""), (0, "_1"), (1, "_2"))
+    }
+
+
+def trace_of(info, seeds=(0,)):
+    arrays = {k: np.atleast_2d(np.asarray(v, float)) for k, v in info.items()}
+    length = next(iter(arrays.values())).shape[1]
+    return Trace({}, arrays, np.arange(length + 1), seeds, {})
+
+
+def flat_errors(rounds=4, **changes):
+    """Errors of an ordered run for two tasks, but for the changes."""
+    values = {"largest": 0.01, "largest16": 0.02, "block": 0.1, "row": 0.2, "column": 0.15}
+    values |= {"masked": 0.5, "unscaled": 0.6}
+    info = {
+        f"nrmse_{way}_{k}": [v] * rounds
+        for way in ("two_way", "one_way")
+        for k, v in values.items()
+    }
+    info |= {"nrmse_own_grams": [1.2] * rounds, "nrmse_own_grams_scaled": [0.3] * rounds}
+    return trace_of(info | {f"nrmse_{k}": v for k, v in changes.items()})
+
+
+class TestNumbers:
+    def test_errors_in_percent_and_the_rounds_in_which_orders_hold(self):
+        trace = flat_errors(
+            two_way_block=[0.1, 0.01, 0.7, 0.3], one_way_masked=[0.05, 0.5, 0.5, 0.5]
+        )
+        n = derive({"gram_multi_mnist": trace}, {})
+        assert n["gram_multi_mnist.two_way_block"].value == pytest.approx(27.75)
+        assert n["gram_multi_mnist.two_way_order"].value == 0.5
+        assert n["gram_multi_mnist.two_way_best"].value == 0.25
+        assert n["gram_multi_mnist.one_way_order"].value == 0.75
+        assert n["gram_multi_mnist.two_way_gain"].value == 0.25  # a tie is no gain
+
+    def test_leads_and_their_running_means(self):
+        rise = np.linspace(-1, 3, 41)
+        info = {f"{w}_{k}": np.zeros(41) for w in ("alone", "share") for k in ("loss", "accuracy")}
+        info |= {"method_loss": rise, "method_accuracy": -rise / 100}
+        n = derive({"progress_multi_mnist": trace_of(info)}, {})
+        assert n["progress_multi_mnist.loss_alone"].value == pytest.approx(1)
+        assert n["progress_multi_mnist.accuracy_alone"].value == pytest.approx(-1)
+        means = [np.mean(rise[i : i + WINDOW]) for i in range(41 - WINDOW + 1)]
+        ahead = np.mean(np.array(means) > 0)
+        assert 0 < ahead < 1
+        assert n["progress_multi_mnist.loss_share_ahead"].value == pytest.approx(ahead)
+        assert running(np.arange(3.0)[None]).tolist() == [[1.0]]  # fewer rounds than the window
+
+
+def gaining(method, alone):
+    info = {f"share_{k}": [0.0] * 12 for k in ("loss", "accuracy")}
+    for who, x in (("method", method), ("alone", alone)):
+        info |= {f"{who}_{k}": x for k in ("loss", "accuracy")}
+    return trace_of(info)
+
+
+class TestRules:
+    def test_c7_needs_the_mean_and_nearly_all_running_means(self):
+        names = ("progress_multi_mnist", "progress_mnist_fashion")
+        ahead, behind = gaining([0.2] * 12, [0.1] * 12), gaining([0.1] * 12, [0.2] * 12)
+        late = gaining([5.0] + [0.1] * 11, [0.2] * 12)  # ahead in the mean, for one round alone
+        for traces, verdict in (
+            ((ahead, ahead), "reproduced"),
+            ((ahead, behind), "partly"),
+            ((ahead, late), "partly"),
+            ((behind, behind), "not reproduced"),
+        ):
+            n = derive(dict(zip(names, traces, strict=True)), {})
+            assert c7(n).verdict == verdict
+
+    def test_c13_is_an_order_in_the_mean_and_in_nearly_all_rounds(self):
+        pairs_ = {
+            f"gram_{d}": flat_errors() for d in ("multi_mnist", "mnist_fashion", "cifar10_mnist")
+        }
+        low = {f"{way}_block": [0.01] * 4 for way in ("two_way", "one_way")}
+        whole = {**pairs_, "gram_attributes": flat_errors(**low)}
+        assert c13(derive(whole, {})).verdict == "reproduced"
+        once = flat_errors(two_way_block=[0.01, 0.1, 0.1, 0.1])
+        done = c13(derive({**whole, "gram_multi_mnist": once}, {}))
+        assert (done.verdict, done.reason) == ("partly", "does not hold: MultiMNIST, two-way")
+        assert (
+            "forty attributes, one-way"
+            in c13(
+                derive({**whole, "gram_attributes": flat_errors(two_way_block=[0.01] * 4)}, {})
+            ).reason
+        )
+        wrong = flat_errors(**low)
+        all_wrong = {**dict.fromkeys(pairs_, wrong), "gram_attributes": flat_errors()}
+        assert c13(derive(all_wrong, {})).verdict == "not reproduced"
+
+
+class TestStudy:
+    def test_claims_name_runs_that_exist_and_measure_what_table_3_prints(self):
+        specs = STUDY.specs(STUDY.resolve("full"))
+        for claim in STUDY.claims:
+            assert set(claim.runs) <= set(specs)
+        assert len(STUDY.paper_values) == 28
+        keys = {v.key.split(".", 1)[0] for v in STUDY.paper_values}
+        assert keys <= set(specs)
+        for name in keys:
+            assert set(ERRORS) <= set(specs[name].keep)
+        for profile in STUDY.profiles.values():
+            assert profile.keys() == STUDY.parameters.keys()
+
+    def test_runs_can_be_left_out(self):
+        p = STUDY.resolve("quick")
+        assert "gram_cifar10_mnist" not in STUDY.specs(p)
+        assert "gram_attributes" not in STUDY.specs({**p, "attribute_rounds": 0})

@@ -1,0 +1,195 @@
+"""The QM9 study: what is compared at equal rounds and uploads, counted bits, and its rules."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedlib import data
+from fedlib.core import Trace
+from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
+from papers.fedcmoo.qm9 import STUDY, molecule_problem
+from papers.fedcmoo.qm9.figures import targets_of, uploads_of
+from papers.fedcmoo.qm9.numbers import METHODS, TASKS, common_round, upload, uploaded, within
+from papers.kit import plot, store
+from papers.kit.numbers import Number, mean
+
+DIM = 617_675
+FULL = STUDY.resolve("full")
+
+
+def trace(losses, up, dim=DIM, participants=4, seeds=1):
+    """A run whose target k has k / 6 of the given mean loss after every round."""
+    losses = np.tile(np.asarray(losses, float), (seeds, 1))
+    metrics = {"loss": losses} | {f"loss_{k}": k / 6 * losses for k in TASKS}
+    config = {
+        "bits": {"bits_up": 32 * dim * up * participants},
+        "algorithm": {"participants": participants, "batch_size": 8},
+        "problem": {"dim": dim},
+    }
+    return Trace(metrics, {}, np.arange(losses.shape[1]), tuple(range(seeds)), config)
+
+
+def traces(**changes):
+    """Runs as the paper has them: FedCMOO below Pref below FSMGDA."""
+    runs = {
+        "qm9_fsmgda": trace(1 - 0.04 * np.arange(9), 11.0),
+        "qm9_fedcmoo": trace(1 - 0.03 * np.arange(23) ** 1.1 / 1.2, 1.99609),
+        "qm9_pref": trace(1 - 0.028 * np.arange(23), 1.99609 + 11 / DIM),
+    }
+    for k in FULL["objectives"]:
+        small = 2 * k**2 / 20_000
+        for m, up in {"fsmgda": k, "fedcmoo": 1.99 + small, "pref": 1.99 + small}.items():
+            runs[f"count_{m}_{k}"] = trace([1.0, 0.5], up, 20_000, 2)
+    return runs | changes
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return STUDY.derive(traces(), FULL)
+
+
+def claim(number):
+    (found,) = (c for c in STUDY.claims if c.id == f"fedcmoo/C{number}")
+    return found
+
+
+def test_losses_are_compared_after_equal_rounds_and_equal_uploads(numbers):
+    runs = {m: traces()[f"qm9_{m}"] for m in METHODS}
+    assert common_round(runs) == 8
+    assert numbers["rounds.fsmgda.loss"].value == pytest.approx(0.68)
+    assert numbers["rounds.pref.loss"].value == pytest.approx(1 - 0.028 * 8)
+    assert numbers["rounds.pref_vs_fsmgda.loss"].value == pytest.approx(0.04 * 8 - 0.028 * 8)
+    assert numbers["rounds.pref_vs_fsmgda.lower"].value == 0
+    assert numbers["upload.at"].value == pytest.approx(22 * 1.99609)
+    assert [numbers[f"upload.{m}.at"].value for m in METHODS] == [4, 22, 22]  # 44 d is 1 % of 43.9
+    assert numbers["upload.fsmgda.loss"].value == pytest.approx(0.84)
+    assert numbers["upload.pref.loss_6"].value == pytest.approx(1 - 0.028 * 22)
+    assert numbers["upload.pref_vs_fsmgda.lower"].value == 11
+
+
+def test_uploads_are_in_model_sizes_a_client(numbers):
+    run = traces()["qm9_fsmgda"]
+    assert upload(run) == pytest.approx(11)
+    np.testing.assert_allclose(uploaded(run), 11 * np.arange(9))
+    assert [within(run, x) for x in (0, 10.5, 11, 21.9, 1e6)] == [0, 0, 1, 2, 8]
+    assert numbers["qm9.ratio"].value == pytest.approx(11 / 1.99609)
+    assert numbers["count_2.ratio"].value == pytest.approx(2 / (1.99 + 8 / 20_000))
+    assert numbers["count_5.small"].value == pytest.approx(55 / 20_000)
+
+
+def test_several_seeds_have_intervals_and_rare_evaluations_are_met():
+    rare = trace(1 - 0.04 * np.arange(9), 11.0, seeds=3)
+    columns = [0, 3, 6, 8]
+    thin = {k: v[:, columns] + 0.01 * np.arange(3)[:, None] for k, v in rare.metrics.items()}
+    rare = replace(rare, metrics=thin, rounds=np.array(columns))
+    more = {f"qm9_{m}": trace(np.linspace(1, 0.5, 23), 2.0, seeds=3) for m in ("fedcmoo", "pref")}
+    n = STUDY.derive(traces(**more, qm9_fsmgda=rare), FULL)
+    assert n["rounds.at"].value == 8
+    assert n["upload.fsmgda.at"].value == 3
+    assert n["rounds.fsmgda.loss"].low < n["rounds.fsmgda.loss"].value
+
+
+def test_c8_is_judged_by_its_rule(numbers):
+    good = numbers | {f"upload.{m}.loss": mean([0.5]) for m in ("fedcmoo", "pref")}
+    good |= {
+        "rounds.fedcmoo_vs_fsmgda.loss": mean([-0.01]),
+        "rounds.fedcmoo_vs_fsmgda.lower": mean([11.0]),
+        "rounds.mean_gap": mean([-0.01]),
+    }
+    assert claim(8).judge(good).verdict == "reproduced"
+    changes = [
+        ("per round", {"rounds.fedcmoo_vs_fsmgda.loss": Number(-0.01, -0.03, 0.01, ())}),
+        ("per round", {"rounds.mean_gap": mean([0.001])}),
+        ("per uploaded number", {"upload.pref.loss": mean([0.81 * 0.84])}),
+        ("per uploaded number", {"upload.fedcmoo.loss": mean([0.81 * 0.84])}),
+        ("every task", {"rounds.fedcmoo_vs_fsmgda.lower": mean([10.0])}),
+    ]
+    for words, change in changes:
+        outcome = claim(8).judge({**good, **change})
+        assert outcome.verdict == "partly"
+        assert words in outcome.reason
+        assert ";" not in outcome.reason
+    wrong = {k: v for _, change in changes for k, v in change.items()}
+    assert claim(8).judge({**good, **wrong}).verdict == "not reproduced"
+    assert "one seed" in claim(8).rule
+
+
+def test_c9_is_judged_by_its_rule(numbers):
+    assert claim(9).judge(numbers).verdict == "reproduced"
+    changes = [
+        ("upload 2 d", {"count_40.pref": mean([2.4])}),
+        ("upload 2 d", {"pref.upload": mean([1.8])}),
+        ("uploads M d", {"count_5.fsmgda": mean([4.9])}),
+        ("two objectives", {"count_2.ratio": mean([1.06])}),
+        ("on QM9", {"qm9.ratio": mean([5.0])}),
+    ]
+    for words, change in changes:
+        outcome = claim(9).judge({**numbers, **change})
+        assert outcome.verdict == "partly"
+        assert words in outcome.reason
+    wrong = {k: v for _, change in changes for k, v in change.items()}
+    assert claim(9).judge({**numbers, **wrong}).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize("number", [8, 9])
+def test_a_handful_of_molecules_is_never_judged(number):
+    few = STUDY.derive(traces(), STUDY.resolve("full", molecules=200))
+    with pytest.raises(KeyError, match=r"judged\.molecules"):
+        claim(number).judge(few)
+
+
+def test_fewer_objectives_leave_the_claim_unmeasured():
+    n = STUDY.derive(traces(), STUDY.resolve("full", objectives=[2, 11]))
+    with pytest.raises(KeyError, match="count_5"):
+        claim(9).judge(n)
+
+
+def test_figures_draw_and_tables_hold_what_was_measured(numbers):
+    runs = traces()
+    for figure in STUDY.figures.values():
+        pictures = {plot.render(figure(runs), theme) for theme in plot.STYLES}
+        assert len(pictures) == 2
+    table = uploads_of(numbers)
+    assert table.loc["FSMGDA", "rounds, equal upload"] == "4"
+    assert table.loc["FedCMOO-Pref", "targets lower, equal rounds"] == "0 of 11"
+    targets = targets_of(numbers, runs)
+    assert targets.loc["zpve", "FSMGDA, equal rounds"] == "0.680"
+    assert targets.shape == (11, 6)
+
+
+def test_the_runs_are_those_of_the_paper_but_for_their_size():
+    specs = STUDY.specs(FULL)
+    kinds = {"fedcmoo": AdamFedCMOO, "pref": AdamFedCMOOPref, "fsmgda": AdamFSMGDA}
+    for m, kind in kinds.items():
+        algorithm = specs[f"qm9_{m}"].algorithm
+        assert type(algorithm) is kind
+        assert (algorithm.lr, algorithm.server_lr, algorithm.local_steps) == (0.01, 1.0, 14)
+        assert (algorithm.participants, algorithm.shared) == (4, 616_960)
+    for c in STUDY.claims:
+        assert set(c.runs) <= set(specs)
+    assert {p.keys() == STUDY.parameters.keys() for p in STUDY.profiles.values()} == {True}
+
+
+def test_counted_uploads_of_a_round_on_quadratics():
+    p = STUDY.resolve("quick")
+    counted = {k: v for k, v in STUDY.specs(p).items() if k.startswith("count_")}
+    assert list(counted) == [f"count_{m}_2" for m in METHODS]
+    runs = store.compute_or_load("cmoo_qm9", "quick", counted, recompute=True, progress=False)
+    sketch = 15 * (63 + 2 * 32)  # rank floor(sqrt(2000 / 2) / 2), folded to 63 x 64
+    sent = {m: upload(runs[f"count_{m}_2"]) * p["count_dim"] for m in METHODS}
+    assert sent["fsmgda"] == pytest.approx(2 * 2000)
+    assert sent["fedcmoo"] == pytest.approx(2000 + sketch + 8)
+    assert sent["pref"] == pytest.approx(sent["fedcmoo"] + 2)
+
+
+@pytest.mark.skipif(not data.available("qm9"), reason="QM9 is not in the cache; set FEDLIB_DATA")
+def test_the_problem_names_its_size_and_its_split_follows_the_seed():
+    size = {"clients": 5, "molecules": 40, "test_molecules": 10}
+    one, other = (molecule_problem(s, **size) for s in (0, 1))
+    assert one.config["dim"] == one.dim == DIM
+    assert one.config["shared"] == 616_960
+    assert (one.num_clients, one.num_objectives, one.sizes[0]) == (5, 11, 8)
+    assert not one.rows.equal(other.rows)
+    assert not one.w0.equal(other.w0)
+    assert one.heldout[-1].equal(other.heldout[-1])

@@ -1,0 +1,120 @@
+"""The sweeps over local steps and preferences: numbers by hand, rules in both directions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedlib.core import Trace
+from papers.fedcmoo.sweeps import STUDY, ratios
+from papers.fedcmoo.sweeps.claims import C6, C10
+from papers.fedcmoo.sweeps.figures import by_preference, by_tolerance
+from papers.fedcmoo.sweeps.numbers import CURVES, derive, final
+
+FULL = STUDY.resolve("full")
+ROUNDS = np.arange(0, 61, 5)
+
+
+def made(loss_1=1.0, loss_2=1.0, accuracy=0.5, rule=None, mu=0.0):
+    """A run whose last tenth has these values, with other ones before."""
+    late = ROUNDS >= 54
+    values = {"loss_1": loss_1, "loss_2": loss_2, "accuracy": accuracy}
+    metrics = {k: np.where(late, values.get(k, 0.0), 9.0)[None] for k in CURVES}
+    info = {"mu": np.full((1, 60), mu), "fallback": np.zeros((1, 60))}
+    return Trace(metrics, info, ROUNDS, (0,), {"algorithm": {"preference": rule}})
+
+
+def whole(lead=None, quotients=None, fashion=None):
+    """All runs, with leads by local steps in points and F1/F2 by r2/r1."""
+    lead = lead or {1: 0.0, 5: 1.0, 10: 2.0, 20: 3.0}
+    traces = {}
+    for data, of in (("multi_mnist", quotients), ("mnist_fashion", fashion)):
+        for steps in FULL["steps"]:
+            traces[f"{data}_fsmgda_steps{steps}"] = made(accuracy=0.5)
+            traces[f"{data}_fedcmoo_steps{steps}"] = made(accuracy=0.5 + lead[steps] / 100)
+        for second in FULL["ratios"]:
+            for e in FULL["tolerances"] if second == 1 else FULL["tolerances"][:1]:
+                rule = {"ratios": list(ratios(second)), "epsilon": e}
+                run = made((of or {}).get(second, 1.0), 1.0, rule=rule)
+                traces[f"{data}_ratio{second:g}_tolerance{e:g}"] = run
+    return traces
+
+
+MET = {0.25: 0.4, 0.5: 0.55, 1.0: 1.0, 2.0: 1.9, 4.0: 2.5}
+MNIST = {0.25: 0.3, 0.5: 0.4, 1.0: 0.5, 2.0: 0.6, 4.0: 0.7}
+
+
+def outcome(rule, **changes):
+    return rule(derive(whole(**{"quotients": MET, "fashion": MNIST, **changes}), FULL))
+
+
+def test_the_final_value_is_that_of_the_last_tenth():
+    assert final(made(loss_1=2.0), "loss_1").tolist() == [2.0]
+    trace = made()
+    short = Trace(trace.metrics, {}, np.arange(13), (0,), {})
+    assert final(short, "loss_1").tolist() == [1.0]
+
+
+def test_balance_by_hand():
+    n = derive(whole(quotients=MET, fashion=MNIST), FULL)
+    run = "multi_mnist_ratio4_tolerance0.01"
+    assert n[f"{run}.quotient"].value == pytest.approx(2.5)
+    assert n[f"{run}.ratio"].value == pytest.approx(2.5 / 4)
+    u = 2.5 / 6.5
+    mu = u * math.log(2 * u) + (1 - u) * math.log(2 * (1 - u))
+    assert n[f"{run}.mu"].value == pytest.approx(mu)
+    assert n["multi_mnist_ratio0.25_tolerance0.01.ratio"].value == pytest.approx(4 * 0.4)
+    assert n["mnist_fashion.lead5"].value == pytest.approx(1)
+    assert n["mnist_fashion.growth"].value == pytest.approx(3)
+
+
+LEADS = ("FedCMOO ahead with 20 local steps", "its lead growing")
+
+
+@pytest.mark.parametrize(
+    ("lead", "failing"),
+    [
+        ({1: 0, 5: 1, 10: 2, 20: 3}, ()),
+        ({1: 2.5, 5: 3, 10: 3, 20: 3}, LEADS[1:]),
+        ({1: -3, 5: -3, 10: -2, 20: 0.5}, LEADS[:1]),
+        ({1: 0, 5: 0, 10: 0, 20: -1}, LEADS),
+    ],
+)
+def test_c6_asks_for_a_lead_that_grows(lead, failing):
+    done = outcome(C6, lead=lead)
+    assert done.verdict == ("reproduced", "partly", "not reproduced")[len(failing)]
+    words = [f"{x} on {data}" for data in ("MultiMNIST", "MNIST+FMNIST") for x in failing]
+    assert done.reason == ("does not hold: " + "; ".join(words) if words else "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "failing"),
+    [
+        ({"quotients": {**MET, 2.0: 1.2}}, "moderate preferences met on MultiMNIST"),
+        ({"quotients": {**MET, 4.0: 3.9}}, "strong preferences met in part on MultiMNIST"),
+        ({"fashion": {**MNIST, 4.0: 1.1}}, "the smaller loss on MNIST with FMNIST"),
+        ({"fashion": {**MNIST, 0.5: 0.2}}, "F1/F2 increasing in r2/r1 on MNIST+FMNIST"),
+    ],
+)
+def test_each_part_of_c10_can_fail_alone_and_all_together(changes, failing):
+    assert outcome(C10).verdict == "reproduced"
+    done = outcome(C10, **changes)
+    assert (done.verdict, done.reason) == ("partly", f"does not hold: {failing}")
+    backwards = {r: 1 / (5 * x) for r, x in MET.items()}
+    done = outcome(C10, quotients=backwards, fashion={r: 3 / x for r, x in MNIST.items()})
+    assert done.verdict == "not reproduced"
+
+
+def test_figures_find_their_runs():
+    traces = whole(quotients=MET, fashion=MNIST)
+    ordered = ["4 : 1", "2 : 1", "1 : 1", "1 : 2", "1 : 4"]
+    assert list(by_preference(traces, "multi_mnist")) == ordered
+    assert list(by_tolerance(traces, "mnist_fashion")) == list(FULL["tolerances"])
+
+
+def test_a_shortened_sweep_still_gives_numbers():
+    p = STUDY.resolve("full", steps=[5], ratios=[2.0], tolerances=[0.01])
+    names = set(STUDY.specs(p))
+    some = {n: t for n, t in whole(quotients=MET, fashion=MNIST).items() if n in names}
+    assert len(some) == len(names) == 6
+    assert derive(some, p)["multi_mnist.growth"].value == 0

@@ -1,0 +1,275 @@
+"""The study of FedCMOO's toys: problems, numbers by hand, rules in both directions, figures."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib.core import Trace, Vectorized
+from fedlib.core.sampling import seeded
+from fedlib.problems.pareto import pareto_point
+from papers.fedcmoo.toy import STUDY, checks
+from papers.fedcmoo.toy.claims import HORIZONS, c15, c16
+from papers.fedcmoo.toy.numbers import (
+    edge_ratios,
+    firings,
+    imbalance,
+    rate_squares,
+    tolerated,
+    uploads,
+)
+from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
+from papers.kit import store
+from papers.kit.numbers import Number, mean
+from papers.kit.plot import render
+
+TINY = {
+    "seeds": (0, 1),
+    "plane_rounds": 2,
+    "rounds": 3,
+    "edge_rounds": 3,
+    "horizons": (4, 6),
+    "tolerances": (0.01,),
+    "guard_steps": (2.0,),
+    "guard_rounds": 3,
+    "points": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def params():
+    return STUDY.resolve("quick", **TINY)
+
+
+@pytest.fixture(scope="module")
+def traces(params):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDLIB_RESULTS", "no-such-folder")
+        return store.compute_or_load("cmoo_toy", "quick", STUDY.specs(params), progress=False)
+
+
+@pytest.mark.parametrize("make", [plane, partial(federation, spread=1.0, noise=1.0, rows=3)])
+def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary(make):
+    problem = make(3)
+    middle, curvature, front = problem.heldout
+    for share in (0.0, 0.3, 1.0):
+        lam = torch.tensor([1 - share, share]).double()
+        w = pareto_point(middle, curvature, lam)
+        slope = torch.func.grad(lambda u: problem.mean_losses(u) @ lam)(w)  # noqa: B023
+        assert slope.norm() < 1e-12
+        found = problem.metrics(w, problem)
+        assert found["stationarity"] < 1e-12
+        assert found["distance"] < 1e-3
+    away = problem.metrics(problem.w0, problem)
+    assert away["stationarity"] > 0.1
+    assert away["distance"] > 0.1
+    assert len(front) == 501
+
+
+def test_the_gram_matrix_of_the_metrics_is_that_of_autograd():
+    problem = federation(1, spread=1.0, scale=20.0)
+    J = torch.func.jacrev(problem.mean_losses)(problem.w0)
+    found = problem.metrics(problem.w0, problem)
+    G = J @ J.mT
+    for k, value in (("g_11", G[0, 0]), ("g_12", G[0, 1]), ("g_22", G[1, 1])):
+        torch.testing.assert_close(found[k], value)
+    assert J[0].norm() > 5 * J[1].norm()  # objective 1 is the one that is enlarged
+
+
+def test_clients_differ_in_curvature_and_by_the_spread_in_their_centres():
+    problem = federation(0, spread=2.0, dim=200)
+    centres, A = problem.data
+    assert problem.num_clients == CLIENTS
+    assert 0.25 <= A.min() < 0.27
+    assert 0.98 < A.max() <= 1
+    away = (centres - centres.mean(0)).square().sum(-1).mean().sqrt()
+    assert away.item() == pytest.approx(2.0, rel=0.1)
+    equal = federation(0)
+    assert (equal.data[0] - equal.data[0][0]).abs().max() == 0
+    assert equal.data[1][0, 0, 0] != equal.data[1][1, 0, 0]
+
+
+def test_the_probe_measures_what_autograd_says():
+    problem, probe = federation(2, tasks=3, spread=0.5), DirectionProbe()
+    draw = probe.draw(problem, seeded(5, "rounds"))
+    state, info = probe.round(Vectorized(problem), probe.init(problem), draw)
+    z = draw.downlink.double()
+    w, r = problem.w0 + z[:10], z[10:].exp()
+
+    def mu(u):
+        share = r * problem.mean_losses(u)
+        share = share / share.sum()
+        return (share * (3 * share).log()).sum()
+
+    slope = torch.func.grad(mu)(w)
+    assert float(info["mu"]) == pytest.approx(float(mu(w)))
+    assert float(info["slope"]) == pytest.approx(-float(slope.norm()), rel=1e-6)
+    assert info["error"] < 1e-6
+    unit = slope / slope.norm()
+    for key, length in (("change", 1e-4), ("change_1", 0.01), ("change_3", 1.0)):
+        assert float(info[key]) == pytest.approx(float(mu(w - length * unit) - mu(w)), rel=1e-6)
+    assert torch.equal(state.w, problem.w0)
+
+
+@pytest.mark.parametrize("change", [{"radius": 0.0}, {"length": -1.0}])
+def test_a_probe_refuses_what_is_not_positive(change):
+    with pytest.raises(ValueError, match=r"DirectionProbe: .* must be"):
+        DirectionProbe(**change)
+
+
+def test_the_tolerated_ratio_solves_its_equation():
+    for epsilon in (0.1, 0.01, 1e-4):
+        x = tolerated(epsilon)
+        for losses in ((x, 1.0), (1.0, x)):
+            assert imbalance(np.array(losses), np.ones(2)) == pytest.approx(epsilon)
+    assert tolerated(0.01) == pytest.approx(1.329, abs=1e-3)  # the paper's epsilon
+    with pytest.raises(ValueError, match="tolerated: epsilon must"):
+        tolerated(0.7)
+
+
+def test_imbalance_by_hand():
+    u = np.array([0.25, 0.75])
+    by_hand = 0.25 * np.log(0.5) + 0.75 * np.log(1.5)
+    assert imbalance(np.array([1.0, 1.0]), np.array([1.0, 3.0])) == pytest.approx(by_hand)
+    assert imbalance(u, np.array([3.0, 1.0])) == pytest.approx(0)
+    assert imbalance(np.array([0.0, 1.0]), np.ones(2)) == pytest.approx(np.log(2))
+    assert edge_ratios(5) == (1.0, 1.25, 1.5, 1.75, 2.0)
+
+
+def test_the_guard_compares_with_the_last_accepted_loss():
+    loss = np.array([[1.0, 1.4, 2.2, 2.0, 1.0, 1.6], [1.0, np.nan, 1.0, np.inf, 0.5, 0.7]])
+    fired = firings(loss)
+    assert fired.tolist() == [[False, True, False, False, True], [True, False, True, False, False]]
+    assert not firings(loss[:1], ratio=2.0).any()
+
+
+def test_rate_squares_take_the_weights_from_before_the_round():
+    G = {"g_11": [[1.0, 4.0, 9.0]], "g_12": [[0.0, 0.0, 0.0]], "g_22": [[0.0, 4.0, 1.0]]}
+    info = {"weight_1": np.array([[0.9, 1.0, 0.7, 0.3]])}
+    metrics = {k: np.array(v) for k, v in G.items()}
+    trace = Trace(metrics, info, np.array([0, 2, 4]), (0,), {})
+    assert rate_squares(trace) == pytest.approx([(0.25 * 1 + 1.0 * 4) / 2])
+
+
+@pytest.mark.parametrize(("tasks", "dim"), [(2, 300), (5, 500)])
+def test_uploads_are_what_a_round_counts(tasks, dim):
+    centres = torch.randn(4, 1, tasks, dim, generator=seeded(0, "split")).double()
+    problem = fl.problems.pareto(centres, w0=torch.ones(dim).double())
+    work = {"lr": 0.1, "local_steps": 2, "participants": 3}
+    methods = {"fedcmoo": fl.FedCMOO, "pref": fl.FedCMOOPref, "fsmgda": fl.FSMGDA}
+    counted = uploads({tasks: dim})
+    for name, method in methods.items():
+        trace = fl.run(method(**work), problem, rounds=1, progress=False)
+        one = trace.info["bits_up"][0, 0] / 3 / 32 / dim
+        assert counted[f"upload_{name}.M{tasks}"].value == pytest.approx(one), name
+
+
+def test_numbers_figures_and_claims_of_a_short_run(traces, params):
+    numbers = STUDY.derive(traces, params)
+    assert all(np.isfinite(n.value) for n in numbers.values())
+    for spread in params["spreads"]:
+        a, b = (
+            numbers[f"drift_{m}_spread{spread:g}_E1.stationarity"] for m in ("fedcmoo", "fsmgda")
+        )
+        assert a.value == pytest.approx(b.value, rel=1e-4)  # one local step: the same method
+    for theme in ("light", "dark"):
+        for name, figure in STUDY.figures.items():
+            assert len(render(figure(traces), theme)) > 5000, name
+    for claim in STUDY.claims:
+        with pytest.raises(KeyError):  # a short run judges nothing
+            claim.judge(numbers)
+
+
+def test_every_run_behind_a_claim_is_one_of_the_full_profile():
+    names = STUDY.specs(STUDY.resolve("full"))
+    assert all(run in names for claim in STUDY.claims for run in claim.runs)
+    assert [claim.id for claim in STUDY.claims] == ["fedcmoo/C15", "fedcmoo/C16"]
+
+
+def rates(exact, randk):
+    found = {f"rate_exact_T{T}.square": mean([1.0]) for T in HORIZONS}
+    for key, (low, high) in (("exact", exact), ("randk", randk)):
+        found[f"rate_{key}.slope"] = Number((low + high) / 2, low, high, (low, high))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("exact", "randk", "verdict"),
+    [
+        ((-0.55, -0.45), (-0.64, -0.41), "reproduced"),
+        ((-0.55, -0.45), (-0.45, -0.39), "partly"),
+        ((-0.66, -0.5), (-0.5, -0.5), "partly"),
+        ((-0.3, -0.2), (-1.0, -0.9), "not reproduced"),
+    ],
+)
+def test_the_rate_is_judged_by_both_intervals(exact, randk, verdict):
+    assert c15(rates(exact, randk)).verdict == verdict
+
+
+def test_a_short_sweep_judges_no_rate():
+    numbers = rates((-0.5, -0.5), (-0.5, -0.5))
+    del numbers["rate_exact_T1600.square"]
+    with pytest.raises(KeyError):
+        c15(numbers)
+
+
+@pytest.mark.parametrize(
+    ("errors", "falls", "verdict"),
+    [
+        ((1e-6, 1e-5), (1.0, 1.0), "reproduced"),
+        ((1e-6, 2e-3), (1.0, 1.0), "partly"),
+        ((1e-6, 1e-5), (1.0, 0.99), "partly"),
+        ((2e-3, 1.0), (0.5, 0.5), "not reproduced"),
+    ],
+)
+def test_the_direction_is_judged_at_every_point(errors, falls, verdict):
+    numbers = {}
+    for M in (2, 5):
+        numbers[f"probe_M{M}.error"] = mean(errors)
+        numbers[f"probe_M{M}.falls"] = mean(falls)
+        numbers[f"probe_M{M}.points"] = mean([1000])
+        if verdict == "not reproduced":
+            numbers[f"probe_M{M}.error"] = mean((2e-3, 1.0))
+    assert c16(numbers).verdict == verdict
+
+
+class TestChecks:
+    def test_the_estimates_are_those_of_the_library(self):
+        rng = torch.Generator().manual_seed(0)
+        jacobians = checks.related_jacobians(rng, clients=3, dim=200)
+        found = checks.gram_errors(jacobians, torch.Generator().manual_seed(1))
+        sketch = fl.LowRank()
+        noise = sketch.draw(4, 2, 200, torch.Generator().manual_seed(1))
+        C = [sketch(H, z) for H, z in zip(jacobians, noise[:3], strict=True)]
+        S, h = sum(C), sketch(sum(C), noise[3])
+        # as printed: sum H'H + sum_{i != j} C_i C_j' + 2 sum R_i (h - C_i)', by its pairs
+        raw = sum(H @ H.mT for H in jacobians)
+        raw = raw + sum(C[i] @ C[j].mT for i in range(3) for j in range(3) if i != j)
+        other = raw - (S @ S.mT - sum(c @ c.mT for c in C)) + sum(c @ (h - c).mT for c in C)
+        cross = 2 * sum((H - c) @ (h - c).mT for H, c in zip(jacobians, C, strict=True))
+        exact = jacobians.mean(0) @ jacobians.mean(0).mT
+        for key, parts in (("Algorithm 6", raw), ("second term of the code", other)):
+            G = (parts + cross + (parts + cross).mT) / 2 / 3**2
+            error = ((G - exact).norm() / exact.norm()).item()
+            assert found[f"two-way, {key}"] == pytest.approx(error)
+
+    def test_a_mask_is_unbiased_and_a_truncated_svd_is_not(self):
+        rng = torch.Generator().manual_seed(0)
+        jacobian = checks.related_jacobians(rng, clients=1, dim=200)[0]
+        svd, mask = (checks.mean_error(s, jacobian, 200, rng) for s in (fl.LowRank(), fl.Masked()))
+        assert svd > 0.2
+        assert mask < 0.1
+
+    def test_printed_tables(self):
+        three, four = checks.table_3(), checks.table_4()
+        wrong = (three["mean of the entries"] - three["printed"]).abs() > 0.0051
+        assert three.index[wrong].tolist() == ["two-way, top-k"]
+        assert ((four["from Table 1"] - four["printed"]).abs() < 0.0051).all()
+        assert len(four) == 9
+
+    def test_one_call_of_find_weights_gains_most_but_not_all(self):
+        shares = checks.gap_closed(3, 5, np.random.default_rng(0))
+        assert len(shares) == 5
+        assert all(0.5 < x < 1 for x in shares)

@@ -1,0 +1,188 @@
+"""Local Adam: against torch's own, step by step, and whole rounds by hand on both engines."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from problems import objectives, three_objectives
+
+import fedlib as fl
+from fedlib.core import Sequential
+from fedlib.core.sampling import seeded
+from fedlib.weights.rules import minimum_norm
+from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA, adam
+
+WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
+EXACT = fl.OneWay(fl.Exact())
+PAIRS = [(AdamFedCMOO, fl.FedCMOO), (AdamFedCMOOPref, fl.FedCMOOPref), (AdamFSMGDA, fl.FSMGDA)]
+each = pytest.mark.parametrize("kind", [a for a, _ in PAIRS], ids=lambda k: k.__name__)
+
+
+def torch_adam(start, gradient, steps, **options):
+    """The points after every step of torch's optimizer, which is told the gradients."""
+    u = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([u], foreach=False, **options)
+    path = []
+    for step in range(steps):
+        u.grad = gradient(u.detach(), step)
+        optimizer.step()
+        path.append(u.detach().clone())
+    return path
+
+
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.0, 0.5), (0.5, 0.0)])
+def test_every_step_is_that_of_torch(dtype, close, betas):
+    g = torch.Generator().manual_seed(0)
+    start = torch.randn(7, generator=g).to(dtype)
+    scale = (10.0 ** torch.arange(-4, 3)).to(dtype)  # gradients of very different sizes
+    shift = torch.randn(20, 7, generator=g).to(dtype)
+
+    def gradient(u, step):
+        return scale * (u - shift[step])
+
+    expected = torch_adam(start, gradient, 20, lr=0.03, betas=betas, eps=1e-8)
+    for steps in range(1, 21):
+        u = adam(start, gradient, steps, 0.03, betas, 1e-8)
+        torch.testing.assert_close(u, expected[steps - 1], atol=close, rtol=close)
+    assert (expected[-1] - start).abs().min() > 0.01
+
+
+def test_a_gradient_of_zero_moves_nothing_and_eps_damps_small_ones():
+    still = adam(torch.ones(3), lambda u, _: 0 * u, 5, 0.1)
+    assert torch.equal(still, torch.ones(3))
+    small = adam(torch.zeros(1), lambda u, _: u + 1e-3, 1, 0.1, eps=1e-3)
+    assert small.item() == pytest.approx(-0.05)  # half a step: |g| is eps
+
+
+def end(problem, j, rows, lam, method, first=None):
+    """Where client j ends: torch's Adam on the weighted quadratics, batch after batch of `rows`."""
+    centres = problem.data[0]
+
+    def gradient(u, step):
+        if first is not None and step == 0:
+            return first
+        some = rows[step - (first is not None)]
+        return sum(lam[k] * (u - centres[some, k].mean(0)) for k in range(len(lam)))
+
+    options = {"lr": method.lr, "betas": method.betas, "eps": method.eps}
+    return torch_adam(problem.w0 if j is None else j, gradient, method.local_steps, **options)[-1]
+
+
+@pytest.mark.parametrize("shared_batch", [False, True])
+def test_a_round_of_fedcmoo_by_hand(shared_batch):
+    problem = three_objectives()
+    method = AdamFedCMOO(
+        **WORK, server_lr=1.3, batch_size=2, gram=EXACT, betas=(0.7, 0.9), shared_batch=shared_batch
+    )
+    state, rng = method.init(problem), seeded(5, "rounds")
+    w, centres = problem.w0, problem.data[0]
+    for _ in range(3):
+        draw = method.draw(problem, rng)
+        state, _ = method.round(fl.Vectorized(problem), state, draw)
+        ends = []
+        for place, j in enumerate(draw.participants):
+            rows = problem.rows[j][draw.batches[place]]
+            own = [rows[0]] * 3 if shared_batch else rows[:3]
+            H = torch.stack([w - centres[own[k], k].mean(0) for k in range(3)])
+            later = rows[1 if shared_batch else 3 :]
+            assert len(later) == 2
+            ends.append(end(problem, w, later, state.weights, method, state.weights @ H))
+        w = w + 1.3 * (sum(ends) / 4 - w)
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+
+
+def test_a_round_of_pref_by_hand():
+    problem = three_objectives()
+    method = AdamFedCMOOPref(**WORK, batch_size=2, gram=EXACT, least=None)
+    state, draw = method.init(problem), method.draw(problem, seeded(4, "rounds"))
+    after, _ = method.round(fl.Vectorized(problem), state, draw)
+    w, centres = problem.w0, problem.data[0]
+    ends = []
+    for place, j in enumerate(draw.participants):
+        rows = problem.rows[j][draw.batches[place]]
+        H = torch.stack([w - centres[rows[k], k].mean(0) for k in range(3)])
+        ends.append(end(problem, w, rows[3:], after.weights, method, after.weights @ H))
+    torch.testing.assert_close(after.w, sum(ends) / 4, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_round_of_fsmgda_by_hand(batch_size):
+    problem = three_objectives()
+    method = AdamFSMGDA(**WORK, server_lr=0.7, batch_size=batch_size)
+    state, draw = method.init(problem), method.draw(problem, seeded(1, "rounds"))
+    after, _ = method.round(fl.Vectorized(problem), state, draw)
+    w, deltas = problem.w0, torch.zeros(3, 5, dtype=torch.float64)
+    for place, j in enumerate(draw.participants):
+        for k in range(3):
+            rows = problem.rows[j].expand(3, -1)
+            if batch_size is not None:
+                rows = problem.rows[j][draw.batches[place]][3 * k : 3 * k + 3]
+            moved = w - end(problem, w, rows, torch.eye(3)[k], method)
+            deltas[k] += moved / (3 * 0.05) / 4
+    lam = torch.as_tensor(minimum_norm((deltas @ deltas.T).numpy()))
+    torch.testing.assert_close(after.w, w - 0.7 * 0.05 * 3 * lam @ deltas, atol=1e-10, rtol=0)
+
+
+@each
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_all_engines_agree(kind, batch_size):
+    problem = three_objectives()
+    method = kind(**WORK, batch_size=batch_size)
+    state, rng = method.init(problem), seeded(3, "rounds")
+    for _ in range(3):
+        draw = method.draw(problem, rng)
+        slow = [method.round(f(problem), state, draw) for f in (Sequential, fl.Loop)]
+        state, info = method.round(fl.Vectorized(problem), state, draw)
+        for other, other_info in slow:
+            torch.testing.assert_close(state.w, other.w, atol=1e-12, rtol=0)
+            assert info["bits_up"] == other_info["bits_up"]
+
+
+@pytest.mark.parametrize(("kind", "parent"), PAIRS, ids=lambda k: k.__name__)
+def test_the_draw_and_the_bits_are_those_of_the_parent(kind, parent):
+    problem = three_objectives()
+    ours, theirs = kind(**WORK, batch_size=2), parent(**WORK, batch_size=2)
+    draws = [m.draw(problem, seeded(2, "rounds")) for m in (ours, theirs)]
+    for a, b in zip(*draws, strict=True):
+        assert (a == () and b == ()) or torch.equal(a, b)
+    after = [
+        m.round(fl.Vectorized(problem), m.init(problem), d)
+        for m, d in zip((ours, theirs), draws, strict=True)
+    ]
+    assert after[0][1]["bits_up"] == after[1][1]["bits_up"]
+    assert after[0][1]["bits_down"] == after[1][1]["bits_down"]
+    assert not torch.allclose(after[0][0].w, after[1][0].w, atol=1e-3)
+
+
+def test_moments_start_anew_in_every_round():
+    problem = objectives(tasks=1, clients=3, spread=0.2)
+    method = AdamFedCMOO(lr=0.05, local_steps=1, participants=3, gram=fl.MeanOfGrams())
+    w = fl.run(method, problem, rounds=3, progress=False).state.w[0]
+    u = problem.w0
+    for _ in range(3):  # the first step of a fresh Adam is lr times the sign
+        g = u - problem.data[0][problem.rows[:, 0], 0]
+        u = u - 0.05 * (g / (g.abs() + 1e-8)).mean(0)
+    torch.testing.assert_close(w, u, atol=1e-12, rtol=0)
+
+
+@each
+def test_the_objectives_fall_and_a_grid_over_step_sizes_runs(kind):
+    grid = [kind(**WORK), kind(**{**WORK, "lr": 0.02})]
+    both = fl.run(grid, three_objectives(), rounds=25, progress=False)
+    alone = fl.run(grid[1], three_objectives(), rounds=25, progress=False)
+    for trace in both:
+        assert trace.metrics["f"][0, -1] < 0.5 * trace.metrics["f"][0, 0]
+    np.testing.assert_allclose(both[1].metrics["f"], alone.metrics["f"], atol=1e-9)
+
+
+@each
+def test_refusals(kind):
+    method = kind(**WORK)
+    refuses("every entry of betas must be below 1, got 1.0", replace, method, betas=(0.9, 1.0))
+    refuses("every entry of betas must be at least 0", replace, method, betas=(-0.1, 0.9))
+    refuses("betas must be two numbers", replace, method, betas=(0.9,))
+    refuses("eps must be positive", replace, method, eps=0.0)
+    refuses("lr must be positive", replace, method, lr=-1.0)

@@ -1,0 +1,147 @@
+"""Molecules as padded graphs: features of known ones, targets, and the problem on them."""
+
+import pytest
+import torch
+from expect import refuses
+
+from fedlib import FedCMOO, OneWay, data, models, run
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import molecules
+from papers.fedcmoo.problems.qm9 import qm9
+
+NAMES = tuple("A B C mu alpha homo lumo gap r2 zpve u0 u298 h298 g298 cv".split())  # noqa: SIM905
+
+
+def offsets(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0)
+
+
+@pytest.fixture
+def few():
+    """Hydrogen cyanide, formaldehyde, methane: made by hand, positions at random."""
+    rng = torch.Generator().manual_seed(0)
+    z = [6, 7, 1, *[6, 8, 1, 1], *[6, 1, 1, 1, 1]]
+    bonds = [[0, 1, 3], [0, 2, 1], *[[0, 1, 2], [0, 2, 1], [0, 3, 1]]]
+    bonds += [[0, k, 1] for k in range(1, 5)]
+    return data.Molecules(
+        torch.rand(3, 15, generator=rng, dtype=torch.float64),
+        NAMES,
+        torch.tensor(z, dtype=torch.uint8),
+        torch.randn(12, 3, generator=rng),
+        offsets([3, 4, 5]),
+        torch.tensor(bonds, dtype=torch.uint8),
+        offsets([2, 3, 4]),
+        torch.arange(3),
+        ("C#N", "C=O", "C"),
+    )
+
+
+def test_features_of_three_molecules(few):
+    made = molecules.graphs(few, torch.tensor([2, 0]), torch.zeros(3, 11), size=6)
+    assert made.real.sum(1).tolist() == [5, 3]
+    assert not made.atoms[~made.real].any()
+    assert not made.positions[~made.real].any()
+    carbon, hydrogen = made.atoms[0, 0].tolist(), made.atoms[0, 1].tolist()
+    assert carbon == [0, 1, 0, 0, 0, 6, 0, 0, 0, 1, 4]  # sp3, four hydrogens
+    assert hydrogen == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    assert made.atoms[1, 0].tolist() == [0, 1, 0, 0, 0, 6, 0, 1, 0, 0, 1]  # sp
+    assert made.atoms[1, 1].tolist() == [0, 0, 1, 0, 0, 7, 0, 1, 0, 0, 0]
+    formaldehyde = molecules.graphs(few, torch.tensor([1]), torch.zeros(3, 11))
+    assert formaldehyde.atoms[0, 1].tolist() == [0, 0, 0, 1, 0, 8, 0, 0, 1, 0, 0]  # sp2
+    assert formaldehyde.atoms.shape == (1, 29, 11)
+    assert torch.equal(made.bonds, made.bonds.mT)
+    assert made.bonds[1, :3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert not made.bonds[1, 3:].any()
+    assert torch.equal(made.positions[0, :5], few.positions[7:])
+
+
+def test_edges_are_bonds_and_distances(few):
+    made = molecules.graphs(few, torch.tensor([1]), torch.zeros(3, 11), size=4)
+    found = molecules.edges(made.bonds[0], made.positions[0])
+    assert found.shape == (4, 4, 5)
+    assert found[0, 1, :4].tolist() == [0, 1, 0, 0]  # a double bond
+    assert found[2, 3, :4].tolist() == [0, 0, 0, 0]
+    distance = torch.cdist(made.positions[0], made.positions[0])
+    assert torch.allclose(found[..., 4], distance, atol=1e-6)
+
+
+def test_energies_are_those_of_atomization(few):
+    y = molecules.targets(few)
+    u0 = few.targets[:, NAMES.index("u0")]
+    expected = u0[2] + 37.846772 + 4 * 0.500273
+    assert float(y[2, 6]) == pytest.approx(float(expected), rel=1e-12)
+    for k, name in enumerate(("mu", "alpha", "homo", "lumo", "r2", "zpve")):
+        assert torch.equal(y[:, k], few.targets[:, NAMES.index(name)])
+    assert torch.equal(y[:, 10], few.targets[:, NAMES.index("cv")])
+
+
+def test_a_molecule_that_does_not_fit(few):
+    graphs, rest = molecules.graphs, torch.zeros(3, 11)
+    words = "graphs: size must be at least 5, got 4"
+    refuses(words, graphs, few, torch.tensor([0, 2]), rest, size=4)
+    refuses("graphs: rows must be different molecules", graphs, few, torch.tensor([0, 0]), rest)
+
+
+def small(few, repeats=4):
+    y = torch.randn(3, 11, generator=torch.Generator().manual_seed(1))
+    one = molecules.graphs(few, torch.arange(3), y, size=6)
+    return molecules.Graphs(*(x.repeat(repeats, *[1] * (x.dim() - 1)) for x in one))
+
+
+def test_losses_and_metrics(few):
+    train, test = small(few), small(few, 2)
+    problem = qm9(train, test, clients=4)
+    assert (problem.dim, problem.num_objectives) == (617_675, 11)
+    assert problem.rows.shape == (4, 3)
+    assert problem.config["shared"] == 616_960
+    assert len(problem.rows.flatten().unique()) == 12
+    _, apply = models.ravel(networks.molecule_network())
+    rows = problem.rows[1]
+    inputs = train.atoms.float(), molecules.edges(train.bonds, train.positions), train.real
+    out = apply(problem.w0, *(x[rows] for x in inputs)).squeeze(-1)
+    expected = (out - train.targets[rows]).square().mean(0)
+    whole = problem.all_clients()
+    batch = type(whole)(tuple(x[1] for x in whole.data), whole.weight[1])
+    found = problem.losses(problem.w0, batch)
+    assert torch.allclose(found, expected, rtol=1e-4)
+    values = problem.metrics(problem.w0, problem)
+    assert set(values) == {"loss", *(f"loss_{k}" for k in range(1, 12))}
+    inputs = test.atoms.float(), molecules.edges(test.bonds, test.positions), test.real
+    error = apply(problem.w0, *inputs).squeeze(-1) - test.targets
+    assert float(values["loss_7"]) == pytest.approx(float(error[:, 6].square().mean()), rel=1e-4)
+
+
+def test_fedcmoo_runs_on_molecules(few):
+    problem = qm9(small(few), small(few, 1), clients=2)
+    method = FedCMOO(0.01, 1, 1, batch_size=2, gram=OneWay(), shared=1000)
+    trace = run(method, problem, rounds=1)
+    moved = trace.state.w.squeeze() - problem.w0
+    assert moved.isfinite().all()
+    assert (moved != 0).double().mean() > 0.5
+
+
+def test_errors(few):
+    refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
+    refuses("qm9: evaluate must lie in 1..12", qm9, small(few), small(few), clients=2, evaluate=0)
+
+
+# ---- real files -----------------------------------------------------------------------------
+
+
+def test_real_molecules(real):
+    real("qm9")
+    whole = data.qm9()
+    y = molecules.targets(whole)
+    methane = y[whole.smiles.index("C"), molecules.TARGETS.index("u0")]
+    assert float(methane) * 627.5095 == pytest.approx(-395.999, abs=0.01)  # kcal/mol, published
+    energies = y[:, 6:10]
+    assert (energies < 0).all()  # every molecule is bound
+    train, test = molecules.sets(300, 200)
+    assert train.targets.shape == (300, 11)
+    assert train.real.sum(1).min() >= 3
+    assert ((train.atoms[..., :5].sum(-1) == 1) == train.real).all()
+    assert train.targets.mean(0).abs().max() < 0.4  # of 300: five deviations are 0.29
+    assert 0.5 < float(train.targets.std(0).min()) <= float(train.targets.std(0).max()) < 1.6
+    codes = {tuple(x.flatten().tolist()) for x in train.positions}
+    assert not codes & {tuple(x.flatten().tolist()) for x in test.positions}
+    refuses("sets: test must lie in", molecules.sets, 10, 10_001)

@@ -1,0 +1,168 @@
+"""The networks of the multi-task experiments: sizes, order of parameters, plain computations."""
+
+import pytest
+import torch
+from expect import refuses
+from torch import nn
+from torch.func import grad, vmap
+
+from fedlib import models
+from papers.fedcmoo import networks
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "whole", "encoder"),
+    [
+        (networks.pair_lenet, {}, 34_635, 28_515),
+        (networks.pair_cnn, {}, 1_726_508, 1_685_888),
+        (networks.resnet, {}, 11_209_872, 11_168_832),
+        (networks.resnet, {"decoders": 5, "out": 8}, 11_189_352, 11_168_832),
+        (networks.molecule_network, {}, 617_675, 616_960),
+    ],
+)
+def test_numbers_of_parameters_are_those_of_the_paper(make, options, whole, encoder):
+    module = make(generator(), **options)
+    w0, _ = models.ravel(module)
+    assert w0.shape == (whole,)
+    assert networks.encoder_size(module) == encoder
+    first = torch.cat([p.detach().flatten() for p in module.encoder.parameters()])
+    assert torch.equal(w0[:encoder], first)
+    assert w0.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "out"),
+    [
+        (networks.pair_lenet, (3, 1, 28, 28), (3, 2, 10)),
+        (networks.pair_cnn, (3, 3, 32, 32), (3, 2, 10)),
+        (lambda rng: networks.resnet(rng, decoders=3), (2, 3, 32, 32), (2, 3, 2)),
+    ],
+)
+def test_pictures_alone_and_under_vmap(make, shape, out):
+    w0, apply = models.ravel(make(generator()))
+    x = torch.randn(shape, generator=generator(1))
+    alone = apply(w0, x)
+    assert alone.shape == out
+    # batches of batches, as clients see them, with a model each
+    w = torch.stack([w0, 1.01 * w0])
+    together = vmap(apply)(w, torch.stack([x, x.flip(0)]))
+    assert torch.allclose(together[0], alone, atol=1e-4)
+    assert torch.allclose(together[1], apply(w[1], x.flip(0)), atol=1e-4)
+    slope = grad(lambda v: apply(v, x).square().sum())(w0)
+    assert slope.isfinite().all()
+    assert (slope != 0).double().mean() > 0.5
+
+
+def test_lenet_has_the_layers_of_the_sheet():
+    kinds = [type(part).__name__ for part in networks.pair_lenet().encoder]
+    assert kinds == [*(["Conv2d", "MaxPool2d", "ReLU"] * 2), "Flatten", "Linear", "ReLU"]
+    small = networks.pair_lenet(decoders=40, out=2, hidden=0)
+    assert models.ravel(small)[0].shape == (28_515 + 40 * 102,)
+
+
+def test_resnet_does_not_see_the_last_row_and_column_of_its_code():
+    encoder = networks.resnet(generator()).encoder
+    last = torch.randn(2, 512, 4, 4, generator=generator(1))
+    other = last.clone()
+    other[..., 3, :] = other[..., :, 3] = 7
+    pool = nn.Sequential(*encoder[-2:])
+    assert torch.equal(pool(last), pool(other))
+    assert torch.allclose(pool(last), last[..., :3, :3].mean((-1, -2)), atol=1e-6)
+
+
+def test_start_is_drawn_from_the_generator():
+    before = torch.get_rng_state()
+    first, again = networks.pair_lenet(generator()), networks.pair_lenet(generator())
+    assert torch.equal(before, torch.get_rng_state())
+    assert torch.equal(models.ravel(first)[0], models.ravel(again)[0])
+    other = models.ravel(networks.pair_lenet(generator(1)))[0]
+    assert not torch.equal(models.ravel(first)[0], other)
+    weight = first.encoder[7].weight.detach().abs()
+    assert 0.99 < float(weight.max()) * 540**0.5 <= 1
+    norms = [p for p in networks.resnet().modules() if isinstance(p, nn.GroupNorm)]
+    assert len(norms) == 20
+    assert all((p.weight == 1).all() and (p.bias == 0).all() and p.num_groups == 2 for p in norms)
+
+
+def test_errors():
+    refuses("pair_lenet: decoders must be at least 1", networks.pair_lenet, decoders=0)
+    refuses("resnet: out must be at least 1", networks.resnet, out=0)
+
+
+# ---- molecules ------------------------------------------------------------------------------
+
+
+def molecules(sizes, n):
+    """Random padded graphs; what is padded holds noise, which must not matter."""
+    rng = generator(4)
+    atoms = torch.randn(len(sizes), n, 11, generator=rng, dtype=torch.float64)
+    edges = torch.randn(len(sizes), n, n, 5, generator=rng, dtype=torch.float64)
+    return atoms, edges, torch.arange(n) < torch.tensor(sizes).unsqueeze(1)
+
+
+def plain(module, atoms, edges):
+    """One molecule without padding: an explicit matrix an edge, PyTorch's own recurrent cells."""
+    net, n = module.encoder, len(atoms)
+    gru, lstm = nn.GRUCell(64, 64).double(), nn.LSTMCell(128, 64).double()
+    for cell, own in ((gru, net), (lstm, net.pool)):
+        cell.weight_ih, cell.bias_ih = own.gates_in.weight, own.gates_in.bias
+        cell.weight_hh, cell.bias_hh = own.gates_own.weight, own.gates_own.bias
+    h = torch.relu(net.first(atoms))
+    for _ in range(3):
+        rows = []
+        for v in range(n):
+            sent = [
+                h[u] @ net.matrix(torch.relu(net.edge(edges[v, u]))).view(64, 64)
+                for u in range(n)
+                if u != v
+            ]
+            mean = torch.stack(sent).mean(0) if sent else torch.zeros(64, dtype=torch.float64)
+            rows.append(torch.relu(net.root(h[v]) + mean))
+        h = gru(torch.stack(rows), h)
+    both = torch.zeros(1, 128, dtype=torch.float64)
+    question = cell = torch.zeros(1, 64, dtype=torch.float64)
+    for _ in range(3):
+        question, cell = lstm(both, (question, cell))
+        share = torch.softmax(h @ question[0], 0)
+        both = torch.cat([question, (share @ h).unsqueeze(0)], 1)
+    code = torch.relu(net.last(both))
+    return torch.stack([decoder(code) for decoder in module.decoders], -2)[0]
+
+
+def test_message_passing_is_the_plain_computation_and_padding_does_not_matter():
+    module = networks.molecule_network(generator()).double()
+    sizes = [5, 2, 1, 4]
+    atoms, edges, real = molecules(sizes, 7)
+    w0, apply = models.ravel(module)
+    out = apply(w0, atoms, edges, real)
+    assert out.shape == (4, 11, 1)
+    for k, n in enumerate(sizes):
+        alone = plain(module, atoms[k, :n], edges[k, :n, :n])
+        assert torch.allclose(out[k], alone, rtol=1e-10, atol=1e-12)
+    wrong = apply(w0, atoms, edges, torch.ones_like(real))
+    assert (wrong - out).abs().max() > 1e-3  # the test would see a mask that is not used
+
+
+def test_message_passing_under_vmap_with_gradients():
+    w0, apply = models.ravel(networks.molecule_network(generator()).double())
+    atoms, edges, real = (x.unflatten(0, (2, 2)) for x in molecules([5, 3, 4, 2], 6))
+    slopes = vmap(grad(lambda w, *x: apply(w, *x).square().mean()), in_dims=(None, 0, 0, 0))(
+        w0, atoms, edges, real
+    )
+    alone = grad(lambda w: apply(w, atoms[1], edges[1], real[1]).square().mean())(w0)
+    assert slopes.isfinite().all()
+    assert torch.allclose(slopes[1], alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_channels_innermost_in_memory_and_nothing_else_changed(channels):
+    x = torch.randn(5, channels, 6, 6)
+    moved = networks.channels_last(x)
+    assert torch.equal(moved, x)
+    assert moved.stride() == (36 * channels, 1, 6 * channels, channels)
+    several = torch.func.vmap(networks.channels_last)(x.expand(2, *x.shape))
+    assert torch.equal(several, x.expand(2, *x.shape))

@@ -1,0 +1,89 @@
+"""Dropout as a function of model and rows: fair, fresh coins, and the network that uses them."""
+
+import pytest
+import torch
+from torch.func import grad
+
+from fedlib import FSMGDA, FedCMOO, Loop, Vectorized, models, run
+from fedlib.core.types import Batch
+from papers.fedcmoo import networks
+from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
+from papers.fedcmoo.problems.paired_digits import paired_digits
+from papers.fedcmoo.problems.paired_dropout import coins, dropped
+
+RNG = torch.Generator().manual_seed(0)
+X = torch.randint(256, (60, 1, 28, 28), generator=RNG, dtype=torch.uint8)
+PAIRS = Pairs(X, torch.randint(10, (60, 2), generator=RNG), ("a", "b"), MNIST_SCALE)
+PROBLEM = paired_digits(PAIRS, PAIRS, clients=4, evaluate=10)
+
+
+def batch(rows):
+    return Batch((X[rows], PAIRS.y[rows]), torch.full((len(rows),), 1 / len(rows)))
+
+
+def test_coins_are_fair_and_independent_of_one_another():
+    w = torch.randn(1000, generator=RNG)
+    heads = coins(w, X, 3, 50)
+    assert heads.shape == (60, 3, 50)
+    assert set(heads.unique().tolist()) == {0, 1}
+    flat = heads.flatten(1).double() - 0.5
+    count = flat.numel()
+    assert abs(float(flat.mean())) < 4 * 0.5 / count**0.5
+    rows, units = 4 * flat @ flat.T / flat.shape[1], 4 * flat.T @ flat / flat.shape[0]
+    for matrix, size in ((rows, flat.shape[1]), (units, flat.shape[0])):
+        off = matrix[~torch.eye(len(matrix), dtype=torch.bool)]
+        assert float(off.std()) == pytest.approx(size**-0.5, rel=0.1)
+    assert torch.equal(heads, coins(w, X, 3, 50))
+
+
+def test_coins_fall_anew_when_the_model_has_moved_and_for_another_picture():
+    w = torch.randn(1000, generator=RNG)
+    for other in (coins(w + 1e-5, X, 3, 50), coins(w, X.flip(0), 3, 50)):
+        assert float((coins(w, X, 3, 50) == other).double().mean()) == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_losses_are_those_of_the_network_with_these_units_off():
+    problem, rows = dropped(PROBLEM, MNIST_SCALE), torch.arange(7)
+    w = problem.w0
+    keep = coins(w, X[rows], 3, 50).float()
+    module = networks.pair_lenet(torch.Generator().manual_seed(9))
+    torch.nn.utils.vector_to_parameters(w, module.parameters())
+    code = module.encoder(MNIST_SCALE(X[rows])) * keep[:, 0] * 2
+    expected = []
+    for k, decoder in enumerate(module.decoders):
+        inner = torch.relu(decoder[0](code)) * keep[:, k + 1] * 2
+        out = decoder[2](inner)
+        expected.append(torch.nn.functional.cross_entropy(out, PAIRS.y[rows, k]))
+    torch.testing.assert_close(problem.losses(w, batch(rows)), torch.stack(expected))
+    assert not torch.allclose(problem.losses(w, batch(rows)), PROBLEM.losses(w, batch(rows)))
+    g = grad(lambda v: problem.losses(v, batch(rows)).sum())(w)
+    names = dict(module.named_parameters())
+    size, position = names["decoders.0.2.weight"].shape, 0
+    for name, value in names.items():
+        if name == "decoders.0.2.weight":
+            break
+        position += value.numel()
+    columns = g[position : position + size.numel()].view(size)
+    assert torch.equal(columns.norm(dim=0) == 0, (columns == 0).all(0))
+    assert problem.config["dropout"] == 0.5
+    found = problem.metrics(w, problem)
+    assert found.keys() == PROBLEM.metrics(w, PROBLEM).keys()
+    assert float(found["loss"]) == float(PROBLEM.metrics(w, PROBLEM)["loss"])
+
+
+@pytest.mark.parametrize("kind", [FedCMOO, FSMGDA])
+def test_methods_run_with_dropout_on_both_engines(kind):
+    problem = dropped(PROBLEM, MNIST_SCALE)
+    # one step: later the engines' models differ in their last bits, and so do all coins
+    method = kind(0.1, 1, 2, batch_size=5, shared=problem.config["shared"])
+    fast = run(method, problem, rounds=1, progress=False, engine=Vectorized).state.w[0]
+    slow = run(method, problem, rounds=1, progress=False, engine=Loop).state.w[0]
+    plain = run(method, PROBLEM, rounds=1, progress=False, engine=Loop).state.w[0]
+    moved = (slow - problem.w0).norm()
+    assert (slow - plain).norm() > 0.05 * moved
+    assert (fast - slow).norm() < 1e-4 * moved
+
+
+def test_the_parameters_are_in_the_order_of_the_network_without_dropout():
+    ravelled, _ = models.ravel(networks.pair_lenet(torch.Generator().manual_seed(0)))
+    assert ravelled.shape == PROBLEM.w0.shape == dropped(PROBLEM, MNIST_SCALE).w0.shape

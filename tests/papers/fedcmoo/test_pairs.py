@@ -1,0 +1,150 @@
+"""Composite pictures: geometry on planted pixels, turns, and the real sets where they are."""
+
+import pytest
+import torch
+from expect import refuses
+
+from fedlib import data
+from papers.fedcmoo.data import pairs
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def noise(*shape, seed=0):
+    return torch.randint(0, 256, shape, generator=generator(seed), dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(("side", "offset"), [(36, 6), (42, 14)])
+def test_beside_pixel_by_pixel(side, offset):
+    left, right = noise(2, 28, 28), noise(2, 28, 28, seed=1)
+    made = pairs.beside(left, right, side, offset)
+    for r in range(28):
+        for c in range(28):
+            y, x = int((r + 0.5) * side / 28), int((c + 0.5) * side / 28)
+            values = torch.zeros(2, dtype=torch.uint8)
+            if y < 28 and x < 28:
+                values = left[:, y, x]
+            if 0 <= y - offset < 28 and 0 <= x - offset < 28:
+                values = torch.maximum(values, right[:, y - offset, x - offset])
+            assert torch.equal(made[:, r, c], values), (r, c)
+
+
+def test_beside_keeps_a_black_corner_only_where_no_picture_lies():
+    white = torch.full((1, 28, 28), 255, dtype=torch.uint8)
+    made = pairs.beside(white, white, 42, 14)[0]
+    assert (made[:19, :19] == 255).all()  # the digit: 28 of 42 pixels, 18.7 of 28
+    assert (made[:9, 19:] == 0).all()
+    assert (made[19:, :9] == 0).all()
+
+
+def test_blended_hides_where_the_digit_is_and_nowhere_else():
+    below, digit = noise(3, 3, 32, 32), noise(3, 28, 28, seed=1)
+    digit[digit < 128] = 0
+    before = below.clone()
+    made = pairs.blended(below, digit)
+    assert torch.equal(below, before)
+    frame = torch.ones(32, 32, dtype=torch.bool)
+    frame[2:30, 2:30] = False
+    assert torch.equal(made[..., frame], below[..., frame])
+    inside, old = made[:, :, 2:30, 2:30].double(), below[:, :, 2:30, 2:30].double()
+    over = digit.unsqueeze(1).double().expand_as(old)
+    exact = torch.where(over > 0, (156 * over + 99 * old) / 255, old)
+    assert (inside - exact).abs().max() <= 0.5
+    assert (inside != old).any()
+
+
+def test_a_quarter_turn_is_exact_and_counter_clockwise():
+    X = noise(4, 3, 8, 8)
+    for nearest in (False, True):
+        made = pairs.rotated(X, torch.tensor([0.0, 90.0, -90.0, 180.0]), nearest=nearest)
+        assert torch.equal(made[0], X[0])
+        assert torch.equal(made[1], X[1].rot90(1, (-2, -1)))
+        assert torch.equal(made[2], X[2].rot90(-1, (-2, -1)))
+        assert torch.equal(made[3], X[3].rot90(2, (-2, -1)))
+
+
+def test_what_comes_in_from_outside():
+    X = torch.full((1, 1, 28, 28), 200, dtype=torch.uint8)
+    grey = pairs.rotated(X, torch.tensor([20.0]), fill=33.3)[0, 0]
+    assert grey[0, 0] == 33
+    assert grey[14, 14] == 200
+    assert pairs.rotated(X, torch.tensor([20.0]))[0, 0, 0, 0] == 0
+
+
+def sample(count=6, **options):
+    y = torch.randint(10, (count, 2), generator=generator(3))
+    return pairs.Pairs(noise(count, 1, 28, 28), y, ("a", "b"), pairs.MNIST_SCALE, **options)
+
+
+def test_augmented_turns_every_copy_by_its_own_angle():
+    set_ = sample()
+    made = pairs.augmented(set_, 3, generator(1))
+    assert made.shape == (18, 1, 28, 28)
+    assert torch.equal(made, pairs.augmented(set_, 3, generator(1)))
+    first, second = made[:6], made[6:12]
+    assert not any(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert torch.equal(pairs.augmented(sample(angle=0), 2, generator(1)), set_.X.repeat(2, 1, 1, 1))
+
+
+def test_augmented_mirrors_a_share():
+    set_ = sample(count=400, angle=0, mirror=0.4)
+    made = pairs.augmented(set_, 1, generator(1))
+    kept = (made == set_.X).flatten(1).all(1)
+    assert torch.equal(made[~kept], set_.X[~kept].flip(-1))
+    assert 0.3 < 1 - kept.double().mean() < 0.5  # 4 deviations are 0.098
+
+
+def test_whole_angles_reach_both_ends():
+    share = torch.tensor([0.0, 0.999999])
+    assert (torch.floor(61 * share) - 30).tolist() == [-30, 30]
+
+
+def test_scale_and_cells():
+    set_ = sample()
+    assert torch.allclose(set_.scale(set_.X), (set_.X / 255 - 0.1307) / 0.3081)
+    assert set_.cells().tolist() == [10 * a + b for a, b in set_.y.tolist()]
+
+
+def test_errors():
+    refuses("load: name must be one of 'multi_mnist'", pairs.load, "mnist", "train")
+    refuses("augmented: copies must be at least 1", pairs.augmented, sample(), 0, generator())
+
+
+# ---- real files -----------------------------------------------------------------------------
+
+
+def test_multi_mnist(real):
+    real("mnist")
+    made, digit = pairs.load("multi_mnist", "test"), data.mnist("test")
+    assert made.X.shape == (10000, 1, 28, 28)
+    assert torch.equal(made.y[:, 0], digit.y)
+    assert made.y[:, 1].bincount().min() > 800  # a uniform draw of partners
+    assert not torch.equal(made.y[:, 0], made.y[:, 1])
+    few = pairs.load("multi_mnist", "test", 50)
+    assert torch.equal(few.X, made.X[:50])
+    assert torch.equal(few.y, made.y[:50])
+    refuses("multi_mnist: limit must lie in 1..10000", pairs.multi_mnist, "test", 10001)
+
+
+def test_mnist_fashion_uses_every_item_once(real):
+    real("mnist", "fashion_mnist")
+    made = pairs.load("mnist_fashion", "test")
+    assert made.y[:, 1].bincount().tolist() == [1000] * 10
+    assert made.y[:, 0].bincount().tolist() == data.mnist("test").y.bincount().tolist()
+    assert len(made.cells().unique()) == 100
+    # the top left corner shows the digit alone: pixel i is pixel floor(1.5 i + 0.75) of the digit
+    near = (torch.arange(9) * 1.5 + 0.75).floor().long()
+    digit = data.mnist("test").X[:, near][:, :, near]
+    assert torch.equal(made.X[:, 0, :9, :9], digit)
+
+
+def test_cifar10_mnist_knows_its_exact_pictures(real):
+    real("cifar10", "mnist")
+    made = pairs.cifar10_mnist("test", 200, exact_only=True)
+    assert made.X.shape == (200, 3, 32, 32)
+    assert made.exact.all()
+    table = data.cifar10("test", exact_only=True)
+    assert torch.equal(made.X[:, :, :2], table.X[:200].permute(0, 3, 1, 2)[:, :, :2])
+    assert torch.equal(made.y[:, 1], data.mnist("test").y[:200])

@@ -1,0 +1,55 @@
+"""The balancing direction and the linear programme of the note, by hand."""
+
+from math import log
+
+import numpy as np
+import pytest
+
+from papers.fedcmoo.pref_checks import balance, game_value, min_norm, preference_program
+
+ONE = np.ones(2)
+
+
+def test_balance_by_hand():
+    mu, a = balance(np.array([1.0, 2.0]), np.array([3.0, 0.5]))  # u = 3/4, 1/4
+    wanted = 0.75 * log(1.5) + 0.25 * log(0.5)
+    assert mu == pytest.approx(wanted)
+    assert a == pytest.approx([log(1.5) - wanted, 2 * (log(0.5) - wanted)])
+    assert balance(np.array([1.0, 2.0]), np.array([2.0, 1.0]))[1] == pytest.approx([0, 0])
+    many, _ = balance(np.ones(2), np.array([[3.0, 1.0], [1.0, 1.0]]))
+    assert many == pytest.approx([wanted, 0])
+    with pytest.raises(ValueError, match="balance: r and losses must be positive, got"):
+        balance(ONE, np.array([1.0, 0.0]))
+
+
+def test_program_by_hand():
+    """Orthogonal unit gradients: all weight on the larger loss, or anything in descent mode."""
+    found = preference_program(ONE, np.array([3.0, 1.0]), np.eye(2))
+    _, a = balance(ONE, np.array([3.0, 1.0]))
+    assert found.weights == pytest.approx([1, 0])
+    assert found.value == pytest.approx(a[0])
+    assert found.falling.tolist() == found.worst.tolist() == [True, False]
+    assert found.low == pytest.approx([0, a[1]])
+    equal = preference_program(ONE, ONE, np.diag([1.0, 2.0]))
+    assert equal.weights == pytest.approx([0, 1])  # the larger decrease
+    assert equal.worst.all()
+
+
+def test_an_indefinite_matrix_can_be_infeasible():
+    bad = np.array([[1.0, -2.0], [-2.0, 1.0]])
+    found = preference_program(ONE, np.array([1.1, 1.0]), bad)
+    assert np.isnan(found.value)
+    assert np.isnan(found.weights).all()
+    assert game_value(bad) == pytest.approx(-0.5)
+    assert game_value(np.eye(2)) == pytest.approx(0.5)
+
+
+def test_min_norm_by_hand_and_by_its_optimality():
+    assert min_norm(np.diag([1.0, 2.0])) == pytest.approx([0.8, 0.2])
+    assert min_norm(np.zeros((2, 3))).sum() == pytest.approx(1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        jac = rng.standard_normal((4, 3)) * np.exp(2 * rng.standard_normal(3))
+        w = min_norm(jac)
+        slope = jac.T @ jac @ w
+        assert slope.min() >= w @ slope - 1e-9 * np.square(jac).sum()

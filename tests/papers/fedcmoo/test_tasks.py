@@ -1,0 +1,267 @@
+"""Problems with several tasks on pictures: pairs of digits, and forty attributes of a pair."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from expect import refuses
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
+from fedlib.core.sampling import seeded
+from papers.fedcmoo import networks
+from papers.fedcmoo.data import pairs
+from papers.fedcmoo.data.attributes import DIGITS, GROUPS, ITEMS, NAMES, labelled
+from papers.fedcmoo.problems.attributes import attributes
+from papers.fedcmoo.problems.paired_digits import paired_digits
+
+
+def made(count, seed, channels=1):
+    rng = torch.Generator().manual_seed(seed)
+    side = 28 if channels == 1 else 32
+    X = torch.randint(0, 256, (count, channels, side, side), generator=rng, dtype=torch.uint8)
+    y = torch.randint(10, (count, 2), generator=rng)
+    scale = pairs.MNIST_SCALE if channels == 1 else pairs.CIFAR10_SCALE
+    return pairs.Pairs(X, y, ("first", "second"), scale)
+
+
+TRAIN, TEST = made(60, 0), made(30, 1)
+
+
+def client(problem, j):
+    """All rows of a client."""
+    whole = problem.all_clients()
+    return type(whole)(tuple(x[j] for x in whole.data), whole.weight[j])
+
+
+def test_losses_and_metrics_against_torch():
+    problem = paired_digits(TRAIN, TEST, clients=4)
+    assert (problem.dim, problem.num_objectives, problem.num_clients) == (34_635, 2, 4)
+    assert problem.config["shared"] == 28_515
+    rows = problem.rows[2]
+    assert len(problem.rows.flatten().unique()) == 60
+    module = networks.pair_lenet(seeded(0, "split"))
+    out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
+    expected = [cross_entropy(out[:, k], TRAIN.y[rows, k]) for k in range(2)]
+    found = problem.losses(problem.w0, client(problem, 2))
+    assert torch.allclose(found, torch.stack(expected), atol=1e-5)
+    values = problem.metrics(problem.w0, problem)
+    out = module((TEST.X / 255 - 0.1307) / 0.3081).detach()
+    for k in range(2):
+        loss = cross_entropy(out[:, k], TEST.y[:, k])
+        right = (out[:, k].argmax(1) == TEST.y[:, k]).double().mean()
+        assert float(values[f"loss_{k + 1}"]) == pytest.approx(float(loss), rel=1e-5)
+        assert float(values[f"accuracy_{k + 1}"]) == pytest.approx(float(right))
+    mean = (values["accuracy_1"] + values["accuracy_2"]) / 2
+    assert float(values["accuracy"]) == pytest.approx(float(mean))
+    assert set(values) == {f"{n}{e}" for n in ("loss", "accuracy") for e in ("", "_1", "_2")}
+
+
+def test_seed_fixes_split_and_start():
+    one, again, other = (paired_digits(TRAIN, TEST, clients=4, seed=s) for s in (0, 0, 1))
+    assert torch.equal(one.rows, again.rows)
+    assert torch.equal(one.w0, again.w0)
+    assert not torch.equal(one.rows, other.rows)
+    assert not torch.equal(one.w0, other.w0)
+
+
+def test_copies_stay_with_their_client_and_keep_their_labels():
+    problem = paired_digits(TRAIN, TEST, clients=4, copies=3)
+    assert problem.rows.shape == (4, 45)
+    assert problem.data[0].shape == (180, 1, 28, 28)
+    for own in problem.rows:
+        assert torch.equal((own % 60).view(3, 15), (own[:15] % 60).expand(3, 15))
+    assert torch.equal(problem.data[1][60:120], TRAIN.y)
+    assert torch.equal(problem.heldout[0], TEST.X)  # test pictures are not turned
+
+
+@pytest.mark.parametrize("kind", ["squared", "norm"])
+def test_other_losses_of_the_first_task(kind):
+    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(kind, "nll"))
+    rows = problem.rows[0]
+    module = networks.pair_lenet(seeded(0, "split"))
+    out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
+    error = out[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
+    each = error.square().mean(1) if kind == "squared" else error.square().sum(1).sqrt()
+    found = problem.losses(problem.w0, client(problem, 0))
+    assert float(found[0]) == pytest.approx(float(each.mean()), rel=1e-4)
+    assert float(found[1]) == pytest.approx(float(cross_entropy(out[:, 1], TRAIN.y[rows, 1])))
+
+
+def test_three_channels_take_the_larger_network_and_the_exact_pictures():
+    test = made(8, 3, channels=3)
+    exact = torch.arange(8) < 3
+    test = pairs.Pairs(test.X, test.y, test.names, test.scale, exact=exact)
+    problem = paired_digits(made(12, 2, channels=3), test, clients=2)
+    assert problem.dim == 1_726_508
+    assert torch.equal(problem.heldout[0], test.X[:3])
+    whole = paired_digits(made(12, 2, channels=3), test, clients=2, evaluate=8)
+    assert whole.config["evaluate"] == 8
+
+
+def test_errors_of_pairs():
+    who, sets = "paired_digits", (TRAIN, TEST)
+    refuses(f"{who}: kinds must be one of 'nll'", paired_digits, *sets, kinds=("nll", "mse"))
+    refuses(f"{who}: kinds must hold two losses", paired_digits, *sets, kinds=("nll",))
+    refuses(f"{who}: copies must be at least 0", paired_digits, *sets, clients=4, copies=-1)
+    words = f"{who}: evaluate must lie in 1..30 (the test pictures)"
+    refuses(words, paired_digits, *sets, clients=4, evaluate=31)
+
+
+def test_fedcmoo_runs_on_pairs():
+    problem = paired_digits(TRAIN, TEST, clients=4, evaluate=10)
+    method = FedCMOO(0.1, 2, 2, batch_size=5, gram=OneWay(), shared=problem.config["shared"])
+    fast = run(method, problem, rounds=2, engine=Vectorized).state.w.squeeze()
+    slow = run(method, problem, rounds=2, engine=Loop).state.w.squeeze()
+    moved = (slow - problem.w0).norm()
+    assert moved > 0.05
+    assert (fast - slow).norm() < 1e-5 * moved  # convolutions under vmap, recorded, and in a loop
+    own = run(method, problem, rounds=2).state.w.squeeze()  # as the problem asks: one by one
+    assert torch.equal(own, run(method, problem, rounds=2, engine=Sequential).state.w.squeeze())
+    assert (own - slow).norm() < 1e-5 * moved
+
+
+def test_pictures_that_no_client_has_are_measured_beside_the_test_pictures():
+    other = replace(TEST, y=(TEST.y + 1) % 10)
+    problem = paired_digits(TRAIN, TEST, clients=4, held=other)
+    assert problem.config["held"] == len(TEST.y)
+    found = problem.metrics(problem.w0, problem)
+    alone = paired_digits(TRAIN, other, clients=4)
+    expected = alone.metrics(problem.w0, alone)
+    assert {k for k in found if k.startswith("held_")} == {f"held_{k}" for k in expected}
+    for name, value in expected.items():
+        assert torch.equal(found[f"held_{name}"], value)
+    assert float(found["loss"]) != float(found["held_loss"])
+
+
+# ---- attributes -----------------------------------------------------------------------------
+
+
+def test_forty_attributes_are_all_different():
+    assert len(NAMES) == len(set(NAMES)) == 40
+    assert sorted(k for group in GROUPS for k in group) == list(range(40))
+    for group in GROUPS:
+        assert [k < 20 for k in group].count(True) == 4
+    for table in (DIGITS, ITEMS):
+        sets = [frozenset(has) for has in table.values()]
+        everything = frozenset("0123456789")
+        assert all(0 < len(has) < 10 and has < everything for has in sets)
+        assert len(set(sets) | {everything - has for has in sets}) == 40  # no complements either
+        assert all(len(has) == len(set(has)) for has in table.values())
+
+
+def test_arithmetic_attributes():
+    tests = {
+        "even": lambda n: n % 2 == 0,
+        "prime": lambda n: n > 1 and all(n % k for k in range(2, n)),
+        "composite": lambda n: n > 1 and any(n % k == 0 for k in range(2, n)),
+        "multiple of three": lambda n: n % 3 == 0,
+        "square": lambda n: int(n**0.5 + 0.1) ** 2 == n,
+        "power of two": lambda n: n > 0 and n & (n - 1) == 0,
+        "Fibonacci number": lambda n: n in (0, 1, 2, 3, 5, 8),
+        "triangular number": lambda n: n in (0, 1, 3, 6),
+        "below five": lambda n: n < 5,
+        "binary place of two": lambda n: bool(n & 2),
+        "binary place of four": lambda n: bool(n & 4),
+        "binary place of eight": lambda n: bool(n & 8),
+        "divisor of twelve": lambda n: n > 0 and 12 % n == 0,
+    }
+    for name, holds in tests.items():
+        assert DIGITS[name] == "".join(str(n) for n in range(10) if holds(n)), name
+
+
+def test_segments_of_the_display():
+    # the segments that are lit, from the usual display: top, upper right, lower right, bottom,
+    # lower left, upper left, middle
+    lit = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()  # noqa: SIM905
+    places = ("top", "upper right", "bottom", "lower left", "upper left", "middle")
+    for letter, place in zip("abdefg", places, strict=True):
+        has = "".join(str(n) for n in range(10) if letter in lit[n])
+        assert DIGITS[f"{place} segment"] == has, place
+
+
+def test_letters_of_the_items():
+    text = "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot"
+    names = text.split(",")
+    for letter in "aor":
+        has = "".join(str(i) for i, name in enumerate(names) if letter in name.lower())
+        assert ITEMS[f"letter {letter} in its name"] == has
+
+
+def test_labelled_looks_up_both_classes():
+    part = labelled(TRAIN)
+    assert part.a.shape == (60, 40)
+    for row in (0, 17):
+        digit, item = (str(int(c)) for c in TRAIN.y[row])
+        expected = [digit in has for has in DIGITS.values()]
+        expected += [item in has for has in ITEMS.values()]
+        assert part.a[row].bool().tolist() == expected
+    assert torch.equal(part.cells, TRAIN.cells())
+
+
+def test_forty_tasks_against_torch():
+    train, test = labelled(TRAIN), labelled(TEST)
+    problem = attributes(train, test, clients=4)
+    assert (problem.dim, problem.num_objectives) == (28_515 + 40 * 102, 40)
+    rows = problem.rows[1]
+    _, apply = models.ravel(networks.pair_lenet(decoders=40, out=2, hidden=0))
+    out = apply(problem.w0, train.scale(train.X[rows]))
+    expected = [cross_entropy(out[:, k], train.a[rows, k].long()) for k in range(40)]
+    found = problem.losses(problem.w0, client(problem, 1))
+    assert torch.allclose(found, torch.stack(expected), atol=1e-6)
+    values = problem.metrics(problem.w0, problem)
+    assert len(values) == 82
+    out = apply(problem.w0, test.scale(test.X))
+    right = (out.argmax(-1) == test.a).double().mean(0)
+    assert float(values["accuracy_40"]) == pytest.approx(float(right[39]))
+    assert float(values["accuracy"]) == pytest.approx(float(right.mean()), rel=1e-5)
+
+
+def test_five_groups_against_torch():
+    train, test = labelled(TRAIN), labelled(TEST)
+    problem = attributes(train, test, groups=GROUPS, clients=4, evaluate=20)
+    assert (problem.dim, problem.num_objectives) == (28_515 + 5 * 408, 5)
+    rows = problem.rows[1]
+    _, apply = models.ravel(networks.pair_lenet(decoders=5, out=8, hidden=0))
+    out = apply(problem.w0, train.scale(train.X[rows]))
+    each = [
+        binary_cross_entropy_with_logits(out[:, g], train.a[rows][:, list(group)].float())
+        for g, group in enumerate(GROUPS)
+    ]
+    found = problem.losses(problem.w0, client(problem, 1))
+    assert torch.allclose(found, torch.stack(each), atol=1e-6)
+    values = problem.metrics(problem.w0, problem)
+    out = apply(problem.w0, test.scale(test.X[:20])).sigmoid()
+    right = ((out[:, 2] > 0.5) == test.a[:20][:, list(GROUPS[2])].bool()).double().mean()
+    assert float(values["accuracy_3"]) == pytest.approx(float(right), rel=1e-5)
+
+
+def test_errors_of_attributes():
+    sets = labelled(TRAIN), labelled(TEST)
+    for options, words in (
+        ({"groups": [[0, 1], [2]]}, "groups must hold groups of equal length"),
+        ({"groups": [[0], [40]]}, "groups must lie in 0..39"),
+        ({"evaluate": 0}, "evaluate must lie in 1..30"),
+    ):
+        refuses(f"attributes: {words}", attributes, *sets, clients=4, **options)
+
+
+# ---- real files -----------------------------------------------------------------------------
+
+
+def test_the_real_federation_of_hundred_clients(real):
+    real("mnist", "fashion_mnist")
+    train, test = pairs.load("mnist_fashion", "train"), pairs.load("mnist_fashion", "test", 500)
+    problem = paired_digits(train, test)
+    assert problem.rows.shape == (100, 600)
+    assert len(problem.rows.flatten().unique()) == 60_000
+    cells = torch.stack([train.cells()[own].bincount(minlength=100) for own in problem.rows])
+    share = cells.double() / 600
+    effective = 1 / share.square().sum(1)  # composite labels of a client, in effect
+    assert 10 < float(effective.mean()) < 40
+    values = problem.metrics(problem.w0, problem)
+    assert 0 <= float(values["accuracy"]) < 0.3
+    part = labelled(train)
+    rates = part.a.double().mean(0)
+    assert 0.09 < float(rates.min()) < 0.11
+    assert 0.78 < float(rates.max()) < 0.85

@@ -1,0 +1,225 @@
+"""FedFW's constants and what its notes measure, by hand, by differences and in plain loops."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+from expect import refuses
+
+from papers.fedfw import theory, theory_fw
+from papers.fedfw.checks import (
+    Bowls,
+    ball,
+    bowls,
+    box,
+    cross,
+    distance,
+    fw_gap,
+    naive,
+    run,
+    schedule,
+    surrogate,
+    surrogate_gap,
+    tilted,
+)
+from papers.fedfw.theory_fw import Constants
+
+CASE = Constants(L=2.0, D=3.0, N=4, lam0=0.5, dual=1.0, slope=2.0, spread=5.0, sigma=1.5)
+TOY = Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]]))  # (x - 3)^2 and (x + 1)^2
+LINE = box(-1.0, 1.0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_convex_bounds_by_hand():
+    assert theory.convex(CASE, 7) == pytest.approx(18 * (2 / 9 + 4 / (3 * sqrt(8))))
+    # q = 1/4, k = 7: 42 / (12 * 11) of the start; q t + 2 = 13/4, q t + 2 - q = 3
+    slow = theory.convex(CASE, 5, share=0.5, quality=0.5, slip=0.3, start=11.0)
+    assert slow == pytest.approx(11 * 42 / 132 + 36 * (8 / 13 + 4 / (3 * sqrt(3))) + 0.6)
+    mean = theory.convex_at_mean(CASE, 6.0, 7)
+    assert mean - theory.convex(CASE, 7) == pytest.approx(36 / (8 * 0.5 * sqrt(8)))
+    refuses("convex: quality must lie in (0, 1], got 0", theory.convex, CASE, 5, quality=0)
+
+
+def test_convex_is_below_the_papers_bounds():
+    for t in (1, 2, 10, 1000):
+        assert theory.convex(CASE, t) < theory_fw.convex_surrogate(CASE, t)
+        assert theory.convex(CASE, t) < theory.printed_partial(CASE, t, 1.0)
+        assert theory.convex(CASE, t, share=0.3) < theory.printed_partial(CASE, t, 0.3)
+        partial = theory_fw.partial_surrogate(CASE, t, 0.3, 7.0)
+        assert theory.convex(CASE, t, share=0.3, start=7.0) < partial
+        assert theory.stochastic(CASE, t) < theory_fw.stochastic_surrogate(CASE, t + 1) / 16
+
+
+@pytest.mark.parametrize("penalty", ["convex", "nonconvex"])
+def test_penalties_are_best(penalty):
+    best = getattr(theory, f"{penalty}_penalty")(CASE, 6.0)
+    bound = getattr(theory, f"{penalty}_at_mean")
+    at = {x: bound(replace(CASE, lam0=x * best), 6.0, 10**12) for x in (0.9, 1.0, 1.1)}
+    assert at[1.0] < min(at[0.9], at[1.1])
+    rest = {"convex": sqrt(8 / 3) * 6 * 3 / 1e6, "nonconvex": (5 + 3 * 12 / sqrt(2)) / 1e4}
+    assert at[1.0] == pytest.approx(rest[penalty], rel=1e-3)
+
+
+def test_nonconvex_bounds_by_hand():
+    assert theory.nonconvex(CASE, 8) == pytest.approx(5 / 2 + 18 / 8 + 18 / 4)
+    # P = 26 / 2 + 14 = 27 for p = 1/2 and T = 52
+    assert theory.nonconvex(CASE, 52, share=0.5) == pytest.approx(5 * 9 / 26 + 1 + 3)
+    rough = theory.nonconvex(CASE, 8, quality=0.5, slip=1.0)
+    assert rough == pytest.approx(2 * (theory.nonconvex(CASE, 8) + 1))
+    mean = theory.nonconvex_at_mean(CASE, 6.0, 8)
+    assert mean - theory.nonconvex(CASE, 8) == pytest.approx(144 / (16 * 0.5 * 2))
+    printed = theory.printed_nonconvex(CASE, 52, 0.5)
+    assert printed == pytest.approx(5 / 26 ** (1 / 3) + 1 + 3)
+    assert theory.nonconvex(CASE, 8) == pytest.approx(theory_fw.nonconvex_surrogate(CASE, 8))
+
+
+def test_stochastic_and_printed_bounds_by_hand():
+    noise = 16 / 3 * 2.25 + 27 / 4 * 36
+    assert theory.gradient_error(CASE, 19) == pytest.approx(noise / 4 / 9)
+    steps = 81 / 16 * 9 * (2 / sqrt(27) + 2 / 27)
+    assert theory.stochastic(CASE, 19) == pytest.approx(9 / 8 * sqrt(noise) + steps)
+    more = theory.stochastic_at_mean(CASE, 6.0, 19) - theory.stochastic(CASE, 19)
+    assert more == pytest.approx(36 / (4 * sqrt(27)))
+    assert theory.printed_gradient_bound(CASE) == pytest.approx(6 / 4 + 2)
+    # 81 / 2 (L D^2 + n D^2 lam0) = 81 / 2 36, 16 n sigma^2 + 81 L^2 D^2 / n = 144 + 729
+    assert theory.printed_stochastic(CASE) == pytest.approx(1458 + 27 * sqrt(873))
+    first = theory.printed_stochastic(replace(CASE, first=100.0))
+    assert first == pytest.approx(1458 + 27 * 100 * 7 ** (1 / 3))
+    second = 2 * 5 / (2 * 0.5) * (1 + 3 * sqrt(0.5 * 4))
+    assert theory.printed_partial_at_mean(CASE, 7, 1.0) == pytest.approx(
+        4.5 + (36 + second) / sqrt(8)
+    )
+
+
+def test_oracles(rng):
+    g = rng.standard_normal((50, 3))
+    for oracle, size in (
+        (ball(2.0), 2 * np.linalg.norm(g, axis=1)),
+        (cross(2.0), 2 * abs(g).max(1)),
+    ):
+        assert (g * oracle(g)).sum(1) == pytest.approx(-size)
+    assert box([-1.0, 0, 2], [1.0, 1, 3])(np.array([1.0, -1, 0])).tolist() == [-1, 1, 3]
+    assert np.isfinite(ball(1.0)(np.zeros(3))).all()
+    turned = tilted(2.0, 0.3)(g[:, :2])
+    assert np.linalg.norm(turned, axis=1) == pytest.approx(2)
+    length = np.linalg.norm(g[:, :2], axis=1)
+    assert (g[:, :2] * turned).sum(1) == pytest.approx(-2 * length * np.cos(0.3))
+
+
+def test_bowls_against_differences(rng):
+    problem = bowls(rng, 3, 2, s=0.4, samples=5)
+    x = rng.standard_normal((4, 3, 2))
+    for k in range(2):
+        h = 1e-6 * np.eye(2)[k]
+        slope = (problem.values(x + h) - problem.values(x - h)) / 2e-6
+        assert problem.gradients(x)[..., k] == pytest.approx(slope, abs=1e-7)
+    assert problem.gradient(x[:, 0]) == pytest.approx(
+        problem.gradients(np.repeat(x[:, :1], 3, 1)).mean(1)
+    )
+    two = x + rng.standard_normal(x.shape)
+    change = np.linalg.norm(problem.gradients(x) - problem.gradients(two), axis=-1)
+    assert (change <= problem.smoothness * np.linalg.norm(x - two, axis=-1) + 1e-12).all()
+
+
+def test_samples_are_unbiased_with_the_stated_noise(rng):
+    problem = bowls(rng, 2, 3, samples=4)
+    x = np.broadcast_to(rng.standard_normal((2, 3)), (20_000, 2, 3))
+    off = problem.gradients(x, rng) - problem.gradients(x)
+    assert np.abs(off.mean(0)).max() < 0.05
+    assert np.square(off).sum(-1).mean(0).max() == pytest.approx(problem.noise**2, rel=0.03)
+    assert replace(problem, offsets=None).noise == 0
+
+
+def test_spread_and_floor_are_bounds(rng):
+    problem = bowls(rng, 4, 2, s=0.7)
+    x = rng.uniform(-2, 2, (5000, 2))
+    apart = problem.gradients(x[:, None]) - problem.gradient(x)[:, None]
+    found = np.sqrt(np.square(apart).sum(-1).mean(-1)).max()
+    assert 0.9 * problem.spread(2.0) < found <= problem.spread(2.0) + 1e-12
+    least = problem.values(x[:, None]).min(0).mean()
+    assert problem.floor(2.0) <= least < problem.floor(2.0) + 0.1
+
+
+@pytest.mark.parametrize(("norm", "oracle"), [(1, cross), (2, ball)])
+@pytest.mark.parametrize("radius", [0.3, 1.0, 50.0])
+def test_minimizers_have_no_gap(rng, norm, oracle, radius):
+    problem = bowls(rng, 4, 5)
+    best = problem.minimizer(radius, norm)
+    assert np.linalg.norm(best, norm) <= radius * (1 + 1e-12)
+    assert fw_gap(problem, oracle(radius), best) < 1e-9
+    with pytest.raises(ValueError, match=r"minimizer: s must be 0 \(convex bowls\), got 1"):
+        replace(problem, s=1.0).minimizer(1.0, norm)
+
+
+def test_schedules_by_hand():
+    plan = schedule("convex", 3, 0.5)
+    assert plan.eta == pytest.approx([1, 2 / 3, 1 / 2])
+    assert plan.lam == pytest.approx(0.5 * np.sqrt([2, 3, 4]))
+    half = schedule("convex", 3, 0.5, 0.5)
+    assert half.eta == pytest.approx([1, 4 / 5, 2 / 3])
+    plan = schedule("nonconvex", 8, 0.5)
+    assert plan.eta == pytest.approx([1 / 4] * 8)
+    assert plan.lam == pytest.approx([1] * 8)
+    assert schedule("nonconvex", 52, 0.5, 0.5).eta[0] == pytest.approx(1 / 9)
+    plan = schedule("stochastic", 2, 0.5)
+    assert plan.eta == pytest.approx([1, 9 / 10])
+    assert plan.rho == pytest.approx([1, 4 / 9 ** (2 / 3)])
+    refuses("schedule: kind must be one of", schedule, "linear", 2, 0.5)
+
+
+def test_two_rounds_by_hand():
+    """Gradients / 2 are x - 3 and x + 1: both go to their ends, then the penalty acts."""
+    path = run(TOY, LINE, schedule("convex", 2, 0.5), np.zeros((1, 1)))
+    assert path.x[:, 0, :, 0] == pytest.approx(np.array([[0, 0], [1, -1], [1, 1 / 3]]))
+    # Round 2: 1 - 3 + lam and -1 + 1 - lam with lam = 0.5 sqrt(3): the second turns to +1
+    assert path.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3), -0.5 * sqrt(3)])
+    assert surrogate_gap(path)[1, 0] == pytest.approx(0.5 * sqrt(3) * 2)
+    plus = run(TOY, LINE, schedule("convex", 2, 0.5), np.zeros((1, 1)), plus=0.25)
+    assert plus.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3) + 0.25, -0.5 * sqrt(3) - 0.25])
+
+
+def test_the_naive_scheme_stays():
+    found = naive(TOY, LINE, schedule("convex", 50, 1.0).eta, np.array([[0.0], [0.3]]))
+    assert np.abs(found[1:]).max() < 1e-15
+    slow = naive(TOY, LINE, np.full(20, 0.1), np.array([[0.3]]))
+    assert slow[-1, 0, 0] == pytest.approx(0.3 * 0.9**20)
+
+
+def test_server_follows_the_clients(rng):
+    problem, plan = bowls(rng, 4, 3), schedule("convex", 40, 0.2, 0.3)
+    path = run(problem, ball(1.0), plan, np.zeros((6, 3)), rng, share=0.3)
+    assert path.server == pytest.approx(path.x.mean(2), abs=1e-12)
+    moved = np.abs(np.diff(path.x, axis=0)).sum(-1) > 0
+    assert moved.mean() == pytest.approx(0.3, abs=0.05)
+    assert np.abs(run(problem, ball(1.0), plan, np.zeros((1, 3))).x[1:] - 0).max() > 0
+
+
+def test_measures_by_hand():
+    x = np.array([[[[1.0], [-1.0]]]])
+    assert distance(x)[0, 0] == pytest.approx(sqrt(2))
+    assert surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx((4 + 0) / 2 + 3)
+    assert fw_gap(TOY, LINE, np.array([0.0])) == pytest.approx(2)
+
+
+def test_wrong_oracles_leave_what_they_should(rng):
+    problem, plan = bowls(rng, 3, 2), schedule("convex", 30, 0.2)
+    slip = np.full(30, 0.06)
+    path = run(problem, ball(1.0), plan, np.zeros((1, 2)), quality=0.7, slip=slip)
+    best = (path.g * (path.x[:-1] - ball(1.0)(path.g))).sum(-1)
+    left = (path.g * (path.x[:-1] - path.s)).sum(-1)
+    assert left == pytest.approx(np.maximum(0.7 * best - 0.02, 0), abs=1e-12)
+
+
+def test_stochastic_gradients_are_averaged(rng):
+    problem, plan = bowls(rng, 3, 2, samples=4), schedule("stochastic", 5, 0.2)
+    path = run(problem, ball(1.0), plan, np.zeros((1, 2)), np.random.default_rng(1))
+    again, d = np.random.default_rng(1), 0.0
+    for t in range(5):
+        d = (1 - plan.rho[t]) * d + plan.rho[t] * problem.gradients(path.x[t], again) / 3
+        again.random((1, 3))  # the coins
+        assert path.d[t] == pytest.approx(d, abs=1e-12)

@@ -1,0 +1,235 @@
+"""The study of leakage: networks, attackers, readings, numbers by hand, the rule both ways."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib.core import Trace
+from fedlib.core.sampling import seeded
+from papers.fedfw.leakage import STUDY, network
+from papers.fedfw.leakage.attacks import Attacker, Reader, Shown, message
+from papers.fedfw.leakage.claims import ORDER, PLACES, c12
+from papers.fedfw.leakage.figures import FIGURES
+from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole, attack, psnr
+from papers.fedfw.leakage.numbers import SIGNALS, checked, derive, first_seen, places
+from papers.fedfw.leakage.problem import Network, dummies, leak_problem
+
+FULL = STUDY.resolve("full")
+SMALL = Network("mlp", 1, 8, hidden=12)
+PROBLEM = leak_problem(0, name="digits", network=SMALL)
+
+
+# Networks and attackers
+
+
+@pytest.mark.parametrize(
+    ("net", "dim"),
+    [
+        (Network("mlp", 1, 8), 64 * 32 + 32 + 330),
+        (Network("lenet", 3, 16), 912 + 2 * 3612 + 12 * 16 * 10 + 10),
+        (Network("lenet", 1, 28), 312 + 2 * 3612 + 12 * 49 * 10 + 10),
+    ],
+)
+def test_networks_have_their_size_and_a_start_of_their_own(net, dim):
+    w = net.start(seeded(0, "split"))
+    assert w.shape == (dim,)
+    assert sum(map(math.prod, net.shapes())) == dim
+    assert torch.equal(w, net.start(seeded(0, "split")))
+    assert not torch.equal(w, net.start(seeded(1, "split")))
+    X = torch.rand(2, net.channels, net.side, net.side, generator=seeded(0, "rounds")).double()
+    out = net(w, X)
+    assert out.shape == (2, 10)
+    torch.testing.assert_close(out[:1], net(w, X[:1]))
+    assert not torch.allclose(out, net(w, X.flip(-1)))
+
+
+def test_networks_refuse_another_kind():
+    with pytest.raises(ValueError, match="Network: kind must be one of 'mlp', 'lenet'"):
+        Network("cnn", 1, 8)
+    with pytest.raises(ValueError, match="Reader: network must be an mlp"):
+        Reader(Network("lenet", 1, 8), Whole()).init(PROBLEM)
+    with pytest.raises(ValueError, match="Attacker: steps must be at least 1"):
+        Attacker(SMALL, Whole(), steps=0)
+
+
+def test_the_attacker_is_the_librarys_attack_step_by_step():
+    trace = fl.run(Attacker(SMALL, Whole(), steps=4), PROBLEM, rounds=4, progress=False)
+    truth, label, weights, number = PROBLEM.heldout
+    found = attack(SMALL, weights, truth, label, 10, signal=Whole(), rng=dummies(number), steps=4)
+    assert torch.equal(found.guesses[0].flatten(), PROBLEM.w0)
+    wanted = [float(psnr(g, truth)) for g in found.guesses]
+    assert trace.metrics["psnr"][0] == pytest.approx(wanted)
+    share = found.mismatch[1:] / message(SMALL, Whole(), PROBLEM).square().sum()
+    assert trace.info["mismatch"][0] == pytest.approx(share.numpy())
+    assert trace.metrics["psnr"][0, -1] > 40
+    torch.testing.assert_close(trace.state.w[0], found.guesses[-1].flatten())
+
+
+def test_the_l1_answer_does_not_let_the_attacker_move():
+    exact = Attacker(SMALL, Oracle(fl.L1Ball(10.0)), steps=2)
+    trace = fl.run(exact, PROBLEM, rounds=2, progress=False)
+    assert torch.equal(trace.state.w[0], PROBLEM.w0)
+    soft = Attacker(SMALL, Oracle(fl.L1Ball(10.0)), SmoothL1(10.0), steps=2)
+    trace = fl.run(soft, PROBLEM, rounds=2, progress=False)
+    assert not torch.equal(trace.state.w[0], PROBLEM.w0)
+    assert trace.metrics["psnr"][0, -1] < 15
+
+
+@pytest.mark.parametrize(
+    ("signal", "least", "cosine", "silent"),
+    [
+        (Whole(), 200, 1, 0),
+        (Oracle(fl.Ball(3.0)), 200, 1, 0),
+        (Oracle(fl.Blocks.of_shapes(SMALL.shapes(), fl.Ball(3.0))), 0, 1, 0),
+        (Oracle(fl.L1Ball(3.0)), 0, 0, 1),
+    ],
+    ids=["gradient", "l2", "each tensor", "l1"],
+)
+def test_what_is_read_without_a_search(signal, least, cosine, silent):
+    trace = fl.run(Reader(SMALL, signal), PROBLEM, rounds=1, progress=False)
+    assert trace.metrics["cosine"][0, -1] == pytest.approx(cosine, abs=1e-9)
+    assert trace.metrics["psnr"][0, -1] >= least
+    assert (trace.metrics["psnr"][0, -1] == 200) == (least == 200)
+    assert trace.info["silent"][0, 0] == silent
+
+
+def test_the_picture_that_is_shown_is_the_clients():
+    trace = fl.run(Shown(), PROBLEM, rounds=1, progress=False)
+    assert torch.equal(trace.state.w[0], PROBLEM.data[0].flatten())
+    assert trace.metrics["psnr"][0, -1] == 200
+    assert PROBLEM.losses(trace.state.w[0], PROBLEM.rows_of(torch.tensor([0]))) == 0
+
+
+def test_seeds_have_pictures_networks_and_dummies_of_their_own():
+    other = leak_problem(1, name="digits", network=SMALL)
+    for a, b in zip(PROBLEM.heldout[::2], other.heldout[::2], strict=True):
+        assert not torch.equal(a, b)
+    assert not torch.equal(PROBLEM.w0, other.w0)
+    assert 0 <= PROBLEM.data[0].min() < PROBLEM.data[0].max() <= 1
+
+
+# Numbers
+
+
+def path(*values, seeds=2, **info):
+    """An attack whose PSNR runs through some values for every seed, a hundredth apart."""
+    x = np.array([[v + s / 100 for v in values] for s in range(seeds)])
+    T = len(values)
+    metrics = {"psnr": x, "cosine": np.ones_like(x)}
+    info = info or {"mismatch": np.full((seeds, T - 1), 0.5)}
+    state = np.zeros((seeds, 64))
+    return Trace(metrics, info, np.arange(T), tuple(range(seeds)), {}, {"wall_s": 2.0}, state)
+
+
+def whole(**ends):
+    """All runs of the full profile; `ends` are final PSNRs by signal."""
+    end = {"gradient": 55.0, "l2": 45.0, "tensors": 40.0, "l1": 0.0, "soft": 5.0, **ends}
+    traces = {f"{place}_{s}": path(-1.0, 3.0, end[s]) for place in PLACES for s in SIGNALS}
+    for name in ("mnist", "cifar10"):
+        traces[f"{name}_shown"] = path(0.0, 200.0, silent=np.zeros((2, 1)))
+    return traces
+
+
+def numbers(**ends):
+    return derive(whole(**ends), FULL)
+
+
+def test_numbers_by_hand():
+    n = numbers(gradient=90.0)
+    assert n["mnist_mlp_gradient.psnr"].per_seed == pytest.approx((90, 90.01))
+    assert n["mnist_mlp_gradient.shown"].per_seed == (60, 60)
+    assert n["mnist_mlp_gradient.seen"].value == 100
+    assert n["mnist_mlp_gradient.steps"].value == 2
+    assert n["mnist_mlp_soft.seen"].value == 0
+    assert n["cifar10_lenet.gradient_minus_l2"].per_seed == pytest.approx((15, 14.99))
+    assert n["cifar10_lenet.l2_minus_l1"].value == pytest.approx(40)
+    assert n["cifar10_lenet_l2.best"].value == pytest.approx(45.005)
+    assert n["cifar10_lenet_l2.mismatch"].value == 0.5
+    assert n["cifar10_lenet_l2.start"].value == pytest.approx(-0.995)
+    assert n["whole.pictures"].value == 10
+
+
+def test_the_better_attack_on_l1_counts_for_every_seed():
+    n = numbers(l1=30.0, soft=20.0)
+    assert n["mnist_mlp.l2_minus_l1"].value == pytest.approx(15)
+
+
+def test_the_first_step_with_a_picture():
+    assert first_seen(np.array([[0.0, 24.9, 25.0, 10.0], [0, 1, 2, 3]])).tolist() == [2, 3]
+
+
+def test_places_are_attacks_and_not_readings():
+    traces = {"mnist_read_gradient": 0, "mnist_mlp_gradient": 0, "mnist_mlp_l2": 0}
+    assert places(traces) == ["mnist_mlp"]
+
+
+def test_the_checks_hold_to_rounding():
+    n = checked()
+    assert n["rescaled.error"].value < 1e-14
+    assert n["rebuilt.error"].value < 1e-14
+
+
+# The rule
+
+
+def test_c12_holds_in_the_papers_order():
+    done = c12(numbers())
+    assert done.verdict == "reproduced"
+    assert "mnist mlp: 55" in done.measured
+
+
+@pytest.mark.parametrize(
+    ("ends", "failing"),
+    [
+        ({"l2": 56.0}, ["gradient above l2 (whole vector)"]),
+        ({"tensors": 56.0}, ["gradient above l2 (each tensor)"]),
+        ({"l1": 42.0}, ["l2 (each tensor) above l1"]),
+        ({"soft": 48.0}, ["l2 (whole vector) above l1", "l2 (each tensor) above l1"]),
+        ({"gradient": 120.0, "l2": 100.0}, ["gradient above l2 (whole vector)"]),
+    ],
+)
+def test_each_part_of_c12_can_fail(ends, failing):
+    done = c12(numbers(**ends))
+    assert done.verdict == "partly"
+    named = {text for text in ORDER if f"{text}, mnist lenet" in done.reason}
+    assert named == set(failing)
+
+
+def test_c12_fails_where_all_are_alike():
+    assert c12(numbers(**dict.fromkeys(SIGNALS, 70.0))).verdict == "not reproduced"
+
+
+def test_smaller_runs_give_no_verdict():
+    for changes in ({"steps": 10}, {"seeds": (0, 1)}, {"data": ("digits",)}):
+        n = derive(whole(), {**FULL, **changes})
+        with pytest.raises(KeyError, match="whole"):
+            c12(n)
+
+
+# The study
+
+
+def test_claims_name_runs_that_exist_and_profiles_agree():
+    specs = STUDY.specs(FULL)
+    for claim in STUDY.claims:
+        assert set(claim.runs) <= set(specs)
+        assert claim.rule.endswith(".")
+    for profile in STUDY.profiles.values():
+        assert profile.keys() == STUDY.parameters.keys()
+    assert network("cifar10", "lenet", 32).pixels == 768
+
+
+def test_figures_draw_what_there_is():
+    from matplotlib.figure import Figure
+
+    traces = {k: t for k, t in whole().items() if k.startswith("mnist")}
+    fig = Figure()
+    FIGURES["psnr"](traces)(fig)
+    assert [len(ax.lines) for ax in fig.axes if ax.lines] == [6, 6]
+    fig = Figure()
+    FIGURES["figure_1"](traces)(fig)
+    assert len(fig.axes) == 2 * 2 * 6
+    assert all(len(ax.images) == 1 for ax in fig.axes)

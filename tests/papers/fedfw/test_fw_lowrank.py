@@ -1,0 +1,339 @@
+"""The low-rank study: reference, watched messages, clock, numbers by hand, rules both ways."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.func import jacrev
+
+import fedlib as fl
+from fedlib.algorithms import FedFW
+from fedlib.core import Trace
+from papers.fedfw.lowrank import STUDY, methods
+from papers.fedfw.lowrank.claims import MEASURES, c11, wins, wins_table
+from papers.fedfw.lowrank.figures import FIGURES
+from papers.fedfw.lowrank.numbers import (
+    FRANK_WOLFE,
+    PROJECTIONS,
+    TASKS,
+    best_runs,
+    derive,
+    excess,
+    first_below,
+)
+from papers.fedfw.lowrank.problems import (
+    Scales,
+    clock_problem,
+    one_scale,
+    pictures_within,
+    scales,
+    task_problem,
+)
+from papers.fedfw.lowrank.watched import Accelerated, Clock, Watched, looked_at
+from papers.kit.numbers import Number
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
+
+from benchmarks import frankwolfe  # noqa: E402
+
+FULL = STUDY.resolve("full")
+REGRESSION = {"clients": 3, "rows": 20, "features": 6, "tasks": 5, "rank": 2}
+COMPLETION = {"clients": 3, "users": 9, "items": 6, "rank": 2}
+
+
+def small(task):
+    sizes = REGRESSION if task == "regression" else COMPLETION
+    return task_problem(0, task=task, steps=15, **sizes)
+
+
+# What is run
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_scales_are_the_largest_eigenvalues(task):
+    problem = small(task)
+    found = one_scale(problem)
+
+    clients = problem.all_clients()
+
+    def hessian(j):
+        rows = fl.core.types.Batch(tuple(x[j] for x in clients.data), clients.weight[j])
+        return jacrev(jacrev(lambda w: problem.losses(w, rows)[0]))(problem.w0)
+
+    each = [hessian(j) for j in range(problem.num_clients)]
+    top = max(float(torch.linalg.eigvalsh(H)[-1]) for H in each)
+    mean = float(torch.linalg.eigvalsh(sum(each) / len(each))[-1])
+    assert found.client == pytest.approx(top, rel=0.05)
+    assert found.mean == pytest.approx(mean, rel=0.05)
+    assert found.client <= top * 1.001
+    assert scales((problem, problem)).mean == float(f"{found.mean:.2g}")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_reference_solves_the_problem(task):
+    problem = small(task)
+    method = Accelerated(1 / scales((problem,)).mean)
+    trace = fl.run(method, problem, rounds=600, evaluate_every=300, progress=False)
+    loss, gap = trace.metrics["loss"][0], trace.metrics["gap"][0]
+    assert gap[-1] < 1e-3 * (loss[0] - loss[-1])
+    assert bool(problem.set.contains(trace.state.w[0], 1e-4))
+    plain = fl.run(fl.FedAvg(method.lr, 1, 3), problem, rounds=30, progress=False)
+    assert plain.metrics["loss"].min() >= loss[-1] - 1e-6
+
+
+def test_the_first_step_of_the_reference_is_a_projected_gradient_step():
+    problem = small("regression")
+    one = fl.run(Accelerated(0.1), problem, rounds=1, progress=False)
+    same = fl.run(fl.FedAvg(0.1, 1, 3), problem, rounds=1, progress=False)
+    torch.testing.assert_close(one.state.w, same.state.w)
+    with pytest.raises(ValueError, match="Accelerated: lr must be positive"):
+        Accelerated(0.0)
+
+
+def test_watching_changes_nothing():
+    problem = small("regression")
+    plain = fl.run(FedFW(0.1), problem, rounds=5, progress=False)
+    seen = fl.run(Watched(FedFW(0.1)), problem, rounds=5, progress=False)
+    torch.testing.assert_close(seen.state.w, plain.state.w)
+    assert (seen.info["bits_up"] == plain.info["bits_up"]).all()
+    assert seen.info["second"].max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("convex_set", "most", "bits"),
+    [(fl.L1Ball(10.0), 1, 11), (fl.Simplex(10.0), 1, 10), (fl.Box(1.0), 650, 650)],
+    ids=["l1", "simplex", "box"],
+)
+def test_messages_of_the_picture_problem(convex_set, most, bits):
+    problem = pictures_within(0, convex_set=convex_set, rows=100)
+    trace = fl.run(Watched(FedFW(0.01)), problem, rounds=2, progress=False)
+    assert set(trace.info["most"].flatten()) == set(trace.info["fewest"].flatten()) == {most}
+    assert trace.info["bits_up"].mean() == 10 * bits
+    assert trace.info["off"].max() == trace.info["wire"].max() == 0
+
+
+def test_looking_finds_what_is_no_vertex():
+    two = torch.tensor([[3.0, -7.0, 0.0, 0.0], [0.0, 10.0, 0.0, 0.0]])
+    found = looked_at(two, fl.L1Ball(10.0))
+    assert (found["most"], found["fewest"]) == (2, 1)
+    assert found["wire"] == 3  # the format gives (0, -10, 0, 0) back
+    assert looked_at(torch.tensor([[1.0, 0.6]]), fl.Box(1.0))["off"] == pytest.approx(0.4)
+    flat = torch.eye(2).flatten().unsqueeze(0)
+    assert looked_at(flat, fl.NuclearBall(1.0, 2, 2))["second"] == 1
+
+
+def test_the_clock_measures_both_oracles():
+    problem = clock_problem(0, rows=30, columns=20, steps=40)
+    trace = fl.run(Clock(2), problem, rounds=2, progress=False)
+    assert (trace.info["lmo"] > 0).all()
+    assert (trace.info["project"] > 0).all()
+    assert trace.info["reached"] == pytest.approx(1, abs=1e-4)
+    few = fl.run(Clock(), clock_problem(0, rows=30, columns=20, steps=2), rounds=2, progress=False)
+    assert (few.info["reached"] < 0.99).all()
+    with pytest.raises(ValueError, match="Clock: repeats must be at least 1"):
+        Clock(0)
+
+
+def test_step_sizes_are_in_units_of_the_smoothness():
+    found = methods(Scales(client=4.0, mean=2.0, penalty=0.5), FULL)
+    assert found["fedfw_l0.1"].lam0 == found["plus_l0.1"].lam0 == pytest.approx(0.05)
+    assert (found["avg1_a0.3"].lr, found["avg5_a0.3"].lr) == pytest.approx((0.15, 0.075))
+    assert (found["avg1_a1"].local_steps, found["avg5_a1"].local_steps) == (1, 5)
+    dr = found["dr_e10"]
+    assert (dr.eta, dr.lr) == pytest.approx((2.5, 1 / 4.4))
+
+
+# Numbers
+
+
+def curve(falls, bits, seeds=2, **more):
+    """Loss 1 + excess, from 2 down to 1 + 1 / falls^t."""
+    t = np.arange(0, 12, 2)
+    loss = 1 + falls ** -t.astype(float)
+    metrics = {"loss": np.repeat(loss[None], seeds, 0), **more}
+    metrics["error"] = metrics["rank"] = np.ones_like(metrics["loss"])
+    problem = {"clients": 10, "rank": 3, "set": {"rows": 60, "columns": 40}}
+    config = {"bits": {"bits_up": bits}, "problem": problem}
+    return Trace(metrics, {}, t, tuple(range(seeds)), config, {"wall_s": 1.0})
+
+
+def message_run(name, most, bits, second=0.0, off=0.0, wire=0.0):
+    info = {"most": most, "fewest": most, "second": second, "off": off, "wire": wire}
+    info = {k: np.full((2, 3), float(v)) for k, v in info.items()}
+    problem = {"clients": 10, "shapes": [[10, 64], [10]], "set": {"type": name}}
+    if name == "NuclearBall":
+        problem = {"clients": 10, "features": 60, "tasks": 40, "set": {"type": name}}
+    config = {"bits": {"bits_up": 10 * bits}, "problem": problem}
+    return Trace({}, info, np.array([0]), (0, 1), config)
+
+
+def whole(fw=4.0, projection=2.0, bits=1e6, messages=None):
+    """All that the full profile's numbers are made of, with a run for every method."""
+    traces = {}
+    for task in TASKS:
+        floor = curve(2.0, 1.0)
+        floor.metrics["loss"][:] = 1.0
+        floor.metrics["loss"][:, 0] = 2.0
+        floor.metrics["gap"] = np.full((2, 6), 1e-4)
+        traces[f"{task}_reference"] = floor
+        for m in FRANK_WOLFE:
+            traces[f"{task}_{m}_l1"] = curve(fw if m == "plus" else 1.01, bits)
+            traces[f"{task}_{m}_l2"] = curve(1.001, bits)
+        for m in PROJECTIONS:
+            traces[f"{task}_{m}_a1"] = curve(projection, 24e6)
+    for shape in ("60x40", "100x80"):
+        info = {"lmo": np.array([[1e-3, 9.0, 1e-3]]), "project": np.array([[2e-2, 2e-2, 2e-2]])}
+        info["reached"] = np.ones((1, 3))
+        traces[f"clock_{shape}"] = Trace({}, info, np.array([0]), (0,), {})
+    sent = {
+        "l1": message_run("L1Ball", 1, 11),
+        "simplex": message_run("Simplex", 1, 10),
+        "box": message_run("Box", 650, 650),
+        "l2": message_run("Ball", 650, 32 * 650),
+        "nuclear": message_run("NuclearBall", 2400, 3200),
+    }
+    return traces | {f"messages_{k}": v for k, v in (sent | (messages or {})).items()}
+
+
+def numbers(**changes):
+    return derive(whole(**changes), FULL)
+
+
+def test_excess_and_levels_by_hand():
+    traces = whole()
+    x = excess(traces["regression_avg1_a1"], traces["regression_reference"])
+    assert x[0] == pytest.approx([100, 25, 6.25, 1.5625, 0.390625, 0.09765625])
+    rounds, there = first_below(np.arange(0, 12, 2), x, 10)
+    assert (rounds.tolist(), there.tolist()) == ([4, 4], [True, True])
+    rounds, there = first_below(np.arange(0, 12, 2), x, 0.01)
+    assert (rounds.tolist(), there.tolist()) == ([10, 10], [False, False])
+    gone = np.array([[100.0, np.nan, np.nan]])
+    assert first_below(np.arange(3), gone, 10)[1].tolist() == [False]
+
+
+def test_numbers_by_hand():
+    n = numbers()
+    assert best_runs(whole())["regression_plus"] == "regression_plus_l1"
+    assert n["regression_plus.grid"].value == 1
+    assert n["regression_plus.rounds_10"].value == 2
+    assert n["regression_plus.mbit_10"].value == 2
+    assert n["regression_avg1.rounds_1"].value == 8
+    assert n["regression_avg1.mbit_1"].value == 8 * 24
+    assert n["regression_plus.seconds_10"].value == pytest.approx(2 * 10 * 1e-3)
+    assert n["regression_plus.parallel_10"].value == pytest.approx(2e-3)
+    assert n["regression_dr.seconds_10"].value == pytest.approx(4 * 2e-2)
+    assert n["regression.fw_vs_dr.rounds_10"].value == 0.5
+    assert n["completion.fw_vs_avg5.mbit_1"].value == pytest.approx(4 / (8 * 24))
+    assert n["regression_fedfw.reached_10"].value == 0
+    assert np.isnan(numbers(fw=1.4)["regression.fw_vs_dr.mbit_1"].value)
+    assert n["regression.reached_10"].value == 100
+    assert n["regression_reference.gap"].value == pytest.approx(0.01)
+    assert n["messages_l1.bits"].value == 11
+    assert n["clock_60x40.shorter"].value == 24
+    assert n["whole.rounds"].value == 600
+
+
+# Rules
+
+
+def test_frank_wolfe_wins_where_it_is_faster_shorter_and_cheaper():
+    n = numbers()
+    for measure in MEASURES:
+        assert wins(n, measure).verdict == "reproduced"
+    assert wins_table(n)["does Frank-Wolfe win?"].tolist() == ["yes"] * 4
+
+
+def test_frank_wolfe_loses_where_it_is_not():
+    n = numbers(fw=1.4)  # to 10 %: 8 rounds for 4; to 1 %: never
+    for measure in ("rounds", "mbit", "seconds", "parallel"):
+        assert wins(n, measure).verdict != "reproduced"
+    assert wins(n, "rounds").verdict == "not reproduced"
+    assert "not always reached" in wins(n, "mbit").measured
+    assert wins(n, "mbit").verdict == "partly"  # shorter messages, to 10 % alone
+    assert "regression to 1 %, FedDR" in wins(n, "mbit").reason
+    long = numbers(bits=1e9)
+    assert wins(long, "mbit").verdict == "not reproduced"
+    assert wins(long, "rounds").verdict == "reproduced"
+
+
+def test_the_whole_interval_of_a_ratio_must_lie_below_one():
+    n = numbers()
+    n["regression.fw_vs_dr.mbit_1"] = Number(0.9, 0.7, 1.1, (0.9,))
+    done = wins(n, "mbit")
+    assert (done.verdict, done.reason) == ("partly", "does not hold: regression to 1 %, FedDR")
+
+
+def test_c11_holds_for_vertices():
+    done = c11(numbers())
+    assert done.verdict == "reproduced"
+    assert "l1 11, simplex 10, nuclear 3200, box 650" in done.measured
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "failing"),
+    [
+        ("l1", message_run("L1Ball", 2, 11), "one entry, l1"),
+        ("simplex", message_run("Simplex", 0, 10), "one entry, simplex"),
+        ("nuclear", message_run("NuclearBall", 9, 3200, second=1e-3), "rank one, nuclear"),
+        ("box", message_run("Box", 650, 650, off=0.1), "ends only, box"),
+        ("l1", message_run("L1Ball", 1, 12), "bits, l1"),
+        ("simplex", message_run("Simplex", 1, 10, wire=1.0), "bits, simplex"),
+        ("nuclear", message_run("NuclearBall", 9, 32 * 2400), "bits, nuclear"),
+        ("box", message_run("Box", 650, 32 * 650), "bits, box"),
+    ],
+)
+def test_each_part_of_c11_can_fail(name, run, failing):
+    done = c11(numbers(messages={name: run}))
+    assert (done.verdict, done.reason) == ("partly", f"does not hold: {failing}")
+
+
+def test_smaller_runs_give_no_verdict():
+    for changes in ({"rounds": 100}, {"seeds": (0, 1)}, {"tasks": ("regression",)}):
+        n = derive(whole(), {**FULL, **changes})
+        with pytest.raises(KeyError, match="whole"):
+            c11(n)
+        assert set(wins_table(n)["does Frank-Wolfe win?"]) == {"not measured at these parameters"}
+
+
+# The study
+
+
+def test_claims_name_runs_that_exist_and_profiles_agree():
+    specs = STUDY.specs(FULL)
+    for claim in STUDY.claims:
+        assert set(claim.runs) <= set(specs)
+        assert claim.rule.endswith(".")
+    for profile in STUDY.profiles.values():
+        assert profile.keys() == STUDY.parameters.keys()
+
+
+def test_figures_draw_one_task_or_two():
+    from matplotlib.figure import Figure
+
+    traces = whole()
+    traces |= {"clock_100x100": traces["clock_60x40"], "clock_50x50": traces["clock_60x40"]}
+    one = {k: t for k, t in traces.items() if not k.startswith("completion")}
+    for make in FIGURES.values():
+        for some in (traces, one):
+            fig = Figure(layout="constrained")
+            make(some)(fig)
+            assert all(ax.lines for ax in fig.axes)
+
+
+# The benchmark
+
+
+def test_the_benchmark_writes_what_it_measures(tmp_path):
+    path = tmp_path / "out.json"
+    sides = ["--sides", "20", "--passes", "1", "--rows", "6400"]
+    frankwolfe.main([*sides, "--json", str(path)])
+    found = json.loads(path.read_text())
+    (row,) = found["oracles"]
+    assert (row["side"], row["rank_one_kbit"], row["dense_kbit"]) == (20, 1.28, 12.8)
+    assert row["ratio"] == pytest.approx(row["project_ms"] / row["lmo_ms"])
+    assert [r["case"] for r in found["W1"]] == ["FedAvg", "FedFW, l1 ball", "FedFW, l2 ball"]
+    assert all(r["cpu_ms"] > 0 for r in found["W1"])

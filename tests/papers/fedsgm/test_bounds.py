@@ -1,0 +1,199 @@
+"""The study on bounds: instances fit their theorems, runs are as prescribed, numbers as defined."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedlib.algorithms import FedSGM
+from fedlib.core import run
+from papers import STUDIES
+from papers.fedsgm.bounds.methods import CLIENTS, DIM, METHODS, disagreement, instance
+from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
+from papers.fedsgm.bounds.runs import again, parts, plan, plans, stairs
+from papers.fedsgm.problems.staircase import staircase
+from papers.fedsgm.theory import Setting, theorem_3
+from papers.kit import store
+from papers.kit.plot import render
+
+STUDY = STUDIES["bounds"]
+TINY = {
+    "seeds": (0, 1, 2),
+    "rounds": 20,
+    "horizons": (10, 20),
+    "local_steps_grid": (1,),
+    "participants_grid": (2,),
+    "fractions": (0.2,),
+    "threshold_factors": (0.0, 1.0),
+    "step_factors": (1.0,),
+    "stairs": (4, 12),
+    "stairs_local_steps": (3,),
+}
+
+
+@pytest.fixture(scope="module")
+def params():
+    return STUDY.resolve("quick", **TINY)
+
+
+@pytest.fixture(scope="module")
+def traces(params):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDLIB_RESULTS", "no-such-folder")
+        return store.compute_or_load("bounds", "quick", STUDY.specs(params), progress=False)
+
+
+@pytest.mark.parametrize("region", ["", "ball", "box"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_solution_is_at_zero_and_the_start_at_distance_one(seed, region):
+    problem = instance(seed, region)
+    assert problem.w0.norm().item() == pytest.approx(1)
+    f, g = problem.mean_losses(problem.heldout[0]).tolist()
+    assert problem.heldout[0].norm() == 0
+    assert -1e-6 < g <= 1e-9
+    rng = torch.Generator().manual_seed(seed)
+    for radius in (1e-3, 0.1, 1.0):
+        for step in torch.randn(50, DIM, generator=rng, dtype=torch.float64):
+            value, excess = problem.mean_losses(radius * step).tolist()
+            assert excess > 0 or value >= f - 1e-8
+    if region:
+        assert problem.set.contains(problem.w0)
+        assert problem.set.diameter(DIM) == pytest.approx(2)
+
+
+def test_sigma_bounds_how_far_two_clients_differ_on_the_constraint():
+    for rows in (1, 4):
+        problem = instance(3, "ball", rows)
+        losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
+        rng = torch.Generator().manual_seed(0)
+        for w in torch.randn(20, DIM, generator=rng, dtype=torch.float64):
+            g = losses(w, problem.all_clients())[:, 1]
+            assert g.max() - g.min() <= 2 * disagreement(problem)
+    assert problem.sizes == (4,) * CLIENTS
+
+
+def test_a_plan_is_what_the_theorem_prescribes(params):
+    made = plan("hard", "printed", params, rounds=50)
+    rate = theorem_3(Setting(D=1.0, G=1.0, E=2, T=50, N=CLIENTS))
+    assert made.rate == rate
+    algorithm = made.spec.algorithm
+    assert (algorithm.lr, algorithm.tolerance) == (rate.lr, rate.tolerance)
+    scaled = plan("hard", "printed", params, rounds=50, threshold=0.1, step=3.0).spec.algorithm
+    assert scaled.lr == pytest.approx(3 * rate.lr)
+    assert scaled.tolerance == pytest.approx(0.1 * rate.tolerance)
+
+
+def test_sampled_theorems_ask_a_second_sample_and_the_others_do_not(params):
+    for name in METHODS:
+        algorithm = plan(name, METHODS[name].versions[0], params).spec.algorithm
+        assert algorithm.resample_for_update == METHODS[name].sampled
+        assert algorithm.participants == (5 if METHODS[name].sampled else CLIENTS)
+
+
+def test_a_plan_is_found_again_from_the_run(params, traces):
+    for name, made in plans(params).items():
+        found = again(name, traces[name])
+        assert found.rate == made.rate, name
+        assert found.spec.rounds == made.spec.rounds
+
+
+def test_every_version_has_its_own_threshold_or_step(params):
+    for name, method in METHODS.items():
+        made = [plan(name, v, params).spec.algorithm for v in method.versions]
+        assert len({(a.lr, a.tolerance) for a in made}) == len(made), name
+
+
+def test_reached_is_measured_at_the_averaged_iterate(traces):
+    trace = traces["hard_printed_T20"]
+    r = reached("hard_printed_T20", trace)
+    problem = instance(1)
+    values = problem.metrics(torch.from_numpy(trace.output[1]), problem)
+    assert r.gap[1] == pytest.approx(float(values["f_gap"]))
+    assert r.g[1] == pytest.approx(float(values["g"]))
+    assert (r.worst == np.maximum(r.gap, r.g)).all()
+    assert r.bound == pytest.approx(again("hard_printed_T20", trace).rate.accuracy)
+
+
+def test_weak_runs_are_measured_by_the_distance_to_the_prox_point(traces):
+    r = reached("weak_printed_T20", traces["weak_printed_T20"])
+    assert (r.gap > 0).all()
+    assert r.gap_bound != r.bound
+    assert (r.shown == r.gap).all()
+
+
+def test_slopes_of_made_up_values():
+    found = {
+        f"hard_printed_T{T}": Reached(
+            np.array([-1.0, -1.0]), np.array([T**-0.5, 3 * T**-1.0]), 2 * T**-0.25, 2 * T**-0.25
+        )
+        for T in (10, 100, 1000)
+    }
+    numbers = slopes("hard_printed", found)
+    assert numbers["slope"].per_seed == pytest.approx((-0.5, -1.0))
+    assert numbers["slope"].value == pytest.approx(-0.75)
+    assert numbers["slope_bound"].value == pytest.approx(-0.25)
+    assert list(horizons("hard_printed", found)) == [10, 100, 1000]
+
+
+@pytest.mark.parametrize("local_steps", [1, 3])
+def test_the_staircase_ends_at_the_gap_of_its_lemma(local_steps):
+    for version, gamma in (("printed", 2 * local_steps**2), ("ours", 1.5 * local_steps - 1)):
+        made = stairs(12, local_steps, version)
+        trace = run(made.spec.algorithm, made.spec.problem(0), rounds=12, progress=False)
+        problem = made.spec.problem(0)
+        gap = float(problem.metrics(torch.from_numpy(trace.output[0]), problem)["f_gap"])
+        assert gap == pytest.approx(1 / np.sqrt(12 * local_steps))
+        assert gap / made.rate.accuracy == pytest.approx(1 / np.sqrt(2 * gamma))
+
+
+def test_the_staircase_is_what_it_says():
+    problem = staircase(4, distance=2.0)
+    w = problem.heldout[0]
+    assert w.norm().item() == pytest.approx(2)
+    best = float(problem.mean_losses(w)[0])
+    assert best == pytest.approx(-1)
+    rng = torch.Generator().manual_seed(0)
+    batch = problem.all_clients()
+    one = type(batch)(tuple(x[0] for x in batch.data), batch.weight[0])
+    for scale in (0.1, 1.0, 10.0):
+        for u in scale * torch.randn(50, 4, generator=rng, dtype=torch.float64):
+            f, _ = problem.mean_losses(u).tolist()
+            assert f >= best - 1e-12
+            for weights in torch.eye(2, dtype=torch.float64):
+                wanted = torch.func.grad(lambda x, k=weights: k @ problem.losses(x, one))(u)
+                got = problem.gradient(u, one, weights)
+                assert torch.allclose(got, wanted)
+                assert got.norm() <= 1 + 1e-12
+
+
+def test_with_fewer_coordinates_the_staircase_is_easier():
+    rate = stairs(40, 1, "ours").rate
+    algorithm = FedSGM(lr=rate.lr, local_steps=1, participants=1, tolerance=rate.tolerance)
+    problem = staircase(5)
+    output = run(algorithm, problem, rounds=40, progress=False).output[0]
+    assert float(problem.metrics(torch.from_numpy(output), problem)["f_gap"]) < rate.accuracy
+
+
+def test_numbers_of_all_runs_are_there_and_promises_kept(traces, params):
+    numbers = STUDY.derive(traces, params)
+    for name in traces:
+        assert numbers[f"{name}.top"].value <= 1 + 1e-6, name
+        assert numbers[f"{name}.bound"].value > 0
+    assert numbers["stairs_ours_T12.share"].value == pytest.approx(1.0)
+    assert {"hard_printed.slope", "weak_printed.slope_bound"} <= numbers.keys()
+
+
+@pytest.mark.parametrize("name", STUDY.figures)
+def test_figures_draw(traces, name):
+    picture = render(STUDY.figures[name](traces), "dark", size=(8, 6))
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_parts_of_a_name():
+    assert parts("sampled_feedback_ours_up0.1") == ("sampled_feedback", "ours", "up0.1")
+
+
+def test_a_run_without_stored_solutions_is_refused(traces):
+    with pytest.raises(ValueError, match="averaged iterates must be stored"):
+        reached("hard_printed_T20", replace(traces["hard_printed_T20"], output=None))

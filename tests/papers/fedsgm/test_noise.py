@@ -1,0 +1,83 @@
+"""Samplers against what they promise."""
+
+import itertools
+import math
+from math import log
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+
+from papers.fedsgm import noise as c
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_samples_are_of_distinct_clients_and_uniform():
+    values = torch.eye(5, dtype=torch.float64)
+    means = c.sample_means(values, 2, 4000, generator())
+    assert set(means.flatten().tolist()) == {0.0, 0.5}
+    assert torch.allclose(means.sum(1), torch.ones(4000, dtype=torch.float64))
+    assert (means.mean(0) - 0.2).abs().max() < 0.02
+
+
+@pytest.mark.parametrize("family", c.FAMILIES)
+@pytest.mark.parametrize("dim", [1, 4])
+def test_noise_is_centred_and_meets_the_assumption_with_equality(family, dim):
+    x = c.noise(family, (400, 500), dim, generator(1))
+    assert x.shape == (400, 500, dim)
+    assert x.mean((0, 1)).abs().max() < 0.01
+    level = x.square().sum(-1)
+    # exp(radius^2) has no variance for some families: cut where all of them still have mass
+    capped = level.clamp(max=1.0).exp().mean()
+    if family == "exponential":
+        theta = 1 - 1 / math.e
+        wanted = 1 / (1 - theta) * (1 - math.exp(-(1 - theta) / theta)) + math.exp(1 - 1 / theta)
+        assert capped == pytest.approx(wanted, rel=0.01)
+    elif family == "gaussian":
+        v = (1 - math.exp(-2 / dim)) / 2
+        assert (1 - 2 * v) ** (-dim / 2) == pytest.approx(math.e)
+        assert level.mean() == pytest.approx(dim * v, rel=0.02)
+    else:
+        assert level.exp().mean() == pytest.approx(math.e, rel=0.1)
+
+
+def test_mean_of_a_batch_meets_its_noise_level():
+    x = c.noise("sphere", (200_000, 12), 3, generator(2)).mean(1)
+    sigma = c.batch_noise(1.0, 12)
+    assert sigma < 1
+    assert (x.square().sum(-1) / sigma**2).exp().mean() < math.e
+    assert (x.square().sum(-1) / (sigma / 3) ** 2).exp().mean() > math.e
+    assert c.batch_noise(2.0, 1) == 2.0
+
+
+def test_worst_law_is_never_above_the_assumptions_own_level():
+    found = [c.largest_proxy(x, points=401) for x in (0.2, 1.0, 3.0)]
+    assert all(value <= 1 for value, _ in found)
+    assert found[0][0] > 0.98  # a random sign is nearly the worst
+    assert np.abs(np.abs(found[0][1]) - 1).max() < 0.1
+    lengths = [c.largest_proxy(x, vector=True, points=401)[0] for x in (0.65, 5.0)]
+    assert lengths[0] == pytest.approx(2 * log(math.exp(0.65) - 0.65) / 0.65**2, rel=1e-6)
+    assert lengths[1] < 1 < lengths[0] < 1.5
+
+
+def test_value_exponent_is_the_mean_over_everything_that_can_happen():
+    values = torch.tensor([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5]], dtype=torch.float64)
+    reports = [
+        sum(values[j, i] for j, i in zip(who, rows, strict=True)) / 2
+        for who in ((0, 1), (0, 2), (1, 2))
+        for rows in itertools.product(range(2), repeat=2)
+    ]
+    wanted = math.log(np.mean([math.exp(1.5 * (float(r) - 0.5)) for r in reports]))
+    assert c.value_exponent(values, 2, 1, 1.5) == pytest.approx(wanted)
+    assert c.value_exponent(values, 2, 2, 1.5) < wanted
+
+
+def test_errors():
+    refuses("n must lie in 1..3", c.sample_means, torch.ones(3), 4, 1, generator())
+    refuses("noise: family must be one of", c.noise, "cauchy", (1,), 1, generator())
+    refuses("largest_proxy: x must be positive", c.largest_proxy, 0.0)
+    refuses("n must lie in 1..2", c.value_exponent, torch.ones(2, 2), 3, 1, 1.0)

@@ -1,0 +1,198 @@
+"""Clipped distances: constants as stated, prox points against a brute-force grid, the lemmas."""
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+
+from fedlib.algorithms import FedSGM
+from fedlib.core import run
+from fedlib.core.types import Batch
+from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
+from papers.fedsgm.problems.weakly_convex import (
+    clipped_distances,
+    multiplier_bound,
+    random_clipped,
+    slater_slack,
+    value_spread,
+)
+
+RHO = 0.5  # of the random instances
+
+
+def column(*values):
+    return torch.tensor(values, dtype=torch.float64).unsqueeze(1)
+
+
+def objective(problem, y, w, rho_hat):
+    return float(problem.mean_losses(y)[0]) + 0.5 * rho_hat * float((y - w).square().sum())
+
+
+def random_points(count, dim, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, dim, generator=rng, dtype=torch.float64)
+    return x / x.norm(dim=-1, keepdim=True).clamp_min(1)
+
+
+def test_values_and_gradient_by_hand():
+    """|w - a| = 1 gives 1 - 1/4 at clip 2; a point beyond the clip has value 1, slope 0."""
+    problem = clipped_distances(column(0.0, -9.0), column(0.5, 0.5), 0.25, 2.0, 1.0, column(1.0)[0])
+    f, g = problem.mean_losses(problem.w0).tolist()
+    assert f == pytest.approx((0.75 + 1.0) / 2)
+    assert g == pytest.approx(0.25)
+    clients = Batch(problem.data, torch.full((2,), 0.5, dtype=torch.float64))
+    for weights, wanted in (((1.0, 0.0), 0.25), ((0.0, 1.0), 1.0)):
+        slope = problem.gradient(problem.w0, clients, torch.tensor(weights).double())
+        assert slope.item() == pytest.approx(wanted)
+
+
+def test_gradient_is_that_of_autograd():
+    problem = random_clipped(3, dim=3, spread=0.1, clip=0.8)  # some clients are beyond the clip
+    batch = Batch(problem.data, torch.full((10,), 0.1, dtype=torch.float64))
+    weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    for w in random_points(20, 3):
+        wanted = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
+        assert torch.allclose(problem.gradient(w, batch, weights), wanted, atol=1e-13)
+
+
+def test_every_loss_is_one_lipschitz_even_outside_the_ball():
+    problem = random_clipped(1, spread=0.1)
+    losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
+    points = 3 * random_points(60, 2)
+    for u, w in zip(points[:30], points[30:], strict=True):
+        change = (losses(u, problem.all_clients()) - losses(w, problem.all_clients())).abs().max()
+        assert change <= (u - w).norm() * (1 + 1e-12)
+
+
+def test_weakly_convex_with_one_over_clip_and_with_nothing_less():
+    """Midpoint excess of f + rho / 2 |.|^2 along random segments, at rho = 1/clip never > 0."""
+    problem = random_clipped(2, clients=1, clip=0.5)
+
+    def excess(rho, u, w):
+        h = [problem.mean_losses(x)[0] + rho / 2 * x.square().sum() for x in (u, w, (u + w) / 2)]
+        return float(h[2] - (h[0] + h[1]) / 2)
+
+    a = problem.data[0][0]
+    points = random_points(400, 2)
+    radial = [(a * 0.9, a * 0.7)]
+    pairs = [*zip(points[:200], points[200:], strict=True), *radial]
+    assert max(excess(2.0, u, w) for u, w in pairs) <= 1e-12
+    assert max(excess(1.8, u, w) for u, w in pairs) > 1e-4
+
+
+def test_random_instances_satisfy_their_assumptions():
+    for seed in range(20):
+        problem = random_clipped(seed, dim=2 + seed % 2, spread=0.1 * (seed % 3))
+        assert slater_slack(problem) >= 0.4
+        assert problem.set.contains(problem.data[1].mean(0))
+        assert problem.set.contains(problem.data[0][0])
+        assert float(problem.mean_losses(problem.w0)[1]) > 0.2  # the start is not feasible
+
+
+def test_value_spread_bounds_how_far_two_constraints_differ():
+    problem = random_clipped(4, spread=0.3)
+    losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
+    for w in random_points(30, 2):
+        g = losses(w, problem.all_clients())[:, 1]
+        assert g.max() - g.min() <= 2 * value_spread(problem) + 1e-12
+    assert value_spread(random_clipped(4)) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("rho_hat", [0.75, 1.5, 6.0])
+def test_prox_point_is_that_of_a_grid_in_one_dimension(rho_hat):
+    grid = np.linspace(-1, 1, 20001)
+    for seed in range(6):
+        problem = random_clipped(seed, dim=1, clients=5, spread=0.05)
+        values = torch.func.vmap(problem.mean_losses)(torch.from_numpy(grid).unsqueeze(1)).numpy()
+        for w in random_points(4, 1, seed):
+            h = values[:, 0] + 0.5 * rho_hat * (grid - w.item()) ** 2
+            h[values[:, 1] > 0] = np.inf
+            found = prox_point(problem, w, rho_hat)
+            assert found.value <= h.min() + 1e-6
+            assert found.y[0] == pytest.approx(grid[h.argmin()], abs=2e-4)
+
+
+def test_prox_point_is_that_of_a_grid_in_two_dimensions():
+    axis = np.linspace(-1, 1, 401)
+    mesh = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
+    mesh = mesh[np.linalg.norm(mesh, axis=1) <= 1]
+    for seed in range(4):
+        problem = random_clipped(seed, spread=0.1)
+        values = torch.func.vmap(problem.mean_losses)(torch.from_numpy(mesh)).numpy()
+        for w in random_points(3, 2, seed):
+            h = values[:, 0] + 0.75 * ((mesh - w.numpy()) ** 2).sum(1)
+            h[values[:, 1] > 0] = np.inf
+            found = prox_point(problem, w, 1.5)
+            assert found.value <= h.min() + 1e-6
+            strong = 1.5 - RHO  # |y - z|^2 <= 2 (h(z) - h(y)) / strong
+            gap = np.linalg.norm(found.y - mesh[h.argmin()])
+            assert gap <= np.sqrt(2 * max(h.min() - found.value, 0) / strong) + 1e-5
+
+
+def test_prox_point_at_a_kink_of_the_objective():
+    """A centre a_j that is itself the prox centre and free: y stays there, exactly."""
+    a = torch.tensor([[0.2, 0.1]], dtype=torch.float64)
+    problem = clipped_distances(a, a - 0.3, 0.9, 2.0, 1.0, a[0])
+    found = prox_point(problem, a[0] + 0.05, 4.0)
+    assert found.y == pytest.approx(a[0].numpy(), abs=1e-12)
+    assert found.residual == 0.0
+    assert found.multiplier == 0.0
+
+
+def test_the_multiplier_is_the_slope_of_the_optimal_value():
+    """Raising the level c by h lowers the value by multiplier h."""
+    problem = random_clipped(0)
+    a, b = problem.data[:2]
+    w = problem.data[0].mean(0)
+    value, h = {}, 1e-4
+    for step in (-h, 0.0, h):
+        other = clipped_distances(a, b, 0.5 + step, 2.0, 1.0, problem.w0)
+        value[step] = prox_point(other, w, 1.5)
+    assert value[0.0].multiplier > 0.1
+    slope = (value[-h].value - value[h].value) / (2 * h)
+    assert value[0.0].multiplier == pytest.approx(slope, rel=1e-3)
+
+
+def test_lemma_11_on_random_points_and_the_rho_term_is_needed():
+    over = []
+    for seed in range(20):
+        problem = random_clipped(seed, clip=0.5)
+        for w in random_points(5, 2, seed):
+            for local_steps in (1, 4):
+                y = torch.from_numpy(prox_point(problem, w, 5.0).y)
+                left, right, last = lemma_11(problem, w, y, local_steps, 0.01)
+                assert left <= right + last + 1e-12
+                over.append(left - right)
+    assert max(over) > 0
+
+
+def test_theorem_10s_stationarity_falls_along_a_run():
+    problem = random_clipped(0)
+    algorithm = FedSGM(lr=0.02, local_steps=1, participants=10, tolerance=0.05)
+    trace = run(algorithm, problem, rounds=150, progress=False)
+    points = np.stack([trace.metrics["w1"][0], trace.metrics["w2"][0]], 1)
+    distance = stationarity(problem, points[[0, 75, 150]], 1.5)
+    assert distance[0] > 0.3
+    assert distance[2] < 0.1
+    assert distance.shape == (3,)
+
+
+def test_multiplier_bound_by_hand():
+    assert multiplier_bound(2.0, 1.0, 3.0, 0.5) == pytest.approx((2 + 12) / 0.5)
+    assert multiplier_bound(2.0, 1.0, 3.0, 0.5, share=0.25) == pytest.approx((2 + 3) / 0.5)
+
+
+def test_errors():
+    clipped, zero = clipped_distances, column(0.0)
+    refuses("random_clipped: seed must be at least 0", random_clipped, -1)
+    refuses("a, b, w0 must be", clipped, zero, column(0.0, 1.0), 1.0, 1.0, 1.0, zero[0])
+    refuses("w0 must lie in the ball", clipped, zero, zero, 1.0, 1.0, 1.0, column(3.0)[0])
+    refuses("clip must be positive", clipped, zero, zero, 1.0, 0.0, 1.0, zero[0])
+    refuses("rho_hat must exceed rho", prox_point, random_clipped(0), torch.zeros(2), 0.5)
+    refuses("slack must be positive", multiplier_bound, 1.0, 1.0, 1.0, 0.0)
+
+
+def test_a_problem_that_has_no_feasible_point_is_reported():
+    problem = clipped_distances(column(0.0), column(9.0), 1.0, 1.0, 1.0, column(0.0)[0])
+    with pytest.raises(RuntimeError, match="optimality conditions must hold"):
+        prox_point(problem, problem.w0, 2.0)

@@ -1,0 +1,205 @@
+"""Restamping: only what was fresh and whose definitions are the same gets a new digest."""
+
+import hashlib
+import json
+import subprocess
+
+import pytest
+
+from fedlib.core.jsonfile import digest, read, write_json
+from papers.kit import fingerprint
+from papers.kit.restamp import restamp
+
+#: A library whose store has digests of another form: of the bytes of its files.
+STORE = """
+import hashlib
+from pathlib import Path
+
+def is_fresh(payload):
+    here = Path(__file__).parent
+    whole = b"".join((here / name).read_bytes() for name in ("method.py", "helpers.py"))
+    return payload["provenance"]["code"] == hashlib.sha256(whole).hexdigest()
+"""
+METHOD = """
+from fedlib import helpers
+
+class Method:
+    def round(self):
+        return helpers.twice(2.0)
+"""
+HELPERS = """
+def twice(x):
+    return x + x
+
+def problem(seed):
+    return seed
+"""
+
+
+def git(folder, *words):
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    command = ("git", *who, *words)
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A repository with one commit of a little library, and its folder of packages."""
+    library = tmp_path / "fedlib"
+    library.mkdir()
+    files = {"__init__": "", "store": STORE, "method": METHOD, "helpers": HELPERS}
+    for name, text in files.items():
+        (library / f"{name}.py").write_text(text)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
+    fingerprint._source.cache_clear()
+    return library
+
+
+def edit(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    fingerprint._source.cache_clear()
+
+
+def stored(place, roots=("method:Method", "helpers:problem"), code=None):
+    """A stored run, fresh unless another digest is given."""
+    whole = (METHOD + HELPERS).encode()
+    held = {"roots": list(roots), "code": code or hashlib.sha256(whole).hexdigest(), "date": "then"}
+    path = place.parent / "results" / "toy" / "full" / "run.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"schema": 1, "kind": "run", "metrics": {"f": [[1.5, 0.25]]}, "provenance": held}
+    write_json(path, {**content, "digest": digest(content)})
+    return path
+
+
+def refused(path, commit="HEAD", names=None):
+    """The sentence with which a run is refused; its file stays as it is."""
+    before = path.read_bytes()
+    done, sentences = restamp([path], commit, names)
+    assert done == []
+    assert path.read_bytes() == before
+    return sentences[path]
+
+
+def test_a_fresh_run_gets_the_new_digest_and_remembers_the_old(place):
+    path = stored(place)
+    before = read(path)
+    assert restamp([path], "HEAD") == ([path], {})
+    after = read(path)
+    (stamp,) = after["provenance"].pop("restamped")
+    assert stamp.pop("date") >= "2026"
+    assert stamp == {
+        "code": before["provenance"]["code"],
+        "commit": git(place, "rev-parse", "HEAD")[:12],
+    }
+    roots = ["fedlib.helpers:problem", "fedlib.method:Method"]
+    assert after["provenance"]["roots"] == roots
+    assert after["provenance"]["code"] == fingerprint.code_digest(roots)
+    for run in (before, after):
+        del run["digest"], run["provenance"]["roots"], run["provenance"]["code"]
+    assert json.dumps(before) == json.dumps(after)
+    assert git(place, "worktree", "list").count("\n") == 0
+    assert restamp([path], "HEAD") == ([], {})  # done is done
+
+
+def test_definitions_may_move_and_be_imported_otherwise(place):
+    path = stored(place)
+    (place / "helpers.py").rename(place / "tools.py")
+    moved = METHOD.replace("import helpers", "import tools").replace("helpers.", "tools.")
+    edit(place / "parts" / "method.py", moved)
+    (place / "method.py").unlink()
+    assert restamp([path], "HEAD") == ([path], {})
+    held = read(path)["provenance"]
+    assert held["roots"] == ["fedlib.parts.method:Method", "fedlib.tools:problem"]
+    # the second of two steps starts from digests of the new form
+    code = held["code"]
+    fresh = f"return payload['provenance']['code'] == {code!r}"
+    edit(place / "store.py", f"def is_fresh(payload):\n    {fresh}\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "second")
+    edit(place.parent / "papers" / "ours.py", (place / "tools.py").read_text())
+    again = moved.replace("fedlib import tools", "papers import ours as tools")
+    edit(place / "parts" / "method.py", again)
+    (place / "tools.py").unlink()
+    fingerprint._source.cache_clear()
+    assert restamp([path], "HEAD") == ([path], {})
+    held = read(path)["provenance"]
+    assert held["roots"] == ["fedlib.parts.method:Method", "papers.ours:problem"]
+    assert [stamp["code"] for stamp in held["restamped"]][1] == code == held["code"]
+
+
+def test_a_run_that_was_stale_is_refused(place):
+    sentence = refused(stored(place, code="other"))
+    assert sentence.startswith("restamp: toy/full/run was not fresh at commit ")
+
+
+def test_a_run_is_fresh_only_at_the_commit_that_is_named(place):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
+    git(place, "commit", "-qam", "second")
+    assert "was not fresh" in refused(path)
+    assert "have changed: twice; compute it again" in refused(path, "HEAD^")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [("x + x", "x - x", "twice"), ("2.0", "3.0", "Method"), ("def twice", "def double", "twice")],
+)
+def test_a_changed_definition_is_refused_by_name(place, old, new, changed):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace(old, new))
+    edit(place / "method.py", METHOD.replace(old, new))
+    sentence = refused(path)
+    assert "definitions that have changed: " in sentence
+    assert changed in sentence
+
+
+def test_a_comment_changes_nothing(place):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace("return x +", "# why\n    return x +"))
+    assert restamp([path], "HEAD") == ([path], {})
+
+
+def test_a_root_that_is_gone_or_that_two_could_be_is_refused(place):
+    path = stored(place)
+    without = HELPERS.partition("def problem")[0]
+    edit(place / "helpers.py", without)
+    assert "fedlib.helpers:problem, of which today has no equal" in refused(path)
+    for name in ("one", "two"):
+        edit(place / f"{name}.py", "def problem(seed):\n    return seed\n")
+    sentence = refused(path)
+    assert "may be any of fedlib.one:problem and fedlib.two:problem" in sentence
+    names = {"fedlib.helpers:problem": "fedlib.two:problem"}
+    assert restamp([path], "HEAD", names) == ([path], {})
+    assert "fedlib.two:problem" in read(path)["provenance"]["roots"]
+
+
+def test_a_root_that_was_not_there_then_is_refused(place):
+    assert "fedlib.method:Other, which was not there" in refused(stored(place, ["method:Other"]))
+
+
+def test_a_file_changed_by_hand_and_an_unknown_commit_stop_it(place):
+    path = stored(place)
+    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` failed"):
+        restamp([path], "nowhere")
+    path.write_text(path.read_text().replace("1.5", "1.6"))
+    with pytest.raises(ValueError, match="restore it or reproduce it"):
+        restamp([path], "HEAD")
+
+
+def test_a_file_of_another_layout_is_refused(place):
+    path = stored(place)
+    path.write_text(json.dumps(read(path)))
+    assert "is not written as this version writes it" in refused(path)
+
+
+def test_code_that_cannot_tell_what_is_fresh_stops_it(place):
+    path = stored(place)
+    edit(place / "store.py", "x = 1\n")
+    git(place, "commit", "-qam", "without")
+    with pytest.raises(ValueError, match=r"must tell what is fresh, got AttributeError"):
+        restamp([path], "HEAD")

@@ -1,0 +1,160 @@
+"""Stored runs: compute or load, provenance, staleness, and what damaged files get."""
+
+import json
+import os
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+from expect import refuses
+from problems import np_problem
+
+import fedlib as fl
+from papers.kit import store
+from papers.kit.numbers import Number, mean
+from papers.kit.store import Spec, compute_or_load, read, run_path
+
+SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
+SPECS = {
+    "a": Spec(SGM, np_problem, 6, (0, 1)),
+    "b": Spec(replace(SGM, lr=0.1), np_problem, 6, (0, 1), keep=("f", "sigma")),
+    "c": Spec(replace(SGM, local_steps=1), np_problem, 6, (0, 1)),
+}
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+def have(specs=SPECS, **options):
+    return compute_or_load("toy", "full", specs, progress=False, **options)
+
+
+def test_loading_gives_what_computing_gave_digit_for_digit():
+    computed = have(store=True)
+    loaded = have()
+    for name, trace in computed.items():
+        for k, v in trace.metrics.items():
+            np.testing.assert_array_equal(v, loaded[name].metrics[k])
+        np.testing.assert_array_equal(trace.state, loaded[name].state)
+        np.testing.assert_array_equal(trace.output, loaded[name].output)
+    assert set(loaded["b"].metrics) == {"f"}
+    assert set(loaded["b"].info) == {"sigma"}
+    assert loaded["a"].config["bits"]["bits_up"] == 10 * 32 * 31
+
+
+def test_what_is_stored_is_not_computed_again_unless_asked(monkeypatch):
+    have(store=True)
+    ran = []
+    monkeypatch.setattr(store, "run", lambda *_, **__: ran.append(1))
+    have()
+    assert not ran
+    with pytest.raises(TypeError):
+        have(recompute=True)
+    assert ran
+
+
+def test_another_configuration_is_computed_and_leaves_the_stored_run_alone():
+    have(store=True)
+    before = run_path("toy", "full", "a").read_text()
+    longer = have({"a": replace(SPECS["a"], rounds=9)})
+    assert longer["a"].rounds[-1] == 9
+    assert run_path("toy", "full", "a").read_text() == before
+
+
+def test_nothing_is_stored_unless_asked(results):
+    have()
+    assert not results.exists()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
+    loop = import_module("fedlib.core.run")._Loop
+    whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
+
+    def counted(self, state, draw):
+        done.append(1)
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        return step(self, state, draw)
+
+    monkeypatch.setattr(loop, "step", counted)
+    monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
+    with pytest.raises(KeyboardInterrupt):
+        have({"a": SPECS["a"]}, store=True)
+    (left,) = (results / "toy" / "full").iterdir()
+    assert left.name.endswith(".checkpoint.pt")
+    again = have({"a": SPECS["a"]}, store=True)["a"]
+    assert len(done) == 5 + 3  # chunks of 1 and 2 rounds were kept, 3 rounds were left
+    for name in whole.metrics:
+        np.testing.assert_array_equal(again.metrics[name], whole.metrics[name])
+    assert [path.name for path in (results / "toy" / "full").iterdir()] == ["a.json"]
+
+
+def test_runs_that_differ_in_floats_are_computed_together():
+    names = sorted(sorted(group) for group in store.groups(SPECS))
+    assert names == [["a"], ["b"], ["c"]]  # b keeps other curves
+    same = {"a": SPECS["a"], "d": replace(SPECS["a"], algorithm=replace(SGM, lr=1.0))}
+    assert [sorted(g) for g in store.groups(same)] == [["a", "d"]]
+
+
+def test_provenance_is_complete_and_names_no_machine():
+    have(store=True)
+    held = read(run_path("toy", "full", "a"))
+    assert {"fedlib", "commit", "code", "torch", "device", "wall_s", "date"} <= set(
+        held["provenance"]
+    )
+    assert held["seeds"] == [0, 1]
+    text = json.dumps(held)
+    assert os.uname().nodename not in text
+    assert "/" not in json.dumps(held["provenance"])
+
+
+def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
+    have(store=True)
+    held = read(run_path("toy", "full", "a"))
+    assert store.is_fresh(held)
+    monkeypatch.setattr(store, "code_digest", lambda _: "other")
+    assert not store.is_fresh(held)
+
+
+def test_one_changed_digit_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text().replace("0.69314", "0.69315", 1))
+    refuses("toy/full/a.json must agree with its digest", have)
+
+
+def test_a_truncated_file_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text()[:500])
+    refuses("must be whole JSON, it is damaged", have)
+
+
+def test_another_schema_is_noticed():
+    have(store=True)
+    path = run_path("toy", "full", "a")
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 7', 1))
+    refuses("must have schema 1, got 7", have)
+
+
+def test_a_missing_file_says_how_to_make_it():
+    refuses("it is not there; make it with `make reproduce`", store.read_numbers, "toy")
+
+
+def test_a_results_folder_that_cannot_be_written_to(results):
+    results.write_text("a file where the folder should be")
+    refuses("must be writable*nothing was written", have, store=True, error=OSError)
+
+
+def test_numbers_round_trip_with_missing_values():
+    traces = have(store=True)
+    numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(float("nan"), 0, 1, (2.0,), "")}
+    store.write_numbers("toy", "full", numbers, traces)
+    back = store.read_numbers("toy")
+    assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())
+    assert np.isnan(back["y"].value)

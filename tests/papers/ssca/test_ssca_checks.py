@@ -1,0 +1,153 @@
+"""What the notes on SSCA measure, by hand and against generic solvers."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from torch.func import grad
+
+from papers.ssca.checks import (
+    Program,
+    Ripples,
+    bias,
+    dual,
+    lemma_1,
+    minimizer,
+    multipliers,
+    power_sum,
+    primal,
+    ripples,
+    ssca,
+)
+from papers.ssca.leaks import combined, fibre, network_gradients, recover
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def program(rng, rows, constraints):
+    a0, B = rng.standard_normal((rows, 3)), rng.standard_normal((rows, constraints, 3))
+    return Program(a0, rng.standard_normal((rows, constraints)), B, 0.5, 0.2, 4.0)
+
+
+def test_sums_and_biases_by_hand():
+    assert power_sum(2.0, 1.0, 3) == pytest.approx(2 * (1 + 1 / 2 + 1 / 3))
+    assert bias(np.array([0.5, 0.5, 1.0])) == pytest.approx([2, 4 / 3, 1])
+    with pytest.raises(ValueError, match="power_sum: terms must be at least 1, got 0"):
+        power_sum(1.0, 1.0, 0)
+
+
+def test_program_by_hand():
+    """Minimise w + w^2 / 2 + c [w^2 / 2 - A]_+ on the line."""
+    p = Program(np.ones((2, 1)), np.array([[-2.0], [0.0]]), np.zeros((2, 1, 1)), 0.5, 0.5, 3.0)
+    assert minimizer(p, np.zeros((2, 1)))[:, 0] == pytest.approx([-1, -1])
+    assert primal(p, np.full((2, 1), -1.0)) == pytest.approx([-0.5, -0.5 + 1.5])
+    assert dual(p, np.array([[0.0], [3.0]])) == pytest.approx([-0.5, -1 / 8])
+    assert multipliers(p)[:, 0] == pytest.approx([0, 3])
+
+
+@pytest.mark.parametrize(("constraints", "sweeps"), [(0, 1), (1, 1), (2, 300), (3, 600)])
+def test_coordinate_ascent_solves_the_programme(rng, constraints, sweeps):
+    p = program(rng, 40, constraints)
+    w = minimizer(p, multipliers(p, sweeps))
+    gap = primal(p, w) - dual(p, multipliers(p, sweeps))
+    assert np.abs(gap).max() < 1e-6
+    near = w + 0.1 * rng.standard_normal((500, 40, 3))
+    assert (np.array([primal(p, x) for x in near]) >= primal(p, w) - 1e-6).all()
+
+
+def test_against_a_generic_solver(rng):
+    p = program(rng, 5, 2)
+    w = minimizer(p, multipliers(p, 500))
+    for row in range(5):
+        found = minimize(
+            lambda x, row=row: p.a0[row] @ x[:3] + p.tau0 * x[:3] @ x[:3] + p.c * x[3:].sum(),
+            np.r_[0.0, 0.0, 0.0, 5.0, 5.0],
+            method="SLSQP",
+            bounds=[(None, None)] * 3 + [(0, None)] * 2,
+            constraints={
+                "type": "ineq",
+                "fun": lambda x, row=row: (
+                    x[3:] - p.A[row] - p.B[row] @ x[:3] - p.tau * x[:3] @ x[:3]
+                ),
+            },
+            options={"ftol": 1e-13},
+        )
+        assert found.x[:3] == pytest.approx(w[row], abs=1e-5)
+
+
+def test_lemma_1_is_one_step(rng):
+    p = Program(
+        np.zeros((50, 3)), rng.standard_normal((50, 1)), rng.standard_normal((50, 1, 3)), 1, 0.3, 2
+    )
+    nu = lemma_1(np.square(p.B[:, 0]).sum(1), p.A[:, 0], 0.3, 2.0)
+    assert multipliers(p)[:, 0] == pytest.approx(nu, abs=1e-12)
+    edge = lemma_1(np.zeros(3), np.array([-1.0, 0.0, 1.0]), 0.3, 2.0)
+    assert edge == pytest.approx([0, 2, 2])
+
+
+def test_ripples_slope_and_batches(rng):
+    part = ripples(rng, 6, 2, s=0.3, centre=1.0, level=0.5)
+    w, rows = rng.standard_normal((3, 2)), np.array([[0, 1], [2, 2], [4, 5]])
+    for k in range(2):
+        h = 1e-5 * np.eye(2)[k]
+        slope = (part.value(w + h, rows) - part.value(w - h, rows)) / 2e-5
+        assert part.gradient(w, rows)[:, k] == pytest.approx(slope, abs=1e-8)
+    everything = np.tile(np.arange(6), (3, 1))
+    assert part.value(w, everything) == pytest.approx(part.value(w))
+    assert part.gradient(w, everything) == pytest.approx(part.gradient(w))
+    assert part.smoothness == pytest.approx(part.h.mean(0).max() + 1.2)
+
+
+def test_first_round_by_hand():
+    """One sample, F_0 = w^2 / 2 and F_1 = (w - 2)^2 / 2 - 1, from w = 1 with rho = 1."""
+    parts = [Ripples(np.ones((1, 1)), np.array([[a]]), level=U) for a, U in ((0.0, 0), (2.0, 1.0))]
+    one = np.ones((1, 1))
+    path = ssca(parts, np.ones(2), np.full(2, 0.5), 0.5, 1, one, np.random.default_rng(0), c=0.5)
+    # Both surrogates are exact: minimise w^2 / 2 + [(w - 2)^2 / 2 - 1]_+ / 2, so w = 0.586
+    assert path.w[0] + path.step[0] == pytest.approx(2 - np.sqrt(2))
+    assert path.error == pytest.approx(0)
+    assert path.gap == pytest.approx(0)
+    assert path.nu[0, 0, 0] == pytest.approx((2 - np.sqrt(2)) / np.sqrt(2))
+    assert path.w[1] == pytest.approx(1 + 0.5 * (1 - np.sqrt(2)))
+
+
+def test_network_gradients_are_autograds(rng):
+    W1, W2, X = (torch.from_numpy(rng.standard_normal(s)) for s in ((4, 6), (3, 4), (5, 6)))
+    y = torch.tensor([0, 2, 1, 1, 0])
+
+    def loss(W1, W2):
+        z = X @ W1.T
+        return torch.nn.functional.cross_entropy((z * z.sigmoid()) @ W2.T, y)
+
+    wanted = grad(loss, argnums=(0, 1))(W1, W2)
+    ours = network_gradients(W1.numpy(), W2.numpy(), X.numpy(), np.eye(3)[y.numpy()])
+    for mine, theirs in zip(ours, wanted, strict=True):
+        assert mine == pytest.approx(theirs.numpy(), abs=1e-12)
+
+
+def test_one_sample_is_recovered(rng):
+    W1, W2, x = rng.standard_normal((6, 8)) / 3, rng.standard_normal((3, 6)) / 3, rng.random((1, 8))
+    messages = network_gradients(W1, W2, x, np.eye(3)[[1]])
+    assert recover(W1, W2, *messages, longest=3.0) == pytest.approx(x[0], abs=1e-8)
+
+
+def test_fibres(rng):
+    assert fibre(rng.standard_normal((4, 2)), rng.standard_normal((2, 5))) == 4
+    assert fibre(rng.standard_normal((4, 3)), rng.standard_normal((3, 1))) == 12 + 3 - 4
+
+
+def test_the_combination_is_the_picture_itself_for_one_sample_only(rng):
+    W1, W2 = rng.standard_normal((6, 9)), rng.standard_normal((4, 6))
+    X, Y = rng.random((2, 9)), np.eye(4)[[0, 2]]
+    alone, both = (combined(network_gradients(W1, W2, X[:B], Y[:B])[0]) for B in (1, 2))
+    assert (alone.min(), alone.max()) == (0, 1)
+    scaled = (X[0] - X[0].min()) / (X[0].max() - X[0].min())
+    assert np.abs(alone - scaled).max() < 1e-12
+    assert np.abs(both - scaled).max() > 0.05
+    flat = np.stack([np.ones(9), both])  # a combination of the batch and of a flat picture
+    mixed = np.linalg.lstsq(np.vstack([X, np.ones(9)]).T, both, rcond=None)
+    assert mixed[1].max() < 1e-20
+    assert np.linalg.matrix_rank(np.vstack([X, flat])) == 3

@@ -1,0 +1,226 @@
+"""Longer SSCA runs: what they measure, numbers by hand, rules in both directions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.func import grad
+
+import fedlib as fl
+from fedlib.core import Trace
+from fedlib.steps.schedules import conditions
+from papers.kit import store
+from papers.ssca.common import RIDGE, constrained
+from papers.ssca.long import STUDY, VALID, VARIANTS
+from papers.ssca.long.claims import BATCHES, C7, C10, C11, LEVELS, PENALTIES
+from papers.ssca.long.figures import FIGURES, batches, firsts, levels
+from papers.ssca.long.numbers import best_sgd, derive
+from papers.ssca.long.problem import OneConstraint, long_problem
+
+FULL = STUDY.resolve("full")
+SIZES = {"data": "digits", "clients": 4, "hidden": 5, "evaluate": 50, "wide": True}
+ROUNDS = np.arange(0, 1001, 50)
+
+
+# What is measured
+
+
+def test_one_constraint_is_the_method_with_numbers_that_can_be_stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    made = constrained("samples", 10, 0.9, clients=4)
+    spec = store.Spec(OneConstraint(made), lambda s: long_problem(s, **SIZES), 6, (0, 1))
+    spec = replace(spec, keep=("cost", "nu", "slack", "penalty"))
+    trace = store.compute_or_load("toy", "quick", {"run": spec}, store=True, progress=False)["run"]
+    alone = fl.run(made, spec.problem, rounds=6, seeds=[0, 1], progress=False)
+    for name in ("nu", "slack"):
+        assert trace.info[name].shape == (2, 6)
+        np.testing.assert_allclose(trace.info[name], alone.info[name][:, 0], rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(trace.metrics["cost"], alone.metrics["cost"], rtol=1e-5)
+    again = store.compute_or_load("toy", "quick", {"run": spec}, progress=False)["run"]
+    np.testing.assert_array_equal(again.info["nu"], trace.info["nu"])
+
+
+def test_one_constraint_refuses_two():
+    problem = long_problem(0, **SIZES)
+    two = replace(problem, num_objectives=2, losses=lambda w, b: problem.losses(w, b).repeat(2))
+    with pytest.raises(ValueError, match="OneConstraint: problem must have one constraint, got 2"):
+        OneConstraint(constrained("samples", 10, 0.9, clients=4)).init(two)
+
+
+def test_the_whole_cost_and_the_whole_gradient_are_those_of_all_pictures():
+    plain = long_problem(2, **SIZES)
+    w = plain.w0 + 0.2 * torch.randn(plain.dim, generator=torch.Generator().manual_seed(0)).double()
+    cost, gradient = (long_problem(2, also=k, **SIZES) for k in ("cost_all", "gradient"))
+    base, value = plain.metrics(w, plain), cost.metrics(w, cost)
+    assert float(value["cost_all"]) == pytest.approx(float(plain.mean_losses(w)[0]), rel=1e-12)
+    assert float(base["cost"]) != pytest.approx(float(value["cost_all"]), rel=1e-3)  # 50 pictures
+    g = grad(lambda u: plain.mean_losses(u)[0] + RIDGE * u @ u)(w)
+    found = gradient.metrics(w, gradient)
+    assert float(found["gradient"]) == pytest.approx(float(g.norm()), rel=1e-10)
+    assert {k: float(v) for k, v in base.items()} == {k: float(found[k]) for k in base}
+    assert cost.config["also"] == "cost_all"
+    assert "also" not in plain.config
+    with pytest.raises(ValueError, match="long_problem: also must be one of"):
+        long_problem(2, also="everything", **SIZES)
+
+
+def test_the_valid_step_sizes_are_valid_and_need_no_debiasing():
+    assert all(c.holds for c in conditions(**VALID))
+    problem = long_problem(0, **SIZES)
+    plain = fl.SSCA(tau=0.1, batch_size=10, **VARIANTS["ssca_valid"])
+    runs = [
+        fl.run(a, problem, rounds=5, progress=False) for a in (plain, replace(plain, debias=True))
+    ]
+    np.testing.assert_allclose(runs[0].metrics["cost"], runs[1].metrics["cost"], rtol=1e-9)
+
+
+# Numbers
+
+
+def free(end=0.2, fall=-0.5, start=0.4, first=0.2):
+    """A run without constraint: its last cost; the gradient is first * t ** fall after round 0."""
+    cost = np.where(ROUNDS == 1000, end, 1.0) * np.ones((2, 1))
+    gradient = np.concatenate([[start], first * ROUNDS[1:] ** float(fall)]) * np.ones((2, 1))
+    metrics = {"cost": cost, "accuracy": 1 - cost, "norm": 50 * cost, "gradient": gradient}
+    return Trace(metrics, {}, ROUNDS, (0, 1), {"problem": {"rows": 60_000}})
+
+
+def sgd(end, scale=0.3, exponent=0.0):
+    trace = free(end)
+    config = {"algorithm": {"lr": {"scale": scale, "exponent": exponent}}, "problem": {}}
+    return replace(
+        trace, metrics={k: trace.metrics[k] for k in ("cost", "accuracy")}, config=config
+    )
+
+
+def limit(level, early=0.02, end=-0.01, slack=0.0, penalty=None):
+    """A constrained run: F - U at round 100 and at the end, slack of the last 50 rounds."""
+    above = np.where(ROUNDS == 1000, end, np.where(ROUNDS == 100, early, 1.0)) * np.ones((2, 1))
+    t = np.arange(1000)
+    info = {"slack": np.where(t < 50, 2.0, np.where(t < 950, 9.0, slack)) * np.ones((2, 1))}
+    info["nu"] = np.where(t < 950, 1e5, 40.0) * np.ones((2, 1))
+    if penalty:
+        info["penalty"] = np.where(t < 999, 1.0, penalty) * np.ones((2, 1))
+    cost = level + above
+    metrics = {"cost": cost, "accuracy": 1 - cost, "norm": cost, "cost_all": cost}
+    config = {"algorithm": {"method": {"levels": level, "tolerance": 1e-3}}, "problem": {}}
+    return Trace(metrics, info, ROUNDS, (0, 1), config)
+
+
+def whole(fall=-0.5, start=0.4, early=-0.02, end=-0.01, slack=0.0):
+    traces = {}
+    for b in BATCHES:
+        traces |= {f"{name}_B{b}": free(0.2 + b / 1000) for name in VARIANTS}
+        del traces[f"ssca_paper_debiased_B{b}"].metrics["gradient"]
+        traces[f"ssca_valid_B{b}"] = free(0.3, fall, start)
+        for i, (a, x) in enumerate((a, x) for a in FULL["scales"] for x in FULL["exponents"]):
+            traces[f"sgd_a{a:g}_p{x:g}_B{b}"] = sgd((0.5, 0.25, 0.4, 0.6)[i], a, x)
+    for u in LEVELS:
+        for name in ("paper", "valid"):
+            traces[f"limit_{name}_U{u:g}"] = limit(u, early, end)
+        for c in PENALTIES:
+            traces[f"limit_c{c:g}_U{u:g}"] = limit(u, slack=slack, penalty=1e3)
+    return traces
+
+
+def numbers(**changes):
+    return derive(whole(**changes), FULL)
+
+
+def test_numbers_by_hand():
+    n = numbers(slack=0.25)
+    assert n["ssca_paper_B100.cost"].value == pytest.approx(0.3)
+    assert n["ssca_paper_B100.early_cost"].value == 1
+    assert n["ssca_valid_B10.fall"].value == pytest.approx(-0.5)
+    assert n["ssca_valid_B10.gradient_share"].value == pytest.approx(0.2 * 1000**-0.5 / 0.4)
+    assert n["limit_paper_U0.3.violation_early"].value == pytest.approx(-0.02)
+    assert n["limit_paper_U0.3.violation_end"].value == pytest.approx(-0.01)
+    assert n["limit_c30_U0.6.violation_patience"].value == pytest.approx(1)
+    assert n["limit_c30_U0.6.slack_first"].value == 2
+    assert n["limit_c30_U0.6.slack_end"].value == 0.25
+    assert n["limit_c1_U0.6.nu_end"].value == 40
+    assert n["limit_c1_U0.6.penalty_end"].value == 1000
+    assert "limit_paper_U0.3.penalty_end" not in n
+
+
+def test_the_slope_is_that_of_the_second_half():
+    trace = free()
+    trace.metrics["gradient"][:, ROUNDS < 500] = 7.0
+    n = derive({**whole(), "ssca_valid_B10": trace}, FULL)
+    assert n["ssca_valid_B10.fall"].value == pytest.approx(-0.5)
+
+
+def test_ssca_is_compared_with_the_best_step_size_by_seed():
+    traces = whole()
+    assert best_sgd(traces, 100) == "sgd_a0.3_p0.3_B100"
+    traces["sgd_a1_p0_B10"] = sgd(0.1, 1.0, 0.0)
+    n = derive(traces, FULL)
+    assert (n["sgd_B100.scale"].value, n["sgd_B100.exponent"].value) == (0.3, 0.3)
+    assert (n["sgd_B10.scale"].value, n["sgd_B10.exponent"].value) == (1, 0)
+    assert n["ssca_paper_B100_vs_sgd.cost"].value == pytest.approx(0.05)
+    assert n["ssca_valid_B10_vs_sgd.accuracy"].value == pytest.approx(-0.2)
+    assert n["valid_vs_paper_B10.cost"].value == pytest.approx(0.09)
+    assert n["debiased_vs_plain_B10.cost"].value == 0
+
+
+# Rules
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "verdict", "named", "times"),
+    [
+        (C7, {}, "reproduced", "", 1),
+        (C7, {"early": 0.02}, "partly", "T = 100", 2),
+        (C7, {"early": 0.02, "end": 1e-5}, "not reproduced", "F <= ", 4),
+        (C10, {}, "reproduced", "", 1),
+        (C10, {"start": 0.05}, "partly", "below a tenth", len(BATCHES)),
+        (C10, {"fall": 0.01, "start": 9.0}, "partly", "still falling", len(BATCHES)),
+        (C10, {"fall": 0.01}, "not reproduced", "still falling", len(BATCHES)),
+        (C11, {}, "reproduced", "", 1),
+        (C11, {"slack": 1e-3}, "not reproduced", "no slack", 4),
+    ],
+)
+def test_every_part_can_fail(rule, changes, verdict, named, times):
+    found = rule(numbers(**changes))
+    assert (found.verdict, found.reason.count(named)) == (verdict, times)
+
+
+def test_c7_counts_the_interval():
+    traces = whole()
+    traces["limit_paper_U0.6"].metrics["cost_all"][:, -1] = (0.58, 0.601)  # the mean is below
+    assert C7(derive(traces, FULL)).reason == "does not hold: F <= 0.6 at T = 1000"
+
+
+def test_c11_names_the_run_with_slack():
+    n = derive({**whole(), "limit_c1_U0.3": limit(0.3, slack=0.5, penalty=1e9)}, FULL)
+    assert C11(n).reason == "does not hold: no slack at the end, U = 0.3, c from 1"
+
+
+# The study
+
+
+def test_every_run_keeps_what_its_numbers_need():
+    for name, spec in STUDY.specs(FULL).items():
+        also = spec.problem.keywords["also"]
+        wanted = "cost_all" if name.startswith("limit_") else "gradient"
+        plain = name.startswith("sgd_") or "debiased" in name
+        assert also == ("" if plain else wanted)
+        assert ("penalty" in spec.keep) == (not name.startswith(("limit_paper", "limit_valid")))
+
+
+def test_a_shortened_sweep_still_gives_numbers_and_figures():
+    changes = {"batches": [10], "levels": [0.6], "scales": [1.0], "exponents": [0.0]}
+    p = STUDY.resolve("full", penalties=[30.0], **changes)
+    some = {n: t for n, t in whole().items() if n in STUDY.specs(p)}
+    assert len(some) == 3 + 1 + 3
+    n = derive(some, p)
+    assert "sgd_B10.scale" in n
+    assert "sgd_B100.scale" not in n
+    assert (batches(some), levels(some), firsts(some)) == ([10], ["0.6"], ["30"])
+    from matplotlib.figure import Figure
+
+    for make in FIGURES.values():
+        fig = Figure()
+        make(some)(fig)
+        assert all(ax.lines for ax in fig.axes)

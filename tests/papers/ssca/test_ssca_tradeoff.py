@@ -1,0 +1,249 @@
+"""SSCA's norm against cost and Theorem 5: the handover, numbers by hand, rules both ways."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch.func import grad
+
+import fedlib as fl
+from fedlib.core import Trace
+from fedlib.core.sampling import seeded
+from papers.kit.numbers import Number
+from papers.ssca.tradeoff import STUDY
+from papers.ssca.tradeoff.claims import C6, C9, LEVELS, RIDGES
+from papers.ssca.tradeoff.figures import FIGURES
+from papers.ssca.tradeoff.numbers import beside, derive, relative_gradient, sweep
+from papers.ssca.tradeoff.theorem import handover, theorem_problem
+
+FULL = STUDY.resolve("full")
+SMALL = {"pictures": 40, "clients": 4, "hidden": 5}
+
+
+# The handover
+
+
+def states(algorithm, problem, rounds, start=None):
+    """The state before every round and after the last, and what the rounds report."""
+    state, seen, rng = start or algorithm.init(problem), [], seeded(0, "rounds")
+    reports = []
+    for _ in range(rounds):
+        seen.append(state)
+        draw = algorithm.draw(problem, rng)
+        state, info = algorithm.round(fl.Vectorized(problem), state, draw)
+        reports.append(info)
+    return [*seen, state], reports
+
+
+def test_the_handover_is_the_one_method_and_then_the_other():
+    problem, made = theorem_problem(3, **SMALL), handover(0.9, 30)
+    path, reports = states(made, problem, 45)
+    first, told = states(made.first, problem, 30)
+    for ours, alone in zip(path[:31], first, strict=True):
+        torch.testing.assert_close(ours.w, alone.w, atol=1e-12, rtol=0)
+    nu = float(told[-1]["nu"][0])
+    assert 0 < nu < 1e5
+    assert [float(r["nu"]) for r in reports[29:]] == [pytest.approx(nu)] * 16
+    assert [float(r["nu"]) for r in reports[:30]] == [
+        pytest.approx(float(r["nu"][0])) for r in told
+    ]
+    then = replace(made.then, ridge=1 / nu)
+    rest, _ = states(then, problem, 15, then.init(problem)._replace(w=path[30].w))
+    for ours, alone in zip(path[30:], rest, strict=True):
+        torch.testing.assert_close(ours.w, alone.w, atol=1e-10, rtol=0)
+    w = path[30].w
+    ways = [float((s.w - w).norm() / w.norm()) for s in path[31:]]
+    assert [float(r["moved"]) for r in reports[30:]] == pytest.approx(ways)
+    assert all(float(r["moved"]) == 0 for r in reports[:30])
+    assert all(float(r["slack"]) == 0 for r in reports[30:])
+    assert float(reports[0]["slack"]) > 0
+
+
+def test_after_the_handover_it_is_gradient_descent_on_the_ridge():
+    problem, made = theorem_problem(0, **SMALL), handover(0.9, 5)
+    path, reports = states(made, problem, 12)
+    rows = problem.rows.flatten()
+    share = torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
+    batch = fl.core.types.Batch(tuple(x[rows] for x in problem.data), share)
+    ridge = 1 / float(reports[-1]["nu"])
+    for before, after in pairwise(path[5:]):
+        g = grad(lambda u: problem.losses(u, batch)[0] + ridge * u @ u)(before.w)
+        torch.testing.assert_close(after.w, before.w - 0.25 * g, atol=1e-12, rtol=0)
+
+
+def test_only_the_working_methods_bits_count():
+    problem, made = theorem_problem(0, **SMALL), handover(0.9, 2)
+    _, reports = states(made, problem, 4)
+    up = [float(r["bits_up"]) for r in reports]
+    assert up == [4 * 32 * (problem.dim + 1)] * 2 + [4 * 32 * problem.dim] * 2
+    assert {float(r["bits_down"]) for r in reports} == {4 * 32 * problem.dim}
+
+
+def test_the_handover_refuses_parts_that_do_not_fit():
+    made = handover(0.9, 5)
+    with pytest.raises(ValueError, match="Handover: rounds must be at least 1"):
+        replace(made, rounds=0)
+    with pytest.raises(ValueError, match=r"Handover: then\.batch_size must be that of first, None"):
+        replace(made, then=replace(made.then, batch_size=3))
+    ready = theorem_problem(0, **SMALL)
+    two = replace(ready, num_objectives=2, losses=lambda w, b: ready.losses(w, b).repeat(2))
+    with pytest.raises(ValueError, match="Handover: problem must have one loss"):
+        made.init(two)
+
+
+def test_the_gradients_parts_are_those_of_autograd():
+    problem = theorem_problem(1, **SMALL)
+    w = problem.w0 + 0.3 * torch.randn(problem.dim, generator=seeded(1, "split")).double()
+    found = problem.metrics(w, problem)
+    g = grad(lambda u: problem.mean_losses(u)[0])(w)
+    assert float(found["cost"]) == pytest.approx(float(problem.mean_losses(w)[0]))
+    assert float(found["slope"]) == pytest.approx(float(g.norm()))
+    for ridge in (0.0, 0.02, 3.0):
+        whole = torch.hypot(found["across"], found["along"] + 2 * ridge * found["norm"].sqrt())
+        assert float(whole) == pytest.approx(float((g + 2 * ridge * w).norm()), rel=1e-9)
+
+
+def test_solving_with_the_constraint_makes_the_ridges_gradient_small():
+    problem = theorem_problem(0, **SMALL)
+    trace = fl.run(handover(0.9, 200), problem, rounds=200, evaluate_every=20, progress=False)
+    _, gradient = relative_gradient(trace)
+    assert gradient[0, -1] < 0.1 < gradient[0, 0]
+    assert trace.metrics["cost"][0, -1] == pytest.approx(0.9, abs=0.01)
+
+
+# Numbers
+
+
+def swept(cost, norm, accuracy, seeds=(0, 1)):
+    """A run of Figure 4 with these final values for all seeds, but for small differences."""
+    ends = {"cost": cost, "norm": norm, "accuracy": accuracy}
+    away = 1 + 1e-3 * np.arange(len(seeds))
+    metrics = {k: np.stack([np.full(len(seeds), 9.0), v * away], 1) for k, v in ends.items()}
+    return Trace(metrics, {}, np.array([0, 100]), seeds, {"problem": {"rows": 60_000}})
+
+
+def path(share, moved, nu=50.0, level=0.6, seeds=(0, 1)):
+    """A run of Theorem 5 whose gradient of (27) is `share` of that of F from the start on."""
+    rounds, many = np.arange(0, 3401, 20), len(seeds)
+    flat = np.ones((many, len(rounds)))
+    metrics = {"cost": level * flat, "norm": 25 * flat, "slope": 2 * flat}
+    metrics |= {"across": 2 * share * flat, "along": -2 * 5 / nu * flat}
+    way = np.concatenate([np.zeros(3000), np.linspace(0, moved, 400)])
+    info = {"nu": np.full((many, 3400), nu), "slack": np.zeros((many, 3400))}
+    info["moved"] = np.repeat(way[None], many, 0)
+    config = {"algorithm": {"rounds": 3000}, "problem": {}}
+    return Trace(metrics, info, rounds, seeds, config)
+
+
+def whole(norm=lambda cost: 20 / cost, excess=0.0, accuracy=lambda u: 1 - u / 10, **theorem):
+    """All runs of the full profile, two seeds."""
+    traces = {}
+    for split in ("samples", "features"):
+        for i, x in enumerate(RIDGES):
+            cost = 0.25 + 0.15 * i
+            traces[f"{split}_ssca_ridge{x:g}"] = swept(cost, norm(cost), 0.9)
+        for u in LEVELS:
+            cost = u * (1 + excess / 100)
+            traces[f"{split}_limit_U{u:g}"] = swept(cost, norm(cost), accuracy(u))
+    for u in FULL["theorem_levels"]:
+        traces[f"theorem_U{u:g}"] = path(**{"share": 0.05, "moved": 0.02, **theorem})
+    return traces
+
+
+def numbers(**changes):
+    return derive(whole(**changes), {**FULL, "seeds": (0, 1)})
+
+
+def test_numbers_by_hand():
+    n = numbers(excess=5.0)
+    assert n["samples_limit_U0.4.cost"].per_seed == pytest.approx((0.42, 0.42042))
+    assert n["samples_limit_U0.4.excess"].per_seed == pytest.approx((5.0, 5.105))
+    assert n["features_ssca.order"].value == -1
+    assert n["features_limit.accuracy_order"].value == -1
+    assert n["theorem_U0.3.gradient"].value == pytest.approx(0.05)
+    assert n["theorem_U0.3.half_gradient"].value == pytest.approx(0.05)
+    assert n["theorem_U0.6.moved"].value == pytest.approx(0.02)
+    assert n["theorem_U0.6.nu"].value == 50
+
+
+def test_the_gradient_takes_the_multiplier_of_its_own_round():
+    trace = path(share=0.0, moved=0.0)
+    trace.info["nu"][0, :39] = 25.0  # twice the ridge up to round 39
+    rounds, gradient = relative_gradient(trace)
+    assert rounds[0] == 20
+    assert gradient[0, :2] == pytest.approx([2 * 5 / 50 / 2, 0])
+    assert gradient[1] == pytest.approx(0)
+
+
+def test_one_curve_on_the_other_is_log_linear_and_ends_where_it_ends():
+    cost, norm = np.array([[1.0], [0.5]]), np.array([[10.0], [40.0]])
+    assert beside(swept(0.75, 20.0, 0, (0,)), cost, norm) == pytest.approx([1])
+    assert beside(swept(0.75, 30.0, 0, (0,)), cost, norm) == pytest.approx([1.5])
+    assert np.isnan(beside(swept(1.1, 30.0, 0, (0,)), cost, norm)).all()
+    n = numbers()
+    assert n["samples_limit_U0.4.norm_ratio"].value == pytest.approx(1, abs=0.01)
+    assert "samples_limit_U1.2.norm_ratio" not in n
+    assert "samples_limit_U0.3.norm_ratio" in n
+
+
+def test_the_runs_of_a_curve_come_in_order():
+    assert list(sweep(whole(), "samples", "ssca")) == sorted(RIDGES)
+    assert list(sweep(whole(), "features", "limit")) == list(LEVELS)
+
+
+# Rules
+
+RISING = {"norm": lambda cost: 20 * cost}
+CLIMBING = {"accuracy": lambda u: u / 2}
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "verdict", "named"),
+    [
+        (C6, {"excess": 8.0}, "reproduced", ""),
+        (C6, RISING, "partly", "|w|^2 falling along lambda, samples"),
+        (C6, {"excess": 11.0}, "partly", "the cost within 10 % of every U, features"),
+        (C6, {"excess": -11.0}, "partly", "the cost within 10 % of every U, samples"),
+        (C6, CLIMBING, "partly", "the accuracy falling with U, samples"),
+        (C6, {**RISING, "excess": 20.0, **CLIMBING}, "not reproduced", "along U, features"),
+        (C9, {}, "reproduced", ""),
+        (C9, {"moved": 0.2}, "partly", ": w staying, U = 0.3; w staying, U = 0.6"),
+        (C9, {"share": 0.11}, "partly", ": the gradient of (27) small, U = 0.3; the"),
+        (C9, {"share": 0.5, "moved": 0.5}, "not reproduced", "w staying"),
+    ],
+)
+def test_every_part_can_fail(rule, changes, verdict, named):
+    found = rule(numbers(**changes))
+    assert found.verdict == verdict
+    assert named in found.reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "key", "number", "verdict"),
+    [
+        (C6, "samples_ssca.order", Number(-0.943, -0.943, -0.943, (-0.943,)), "reproduced"),
+        (C6, "samples_ssca.order", Number(-0.886, -0.886, -0.886, (-0.886,)), "partly"),
+        (C9, "theorem_U0.3.gradient", Number(0.09, 0.07, 0.11, (0.09,)), "partly"),
+    ],
+)
+def test_one_swap_of_neighbours_is_allowed_and_intervals_count(rule, key, number, verdict):
+    assert rule({**numbers(), key: number}).verdict == verdict
+
+
+# The study
+
+
+def test_a_shortened_sweep_still_gives_numbers_and_figures():
+    p = STUDY.resolve("full", seeds=[0, 1], ridges=[1e-3], levels=[0.4], theorem_levels=[0.6])
+    some = {n: t for n, t in whole().items() if n in STUDY.specs(p)}
+    assert len(some) == 5
+    n = derive(some, p)
+    assert "samples_ssca.order" not in n
+    from matplotlib.figure import Figure
+
+    for make in FIGURES.values():
+        fig = Figure()
+        make(some)(fig)
+        assert all(ax.lines for ax in fig.axes)

@@ -1,0 +1,199 @@
+"""Two runs side by side: names, files, differences, final values, the drawing; and saved traces."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from problems import np_problem
+
+import fedlib as fl
+from fedlib.problems import quadratics
+from papers.__main__ import main
+from papers.compare import compare
+from papers.kit import store
+from papers.kit.numbers import difference, mean
+
+SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05, uplink=fl.TopK(0.2))
+
+
+def short_run(algorithm=SGM, problem=np_problem, rounds=4, seeds=(0, 1, 2)):
+    return fl.run(algorithm, problem, rounds=rounds, seeds=seeds, progress=False)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return short_run(), short_run(replace(SGM, lr=0.1))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A results folder with two runs of one study, which its own code stores."""
+    folder = tmp_path_factory.mktemp("results")
+    specs = {
+        name: store.Spec(replace(SGM, lr=lr), np_problem, 4, (0, 1), keep=("f", "g", "sigma"))
+        for name, lr in (("hard", 0.3), ("slow", 0.1))
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDLIB_RESULTS", str(folder))
+        store.compute_or_load("np_workshop", "full", specs, store=True, progress=False)
+    return folder
+
+
+@pytest.fixture
+def results(folder, monkeypatch):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(folder))
+    return folder / "np_workshop" / "full"
+
+
+def test_a_saved_trace_comes_back_digit_for_digit(two, tmp_path):
+    two[0].save(tmp_path / "deep" / "a.json")
+    back = fl.Trace.load(tmp_path / "deep" / "a.json")
+    for part in ("metrics", "info"):
+        assert getattr(back, part).keys() == getattr(two[0], part).keys()
+        for k, v in getattr(two[0], part).items():
+            np.testing.assert_array_equal(v, getattr(back, part)[k])
+    np.testing.assert_array_equal(back.state, two[0].state.w)
+    np.testing.assert_array_equal(back.output, two[0].output)
+    assert (back.seeds, back.config) == (two[0].seeds, json.loads(json.dumps(two[0].config)))
+    assert {"fedlib", "commit", "torch", "device", "wall_s"} <= back.provenance.keys()
+
+
+def test_what_is_not_finite_comes_back_as_nan(two, tmp_path):
+    broken = replace(two[0], metrics={"f": np.array([[1.0, np.inf, np.nan]])})
+    broken.save(tmp_path / "a.json")
+    assert "Infinity" not in (tmp_path / "a.json").read_text()
+    np.testing.assert_array_equal(
+        fl.Trace.load(tmp_path / "a.json").metrics["f"], [[1.0, np.nan, np.nan]]
+    )
+
+
+def test_large_models_are_left_out(two, tmp_path):
+    large = replace(two[0], state=np.zeros((3, 1001)))
+    large.save(tmp_path / "a.json")
+    assert fl.Trace.load(tmp_path / "a.json").state is None
+
+
+def test_a_stored_run_is_no_saved_trace(results):
+    refuses("hard.json must be written by Trace.save", fl.Trace.load, results / "hard.json")
+
+
+def test_a_changed_digit_in_a_saved_trace_is_noticed(two, tmp_path):
+    path = tmp_path / "a.json"
+    two[0].save(path)
+    path.write_text(path.read_text().replace('"tolerance": 0.05', '"tolerance": 0.06'))
+    refuses("must agree with its digest", compare, path, two[1])
+
+
+def test_only_what_differs_is_listed(two):
+    found = compare(*two)
+    assert list(found.differences.index) == ["algorithm.lr", "made by.state of the code"]
+    assert list(found.differences.loc["algorithm.lr"]) == ["0.3", "0.1"]
+    assert not found.notes
+
+
+def test_an_entry_of_one_side_alone_and_the_problem(two):
+    soft = short_run(replace(SGM, switch=fl.Soft(40.0)), rounds=5, seeds=(4, 5))
+    found = compare(two[0], soft)
+    assert list(found.differences.loc["algorithm.switch"]) == ["Hard", "Soft"]
+    assert list(found.differences.loc["algorithm.switch.beta"]) == ["-", "40.0"]
+    assert list(found.differences.loc["seeds"]) == ["0 to 2", "4, 5"]
+    assert "seeds apart" in found.finals.columns[2]
+    assert any("end after 4 and 5 rounds" in note for note in found.notes)
+    other = short_run(
+        fl.FedAvg(0.1, 1, 2), quadratics(*torch.ones(2, 2, 1), level=1.0), rounds=2, seeds=(0,)
+    )
+    assert any("The problems differ (neyman_pearson, " in n for n in compare(soft, other).notes)
+
+
+def test_differences_are_paired_by_seed_where_the_seeds_are_equal(two):
+    a, b = two
+    turned = replace(
+        b,
+        seeds=b.seeds[::-1],
+        metrics={k: v[::-1] for k, v in b.metrics.items()},
+        info={k: v[::-1] for k, v in b.info.items()},
+    )
+    change = b.metrics["f"][:, -1] - a.metrics["f"][:, -1]
+    for other in (b, turned):
+        found = compare(a, other)
+        assert found.finals.loc["f"].iloc[2] == mean(change).text()
+    apart = difference(a.metrics["f"][:, -1], b.metrics["f"][:, -1])
+    assert apart.value == pytest.approx(change.mean())
+    assert apart.high - apart.low > mean(change).high - mean(change).low
+
+
+def test_an_interval_of_unpaired_groups_by_hand():
+    n = difference([0.0, 0.0, 1.0, 1.0], [3.0, 3.0])
+    assert n.value == pytest.approx(2.5)
+    assert 2.0 <= n.low < 2.5 < n.high <= 3.0
+
+
+def test_stored_runs_and_files_are_found_by_name(results, two, tmp_path):
+    found = compare("np_workshop/hard", "np_workshop/slow@full")
+    assert list(found.differences.loc["made by.state of the code"]) == ["fresh", "fresh"]
+    assert "bits_up a round" in found.finals.index
+    same = compare("np_workshop/hard", results / "hard.json")
+    assert list(same.differences.index) == ["made by.state of the code"]
+    assert same.finals.loc["f"].iloc[2] == "0"
+    two[0].save(tmp_path / "mine.json")
+    assert compare("np_workshop/hard", tmp_path / "mine.json").names[1] == "mine"
+
+
+def test_a_run_against_itself_keeps_two_names(results):
+    found = compare("np_workshop/hard", "np_workshop/hard")
+    assert found.names == ("np_workshop/hard", "np_workshop/hard (second)")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("np_workshop/hrad", "must name a stored run of np_workshop, got 'hrad'; nearest: hard."),
+        ("np_worksop/hard", r"must name a run, got .*; nearest: np_workshop"),
+        ("np_workshop", "name a run as STUDY/RUN"),
+        ("np_workshop/hard@quick", "make reproduce NAME=np_workshop PROFILE=quick` makes them"),
+        ("nothing.json", r"nothing\.json must exist"),
+    ],
+)
+def test_a_run_that_is_not_there(results, name, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        compare("np_workshop/hard", name)
+
+
+def test_no_common_metric_and_an_unknown_one(two):
+    other = replace(two[0], metrics={"cost": two[0].metrics["f"]})
+    refuses("must share a metric, * has f, g* has cost.", compare, two[0], other)
+    refuses("metrics must be one of 'f', 'g'", compare, *two, metrics=["h"])
+
+
+def test_the_figure_and_its_numbers_are_written(two, tmp_path):
+    for ending, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+        path = tmp_path / f"new{ending}"
+        compare(*two, metrics=["g"], figure=path)
+        assert path.read_bytes().startswith(start)
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    assert len(rows) == 2 * 5
+    assert float(rows[4]["mean"]) == two[0].metrics["g"][:, -1].mean()
+    assert float(rows[9]["std"]) == two[1].metrics["g"][:, -1].std()
+
+
+def test_another_ending_is_refused(two, tmp_path):
+    refuses("one of '.svg', '.png', got '.pdf'", compare, *two, figure=tmp_path / "a.pdf")
+
+
+def test_the_command_prints_the_tables_and_writes(results, capsys, tmp_path):
+    figure = tmp_path / "a.svg"
+    names = ["np_workshop/hard", "np_workshop/slow"]
+    assert main(["compare", *names, "--metric", "f", "--figure", str(figure)]) == 0
+    printed = capsys.readouterr().out
+    for part in ("algorithm.lr", "Final values", "paired by seed", f"wrote {figure} and"):
+        assert part in printed
+    assert main(["compare", names[0], "np_workshop/slo"]) == 2
+    assert capsys.readouterr().err.startswith("compare: second must name a stored run")
+
+
+def test_a_notebook_shows_tables(two):
+    assert compare(*two)._repr_html_().count("<table") == 2

@@ -1,0 +1,101 @@
+"""What every study owes: parameters documented, rules total, figures drawn, needs that speak."""
+
+from functools import partial
+
+import pytest
+from matplotlib.figure import Figure
+
+from fedlib.core.types import describe
+from fedlib.data import DataError
+from papers import STUDIES, all_claims
+from papers.kit import store
+from papers.kit.rules import Rule
+
+CLAIMS = [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]
+studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
+claims = pytest.mark.parametrize(("study", "claim"), CLAIMS)
+
+
+def other(value):
+    """A value of the same kind that a parameter might be given in its place."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, tuple):
+        return value[:-1] if len(value) > 1 else tuple(map(other, value))
+    if isinstance(value, str):
+        return value + "x"
+    return value + 1 if isinstance(value, int) else 0.9 * value or 0.5
+
+
+def shape(specs):
+    """What tells the runs of a study apart, without building a problem."""
+    found = {}
+    for name, spec in specs.items():
+        maker = spec.problem
+        how = maker.keywords if isinstance(maker, partial) else {}
+        args = maker.args if isinstance(maker, partial) else ()
+        found[name] = (
+            *(repr(describe(spec.algorithm)), spec.rounds, spec.seeds, spec.evaluate_every),
+            *(repr(sorted(how.items())), repr(args)),
+        )
+    return found
+
+
+@studies
+def test_parameters_are_documented_and_known_to_both_profiles(study):
+    assert all(study.parameters.values())
+    for profile in study.profiles.values():
+        assert profile.keys() == study.parameters.keys()
+
+
+@studies
+def test_a_parameter_shows_in_the_runs_or_among_the_needs(study):
+    full = study.profiles["full"]
+    plain = shape(study.specs(full))
+    needed = {p for claim in study.claims for p in claim.needs.parameters}
+    assert needed <= full.keys()
+    for name, value in full.items():
+        try:
+            seen = shape(study.specs({**full, name: other(value)})) != plain
+        except (ValueError, TypeError):
+            continue  # refused: it is looked at
+        assert seen or name in needed or not study.claims, f"{study.name}: {name} decides nothing"
+
+
+@studies
+def test_every_figure_draws_from_the_stored_runs(study):
+    traces = study.load()
+    for name, figure in study.figures.items():
+        drawn = Figure(figsize=(7, 3), layout="constrained")
+        try:
+            figure(traces)(drawn)
+        except DataError:  # it shows rows of data that are not in the cache
+            continue
+        assert drawn.axes, name
+
+
+@claims
+def test_a_rule_is_total_and_says_itself(study, claim):
+    assert isinstance(claim.rule, Rule)
+    numbers = store.read_numbers(study.name)
+    asked = {key for c in claim.rule.conditions() for key in c.keys}
+    assert asked <= numbers.keys()
+    assert claim.rule.words.endswith(".")
+    outcome = claim.judge(numbers)
+    assert any(character.isdigit() for character in outcome.measured)
+    assert (outcome.verdict == "reproduced") == (not outcome.reason)
+    assert not claim.figure or claim.figure in study.figures
+
+
+@claims
+def test_a_verdict_says_what_a_page_lacks(study, claim):
+    numbers = store.read_numbers(study.name)
+    configs = {name: study.payload(name)["config"] for name in claim.runs}
+    assert claim.verdict(numbers, configs, configs) == claim.judge(numbers)
+    for name in claim.runs[:1]:
+        rest = {k: v for k, v in configs.items() if k != name}
+        lacking = claim.verdict(numbers, rest, configs)
+        assert lacking.verdict == "not judged"
+        assert name in lacking.reason
+        shorter = {**configs, name: {**configs[name], "rounds": configs[name]["rounds"] - 1}}
+        assert claim.verdict(numbers, shorter, configs).verdict == "not judged"

@@ -1,0 +1,176 @@
+"""The commands that the book and the README print, taken from there and carried out, made small.
+
+`make -n` says what a command would run; the programs behind it then run in this process, with few
+rounds and in a folder of the test.
+"""
+
+import importlib
+import re
+import shlex
+import subprocess
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from docutils import nodes
+
+import papers.__main__ as command_line
+from papers import STUDIES
+from papers.kit import store
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]
+SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
+PYTHON = ".venv/bin/python"
+
+
+def printed(path):
+    """The commands of the bash blocks of a page, without their comments."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", path.read_text(), flags=re.M | re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [words for line in lines if (words := shlex.split(line.rstrip(" &"), comments=True))]
+
+
+def linked(source):
+    """The commands of the notebook-links directive of a notebook, as it prints them."""
+    study = importlib.import_module("fedbook_study")
+    found = []
+    for name in re.findall(r"\{notebook-links\} (\w+)", source.read_text()):
+        page = SimpleNamespace(
+            arguments=[name],
+            env=SimpleNamespace(srcdir=str(ROOT)),
+            entry=lambda *_: nodes.list_item(),
+        )
+        for node in study.NotebookLinks.build(page):
+            if isinstance(node, nodes.literal_block):
+                found += [shlex.split(line) for line in node.astext().splitlines()]
+    return found
+
+
+def recipe(words):
+    """The lines that a command runs: those of make's target, or the command itself."""
+    while "=" in words[0]:  # variables of the environment stand in front
+        words = words[1:]
+    if words[0] != "make":
+        return [words]
+    done = subprocess.run(
+        ["make", "-n", "--no-print-directory", "-o", ".venv/.stamp", *words[1:]],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    lines = done.stdout.replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.startswith(PYTHON)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extension():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "book" / "_ext")
+        yield
+
+
+def accepted(driver, line):
+    """Raise unless the program behind a line knows its arguments and every name among them."""
+    assert line[0] == PYTHON, line
+    if line[1] == "notebooks/execute.py":
+        given = driver.parse(line[2:])
+        names = driver.source_names() if given.name == "all" else [given.name]
+        values = {key: driver.literal(value) for key, value in given.parameters}
+        for name in names:
+            source = driver.read_source(name)
+            driver.check_parameters(name, source, {"profile": given.profile, **values})
+        return
+    if line[1:3] == ["-m", "papers"]:
+        given = command_line.parser().parse_args(line[3:])
+        if given.command == "reproduce":
+            study = STUDIES[given.study]
+            specs = study.specs(study.resolve(given.profile))
+            assert any(fnmatch(name, given.runs) for name in specs)
+        return
+    if line[1] == "book/pdf.py":
+        assert (ROOT / line[1]).is_file()
+        return
+    assert line[1:3] == ["-m", "pytest"] or line[1:3] == ["-m", "benchmarks"], line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_every_command_of_a_page_is_accepted(path, driver):
+    commands = printed(path)
+    assert len(commands) >= 5
+    for words in commands:
+        for line in recipe(words):
+            accepted(driver, line)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_the_commands_at_the_foot_of_a_notebook_are_accepted(source, driver):
+    expected = "{notebook-links}" in source.read_text()
+    commands = linked(source)
+    assert bool(commands) == expected
+    for words in commands:
+        assert f"NAME={source.stem}" in words
+        (line,) = recipe(words)
+        accepted(driver, line)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make notebok NAME=np_workshop",
+        "make notebook NAME=np_workshp",
+        'make notebook NAME=np_workshop ARGS="-p round 50"',
+        'make notebook NAME=np_workshop ARGS="-p profile ful"',
+        "make notebook",
+        ".venv/bin/python -m papers reproduce cartpole --runs 'sofft_*'",
+        ".venv/bin/python -m papers reproduce cartpol",
+        ".venv/bin/python -m papers compare np_workshop/hard",
+    ],
+)
+def test_a_command_with_a_mistake_is_not_accepted(command, driver):
+    with pytest.raises((AssertionError, SystemExit, driver.NotebookError)):
+        accepted(driver, recipe(shlex.split(command))[0])
+
+
+def of_page(start):
+    """The first command of `rerun.md` that starts so."""
+    return next(words for words in printed(PAGES[1]) if " ".join(words).startswith(start))
+
+
+def test_one_notebook_with_other_parameters(driver, tmp_path, capsys):
+    (line,) = recipe(of_page("make notebook NAME=np_workshop"))
+    small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
+    assert driver.main([*small, "-p", "seeds", "[0,1]"]) == 0, capsys.readouterr().err
+    notebook = (tmp_path / "np_workshop.ipynb").read_text()
+    assert '"rounds": 3' in notebook
+
+
+def test_a_study_without_jupyter(tmp_path, monkeypatch):
+    (line,) = recipe(of_page("make reproduce"))
+    study = STUDIES[line[4]]
+
+    def few(params):
+        return dict(list(study.specs({**params, "rounds": 2, "seeds": (0, 1)}).items())[:2])
+
+    small = replace(study, specs=few, derive=lambda *_: {})
+    monkeypatch.setitem(STUDIES, study.name, small)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert command_line.main(line[3:]) == 0
+    stored = sorted(p.stem for p in (tmp_path / study.name / "full").iterdir())
+    assert len(stored) == 3
+    assert "numbers" in stored
+    run = next(name for name in stored if name != "numbers")
+    assert store.read(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
+
+
+def test_comparisons_print_what_the_page_shows(tmp_path, capsys):
+    first, drawn = (w for w in printed(PAGES[1]) if "compare" in w)
+    assert command_line.main(first[3:]) == 0
+    now = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
+    (shown,) = re.findall(r"^```text\n(.*?)^```", PAGES[1].read_text(), flags=re.M | re.S)
+    assert now == shown.rstrip("\n"), "book/rerun.md shows what the command printed: copy it again"
+    figure = tmp_path / Path(drawn[-1]).name
+    assert command_line.main([*drawn[3:-1], str(figure)]) == 0
+    assert figure.stat().st_size > 5000
+    assert figure.with_suffix(".csv").read_text().startswith("run,metric,round,mean,std,seeds")

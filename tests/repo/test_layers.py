@@ -1,0 +1,129 @@
+"""Who imports whom: one rule, read off the folders.
+
+checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
+algorithms | problems <- testing; fedlib <- papers.kit <- papers.<paper>; no paper imports another.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(p for package in ("fedlib", "papers") for p in (ROOT / package).rglob("*.py"))
+
+#: From the bottom to the top, folders and files at a root: each imports from itself and from the
+#: rows before; those of one row do not know each other.
+ROWS = (
+    ("fedlib.checks",),
+    ("fedlib.compress", "fedlib.steps", "fedlib.models", "fedlib.data"),
+    ("fedlib.core",),
+    ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
+    ("fedlib.algorithms", "fedlib.problems"),
+    ("fedlib.testing", "fedlib.envs"),
+    ("fedlib",),
+    ("papers.kit",),
+    ("papers.fedsgm", "papers.fedcmoo", "papers.ssca", "papers.fedfw", "papers.arena"),
+    ("papers", "papers.__main__", "papers.overview", "papers.compare", "papers.compare_tables"),
+)
+HEIGHT = {room: height for height, row in enumerate(ROWS) for room in row}
+TOP = set(ROWS[-1])  # what looks across the papers is one room
+RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal"}
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(module):
+    """The folder or file right below a package; `fedlib` for a public name of the library."""
+    return ".".join(module.split(".")[:2])
+
+
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+MODULES = {module_of(path) for path in FILES}
+
+
+class Needed(ast.NodeTransformer):
+    """Leaves out what only a type checker imports."""
+
+    def visit_If(self, node):
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
+def imports(tree):
+    """Every module that a syntax tree imports, at the top or in a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import in line {node.lineno}"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                if inner != "fedlib.__version__":  # what stored runs say of the library
+                    yield inner if inner in MODULES else str(node.module)
+
+
+def test_every_folder_has_its_place_in_the_rule():
+    assert {room(module) for module in MODULES} == set(HEIGHT)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_imports_from_the_rows_below_it_alone(path):
+    own = room(module_of(path))
+    for module in imports(parsed(path)):
+        used = room(module)
+        if used in HEIGHT and used != own and not {used, own} <= TOP:
+            assert HEIGHT[used] < HEIGHT[own], f"{name_of(path)} imports {module}"
+
+
+def test_an_algorithm_imports_no_other_algorithm():
+    folder = ROOT / "fedlib" / "algorithms"
+    algorithms = [p for p in folder.glob("*.py") if not p.name.startswith("_")]
+    assert algorithms
+    modules = {module_of(p) for p in algorithms}
+    for path in folder.glob("*.py"):
+        if path.name != "__init__.py":
+            assert not (modules - {module_of(path)}) & set(imports(parsed(path))), name_of(path)
+
+
+@pytest.mark.parametrize(
+    ("package", "files"),
+    [
+        ("matplotlib", {"papers/kit/plot.py", "papers/kit/plot_data.py"}),
+        ("gymnasium", {"fedlib/envs.py"}),
+    ],
+)
+def test_what_is_optional_is_imported_in_one_place(package, files):
+    found = {
+        name_of(path)
+        for path in FILES
+        if any(n.split(".")[0] == package for n in imports(Needed().visit(parsed(path))))
+    }
+    assert found == files
+
+
+def test_nothing_imports_the_optional_environments():
+    assert not any("fedlib.envs" in imports(parsed(p)) for p in FILES)
+
+
+def test_random_tensors_come_from_a_generator():
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+                and node.func.value.id == "torch"
+                and node.func.attr in RANDOM
+            ):
+                keywords = {keyword.arg for keyword in node.keywords}
+                assert "generator" in keywords, f"{name_of(path)}:{node.lineno}"

@@ -1,0 +1,231 @@
+"""Notebook sources, and whether the committed notebooks are what the driver makes of them."""
+
+import sys
+from datetime import date
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
+COMMITTED = [
+    ROOT / "notebooks" / folder / f"{source.stem}.ipynb"
+    for folder in ("executed", "quick")
+    for source in SOURCES
+]
+SMALL = """# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% tags=["parameters"]
+profile = "full"  # quick or full
+lr = 0.1  # step size
+rounds = None  # the profile's own
+
+# %%
+{code}
+"""
+PICTURE = "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
+
+
+@pytest.fixture
+def small(driver, tmp_path, monkeypatch):
+    """A folder of sources with one small notebook; call it with the code of its last cell."""
+    monkeypatch.setattr(driver, "SOURCES", tmp_path)
+    folders = {"quick": tmp_path / "quick", "full": tmp_path / "executed"}
+    monkeypatch.setattr(driver, "FOLDERS", folders)
+
+    def make(code="print(profile, lr)"):
+        (tmp_path / "small.py").write_text(SMALL.format(code=code))
+        return tmp_path
+
+    return make
+
+
+def short(path):
+    return f"{path.parent.name}/{path.stem}"
+
+
+def tags(cell):
+    return cell.metadata.get("tags", ())
+
+
+def all_text(value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "\n".join(all_text(v) for k, v in value.items() if k != "image/png")
+    return "\n".join(all_text(v) for v in value) if isinstance(value, list) else ""
+
+
+def outputs(notebook):
+    return [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+
+
+def test_there_are_sources():
+    assert SOURCES
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=short)
+def test_source_has_a_kernel_and_one_parameters_cell(path, driver):
+    notebook = jupytext.read(path, fmt="py:percent")
+    assert notebook.metadata["kernelspec"]["name"] == "python3"
+    (cell,) = [c for c in notebook.cells if "parameters" in tags(c)]
+    assert all("#" in line for line in cell.source.splitlines() if " = " in line), cell.source
+    checked = [c.source for c in notebook.cells if "nbval-check-output" in tags(c)]
+    assert not [c for c in checked if c.rstrip().endswith(";")], (
+        "nbval shows the value all the same"
+    )
+    assert "profile" in driver.declared_parameters(path.stem, notebook)
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=short)
+def test_committed_notebook_is_stamped_and_of_its_source(path, driver):
+    notebook = nbformat.read(path, as_version=4)
+    source = driver.read_source(path.stem)
+    record = notebook.metadata["fedlib"]
+    stamping = sys.modules["stamping"]
+    code = stamping.source_code(source)
+    again = f"execute.py {path.stem} or `make notebooks` executes it again"
+    assert stamping.source_code(notebook) == code, f"{short(path)} is of another source; {again}"
+    assert record["digest"] == stamping.source_digest(source), f"{short(path)}: {again}"
+    assert record["profile"] == {"executed": "full", "quick": "quick"}[path.parent.name], again
+    assert [c["id"] for c in notebook.cells] == [
+        f"cell-{i:03d}" for i in range(len(notebook.cells))
+    ]
+    for cell in notebook.cells:
+        assert not set(cell.metadata) & set(stamping.LOCAL_METADATA)
+    hidden = [c for c in notebook.cells if {"parameters", "injected-parameters"} & set(tags(c))]
+    assert len(hidden) == 2
+    assert all("remove-cell" in tags(c) for c in hidden)
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=short)
+def test_committed_notebook_shows_no_error_and_no_path_of_a_machine(path, driver):
+    found = outputs(nbformat.read(path, as_version=4))
+    assert found
+    assert not [o for o in found if o.output_type == "error"]
+    assert not sys.modules["stamping"].ABSOLUTE.findall(all_text(found))
+
+
+@pytest.mark.parametrize("path", [p for p in COMMITTED if p.parent.name == "quick"], ids=short)
+def test_quick_notebook_holds_checked_text_and_no_pictures(path):
+    notebook = nbformat.read(path, as_version=4)
+    kinds = {kind for o in outputs(notebook) for kind in o.get("data", {})}
+    assert not [kind for kind in kinds if kind.startswith("image/") or kind == "text/html"]
+    checked = [c for c in notebook.cells if "nbval-check-output" in tags(c)]
+    assert checked
+    assert all(c.outputs for c in checked)
+
+
+def test_all_quick_notebooks_together_take_less_than_ten_minutes_on_two_cores():
+    took = {}
+    for path in (p for p in COMMITTED if p.parent.name == "quick"):
+        record = nbformat.read(path, as_version=4).metadata["fedlib"]
+        took[path.stem] = record.get("ran", {}).get("cpu_s")
+    silent = [name for name, seconds in took.items() if seconds is None]
+    assert not silent, f"{silent} do not say what they took; execute.py executes them again"
+    slowest = sorted(took, key=took.get)[-3:]
+    assert sum(took.values()) / 2 < 600, f"give the quick profile of {slowest} less to do"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            "small -p lrr 0.1",
+            "small: there is no parameter 'lrr'; known names: profile, lr, r",
+        ),
+        ("small --profile ful", "small: there is no profile 'ful'; known names: quick, full."),
+        ("small -p profile ful", "small: there is no profile 'ful'; known names: quick, full."),
+        ("small -p lr fast", "small: parameter 'lr' must be of kind float, got 'fast'"),
+        ("smal", "execute: no notebook is named 'smal'; known names: small."),
+    ],
+)
+def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence):
+    folder = small()
+    assert driver.main(arguments.split()) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {sentence}")
+    assert said.endswith(".\n")
+    assert said.count("\n") == 1
+    assert not (folder / "quick").exists()
+
+
+def test_second_parameters_cell_is_refused(driver, small):
+    small('pass\n\n# %% tags=["parameters"]\nlr = 1')
+    with pytest.raises(sys.modules["stamping"].NotebookError, match="exactly one cell"):
+        driver.read_source("small")
+
+
+def test_execution_injects_stamps_and_repeats(driver, small):
+    folder = small(PICTURE)
+    written, ran = [], []
+    for _ in range(2):
+        assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
+        notebook = nbformat.read(folder / "small.ipynb", as_version=4)
+        ran.append(notebook.metadata["fedlib"].pop("ran"))
+        written.append(nbformat.writes(notebook))
+    assert written[0] == written[1]
+    for record in ran:
+        assert record["device"] == "cpu"
+        assert date.fromisoformat(record["date"])
+        assert 0 < record["cpu_s"] < 60
+        assert record["wall_s"] > 0
+    assert notebook.metadata["fedlib"]["parameters"] == {"profile": "quick", "lr": 2}
+    assert "2\n" in all_text(outputs(notebook))
+    assert "<b>x</b>" in all_text(outputs(notebook))  # a reader's own run shows its pictures
+
+
+def test_committed_quick_notebooks_hold_no_pictures(driver, small):
+    folder = small(PICTURE)
+    assert driver.main(["small"]) == 0
+    shown = all_text(outputs(nbformat.read(folder / "quick" / "small.ipynb", as_version=4)))
+    assert "0.1\n" in shown
+    assert "<b>x</b>" not in shown
+
+
+def test_progress_bars_are_not_kept_but_warnings_are(driver, small):
+    folder = small(
+        "import sys\n"
+        "from tqdm import tqdm\n"
+        "for _ in tqdm(range(2)):\n    pass\n"
+        "sys.stderr.flush()\n\n# %%\nprint('careful', file=sys.stderr)"
+    )
+    assert driver.main(["small", "--out", str(folder)]) == 0
+    (output,) = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
+    assert output.text == "careful\n"
+
+
+def test_failing_cell_leaves_nothing(driver, small, capsys):
+    folder = small("raise ValueError('broken')")
+    assert driver.main(["small"]) == 1
+    assert "small: a cell failed, nothing was written" in capsys.readouterr().err
+    assert not list(folder.rglob("*.ipynb"))
+    assert not list(folder.rglob("*.tmp"))
+
+
+def test_path_of_the_machine_is_refused_and_the_repository_cut_off(driver, small, capsys):
+    folder = small("print('/home/somebody/file.txt')")
+    assert driver.main(["small"]) == 1
+    assert "'/home/somebody/file.txt' of this machine" in capsys.readouterr().err
+    small(f"print({str(ROOT / 'results' / 'x.json')!r})")
+    assert driver.main(["small", "--out", str(folder)]) == 0
+    (output,) = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
+    assert output.text == "results/x.json\n"
+
+
+def test_pieces_of_a_stream_are_put_together_and_addresses_are_cut_off(driver, small):
+    folder = small(
+        "import sys, time\nprint(1)\nsys.stdout.flush()\ntime.sleep(0.5)\nprint(2)\nobject()"
+    )
+    assert driver.main(["small", "--out", str(folder)]) == 0
+    stream, value = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
+    assert stream.text == "1\n2\n"
+    assert value.data["text/plain"] == "<object at 0x0>"

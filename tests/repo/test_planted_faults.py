@@ -1,0 +1,158 @@
+"""Planted faults: each must stop what CI runs, with a sentence that says what to do.
+
+The checks are those of the suite, the book's build and the Makefile themselves, run on a copy that
+has one fault in it. Beside this file: tests/papers/test_results.py forges a digit together with its
+digest, tests/book/test_book_ext.py asks for numbers and claims that do not exist,
+test_book_status.py plants staleness on the status page, tests/built/test_browser.py a request while
+a page is open.
+"""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import test_book_ext
+import test_notebooks
+import test_results
+
+from papers import STUDIES
+from papers.kit import fingerprint, store
+
+ROOT = Path(__file__).resolve().parents[2]
+build, driver, small = test_book_ext.build, test_notebooks.driver, test_notebooks.small
+STUDY = STUDIES["np_workshop"]
+REPAIR = r"restore it or reproduce it|delete it and reproduce|reproduce it with this version"
+SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+
+
+def load(path):
+    """A test file that is not on the path of imports."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+html = load(ROOT / "tests" / "built" / "test_html.py")
+
+
+def change_a_digit(text, rng):
+    """One digit of the text, somewhere, is another one."""
+    place = rng.choice([found.start() for found in re.finditer(r"\d", text)])
+    other = (int(text[place]) + rng.integers(1, 10)) % 10
+    return f"{text[:place]}{other}{text[place + 1 :]}"
+
+
+def test_a_changed_digit_in_any_results_file_is_noticed(tmp_path):
+    files, rng = sorted(store.results_dir().glob("*/full/*.json")), np.random.default_rng(0)
+    assert files
+    copy = tmp_path / "copy.json"
+    for path in files:
+        copy.write_text(change_a_digit(path.read_text(), rng))
+        with pytest.raises(ValueError, match=REPAIR):
+            store.read(copy)
+
+
+def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
+    folder = tmp_path / STUDY.name
+    shutil.copytree(store.results_dir() / STUDY.name, folder)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    check = test_results.test_every_run_is_stored_whole_and_with_the_configuration_of_today
+    check(STUDY)
+    path = folder / "full" / "hard.json"
+    path.write_text(path.read_text().replace('"rounds": 100', '"rounds": 101'))
+    with pytest.raises(ValueError, match=r"np_workshop/full/hard\.json.*restore it or reproduce"):
+        check(STUDY)
+
+
+def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, monkeypatch):
+    for package in fingerprint.PACKAGES:
+        if (fingerprint.ROOT / package).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
+    test_results.test_every_run_is_fresh(STUDY)
+    path = tmp_path / "fedlib" / "switching.py"
+    before = path.read_text()
+    path.write_text(before.replace("return (z > 0)", "return (z >= 0)"))
+    assert path.read_text() != before
+    sentence = r"runs of np_workshop, such as .* made by other code .*; run `make reproduce`"
+    with pytest.raises(AssertionError, match=sentence):
+        test_results.test_every_run_is_fresh(STUDY)
+    test_results.test_every_run_is_fresh(STUDIES["ssca_long"])  # it does not switch
+
+
+@pytest.mark.parametrize("folder", ["executed", "quick"])
+def test_a_notebook_whose_code_is_not_its_source_is_noticed(tmp_path, driver, folder):
+    copy = tmp_path / folder / f"{STUDY.name}.ipynb"
+    copy.parent.mkdir()
+    shutil.copy(ROOT / "notebooks" / folder / copy.name, copy)
+    check = test_notebooks.test_committed_notebook_is_stamped_and_of_its_source
+    check(copy, driver)
+    notebook = nbformat.read(copy, as_version=4)
+    cell = [c for c in notebook.cells if c.cell_type == "code"][-1]
+    cell.source += "\n1 + 1"
+    nbformat.write(notebook, copy)
+    sentence = f"{folder}/np_workshop is of another source; execute.py np_workshop or `make noteb"
+    with pytest.raises(AssertionError, match=sentence):
+        check(copy, driver)
+
+
+def test_an_output_that_the_code_does_not_give_is_noticed(driver, small):
+    folder = small('pass\n\n# %% tags=["nbval-check-output"]\nprint(1 + 2)')
+    right, wrong = folder / "right.ipynb", folder / "wrong.ipynb"
+    assert driver.main(["small", "--out", str(right)]) == 0
+    wrong.write_text(right.read_text().replace('"3\\n"', '"4\\n"'))
+    done = subprocess.run(
+        ["make", "-o", ".venv/.stamp", "nbval", f"BIN={Path(sys.executable).parent}",
+         f"QUICK={right} {wrong}"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert re.search(r"1 failed, \d+ passed", done.stdout), done.stdout
+    assert re.search(r"FAILED \S*wrong\.ipynb", done.stdout), done.stdout
+    assert "the code no longer gives what is committed: find out why" in done.stdout
+
+
+def test_faults_of_a_built_page_are_noticed(build, tmp_path):
+    (tmp_path / "square.svg").write_text(SQUARE)
+    checks = {
+        "outside": html.test_page_loads_nothing_from_outside,
+        "links": html.test_internal_links_and_files_exist,
+        "pictures": html.test_every_picture_has_a_text,
+        "rest": html.test_nothing_is_left_unprocessed,
+    }
+    path = tmp_path / "out" / "index.html"
+    status, messages, _ = build('![A square](square.svg)\n\n<a href="#page">up</a>\n\n## Further')
+    assert status == 0, messages
+    for check in checks.values():
+        check(path)
+    status, messages, _ = build(
+        "![](square.svg)\n\n```{image} square.svg\n```\n\n"
+        '<a href="nowhere.html">one</a> <a href="#no-such-place">two</a>\n\n'
+        '<script src="https://outside.invalid/code.js"></script>\n\n'
+        "A formula: \\$\\$x\\$\\$"
+    )
+    assert status == 0, messages
+    html.page.cache_clear()
+    sentences = {
+        "outside": r"asks the network for \['https://outside.*put the file under book/_static",
+        "links": r"lead nowhere: .*nowhere\.html.*#no-such-place.*correct their addresses",
+        "pictures": r"without a text: \['_images/square\.svg', '_images/square\.svg'\]; say what",
+        "rest": "shows raw TeX",
+    }
+    for name, sentence in sentences.items():
+        with pytest.raises(AssertionError, match=sentence):
+            checks[name](path)
+
+
+def test_a_link_to_a_page_that_is_not_there_stops_the_build(build):
+    status, messages, _ = build("See [the other page](nowhere.md).")
+    assert status != 0
+    assert "cross-reference target not found: 'nowhere.md'" in messages
