@@ -1,41 +1,46 @@
-"""The studies: each reproduces a figure, a table or a group of them."""
+"""The studies: each reproduces a figure, a table or a group of them.
 
-from papers.arena import STUDY as ARENA
-from papers.fedcmoo.many import STUDY as CMOO_MANY
-from papers.fedcmoo.pairs import STUDY as CMOO_PAIRS
-from papers.fedcmoo.probe import STUDY as CMOO_PROBE
-from papers.fedcmoo.qm9 import STUDY as CMOO_QM9
-from papers.fedcmoo.sweeps import STUDY as CMOO_SWEEPS
-from papers.fedcmoo.toy import STUDY as CMOO_TOY
-from papers.fedfw.leakage import STUDY as FW_LEAKAGE
-from papers.fedfw.lowrank import STUDY as FW_LOWRANK
-from papers.fedfw.rates import STUDY as FW_RATES
-from papers.fedfw.stochastic import STUDY as FW_STOCHASTIC
-from papers.fedfw.tables import STUDY as FW_TABLES
-from papers.fedsgm.bounds import STUDY as BOUNDS
-from papers.fedsgm.cartpole import STUDY as CARTPOLE
-from papers.fedsgm.fairness import STUDY as FAIRNESS
-from papers.fedsgm.np_unified import STUDY as NP_UNIFIED
-from papers.fedsgm.np_workshop import STUDY as NP_WORKSHOP
-from papers.kit.claims import Claim
+A study is a folder of this package (or of a paper's folder in it) whose `__init__` has a `STUDY`;
+it is found there and registered nowhere.
+"""
+
+import pkgutil
+import re
+from importlib import import_module
+
+from papers.kit.claims import PAPERS, Claim
 from papers.kit.study import Evaluated, Study
-from papers.ssca.convergence import STUDY as SSCA_CONVERGENCE
-from papers.ssca.long import STUDY as SSCA_LONG
-from papers.ssca.tradeoff import STUDY as SSCA_TRADEOFF
+
+ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 
 __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
+
+def found() -> list[Study]:
+    """The studies of all folders, in the order of the papers and of their first claims.
+
+    Raises
+    ------
+    ValueError
+        if two have one name.
+    """
+    packages = [m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if m.ispkg]
+    modules = map(import_module, packages)
+    studies = sorted((m.STUDY for m in modules if hasattr(m, "STUDY")), key=place)
+    names = [study.name for study in studies]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"papers: names of studies must differ, got twice: {', '.join(twice)}.")
+    return studies
+
+
+def place(study: Study) -> tuple[int, int, str]:
+    """Where a study stands among the others."""
+    numbers = [int(n) for claim in study.claims for n in re.findall(r"/C(\d+)$", claim.id)]
+    return [*PAPERS, ALL].index(study.paper), min(numbers, default=99), study.name
+
+
 #: All studies by name.
-STUDIES = {
-    study.name: study
-    for study in (
-        *(NP_WORKSHOP, NP_UNIFIED, CARTPOLE, FAIRNESS, BOUNDS),
-        *(CMOO_PAIRS, CMOO_SWEEPS, CMOO_PROBE, CMOO_MANY, CMOO_QM9, CMOO_TOY),
-        *(SSCA_CONVERGENCE, SSCA_TRADEOFF, SSCA_LONG),
-        *(FW_RATES, FW_TABLES, FW_STOCHASTIC, FW_LOWRANK, FW_LEAKAGE),
-        ARENA,
-    )
-}
+STUDIES = {study.name: study for study in found()}
 
 
 def all_claims() -> list[tuple[Study, Claim]]:

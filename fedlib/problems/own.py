@@ -19,6 +19,7 @@ from torch.func import vmap
 from fedlib import checks, models
 from fedlib.core.types import Batch, Problem
 from fedlib.data.split_labels import padded
+from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
 from fedlib.problems.own_checks import (
     check_clients,
@@ -236,7 +237,7 @@ def together(
 def tried(
     who: str,
     problem: Problem,
-    apply: models.Apply,
+    apply: Apply,
     columns: Sequence[str],
     objectives: tuple[Function, ...],
     constraints: tuple[Function, ...],

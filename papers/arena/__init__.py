@@ -80,6 +80,7 @@ STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
     paper="all",
+    data=("adult",),
     specs=specs,
     derive=derive,
     figures=figures.FIGURES,

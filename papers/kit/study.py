@@ -64,6 +64,7 @@ class Study:
     parameters : what each parameter means.
     specs : parameters -> the named runs.
     derive : (traces, parameters) -> the named numbers.
+    data : data sets of the full profile that have to be downloaded.
     claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
     """
 
@@ -77,6 +78,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
     figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
+    data: tuple[str, ...] = ()
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None.

@@ -30,28 +30,11 @@ FEW = {
     "fw_leakage": (3, 1.0, "", 0.0),
     "arena": (20, 1e-4, "", 0.0),  # more rounds: it is evaluated every ninth or so
 }
-#: Studies of data that have to be downloaded.
-NEEDS = {
-    "arena": ("adult",),
-    "fairness": ("adult",),
-    "cmoo_pairs": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_sweeps": ("mnist", "fashion_mnist"),
-    "cmoo_probe": ("mnist", "fashion_mnist", "cifar10"),
-    "cmoo_many": ("mnist", "fashion_mnist"),
-    "cmoo_qm9": ("qm9",),
-    "ssca_convergence": ("mnist",),
-    "ssca_tradeoff": ("mnist",),
-    "ssca_long": ("mnist",),
-    "fw_rates": ("mnist",),
-    "fw_tables": ("mnist", "cifar10"),
-    "fw_stochastic": ("mnist", "cifar10"),
-    "fw_leakage": ("mnist", "cifar10"),
-}
 
 
 def case(study):
     """The study as a parameter, skipped where its data are not in the cache."""
-    missing = [name for name in NEEDS.get(study.name, ()) if not data.available(name)]
+    missing = [name for name in study.data if not data.available(name)]
     reason = f"{', '.join(missing)} not in the data cache; set FEDLIB_DATA"
     return pytest.param(study, marks=pytest.mark.skipif(bool(missing), reason=reason))
 

@@ -106,6 +106,7 @@ STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
     paper="C",
+    data=("mnist", "fashion_mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

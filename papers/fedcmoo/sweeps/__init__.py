@@ -59,6 +59,7 @@ STUDY = Study(
     name="cmoo_sweeps",
     title="Local steps and preferences, FedCMOO",
     paper="C",
+    data=("mnist", "fashion_mnist"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

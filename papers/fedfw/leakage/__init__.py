@@ -85,6 +85,7 @@ STUDY = Study(
     name="fw_leakage",
     title="Leakage from gradients and from oracle answers",
     paper="D",
+    data=("mnist", "cifar10"),
     profiles={"quick": QUICK, "full": FULL},
     parameters=PARAMETERS,
     specs=specs,

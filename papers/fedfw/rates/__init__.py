@@ -176,6 +176,7 @@ STUDY = Study(
     name="fw_rates",
     title="Rates of Federated Frank-Wolfe",
     paper="D",
+    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

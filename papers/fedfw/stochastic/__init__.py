@@ -86,6 +86,7 @@ STUDY = Study(
     name="fw_stochastic",
     title="FedFW's Table 3",
     paper="D",
+    data=("mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

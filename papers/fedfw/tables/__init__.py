@@ -173,6 +173,7 @@ STUDY = Study(
     name="fw_tables",
     title="FedFW's Tables 1 and 2",
     paper="D",
+    data=("mnist", "cifar10"),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -163,6 +163,7 @@ STUDY = Study(
     name="fairness",
     title="Fair classification, full paper",
     paper="F",
+    data=("adult",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

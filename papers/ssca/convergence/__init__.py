@@ -133,6 +133,7 @@ STUDY = Study(
     name="ssca_convergence",
     title="Convergence of SSCA",
     paper="Y",
+    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

@@ -74,6 +74,7 @@ STUDY = Study(
     name="ssca_tradeoff",
     title="Norm against cost, SSCA",
     paper="Y",
+    data=("mnist",),
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,

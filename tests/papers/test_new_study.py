@@ -1,0 +1,108 @@
+"""A study of one's own is one folder: found, computed, judged, drawn, and registered nowhere."""
+
+import importlib
+import sys
+
+import pytest
+from matplotlib.figure import Figure
+
+import papers
+from papers.kit import report
+
+STUDY = '''
+"""Does FedSGM keep the level with fewer local steps?"""
+
+from fedlib import FedSGM, data
+from fedlib.problems import neyman_pearson
+from papers.kit import plot
+from papers.kit.claims import Claim
+from papers.kit.numbers import measured
+from papers.kit.panels import on, panel, row
+from papers.kit.rules import Rule, high, told, value
+from papers.kit.store import Spec
+from papers.kit.study import Study, parameters
+
+PARAMETERS = parameters(
+    seeds=("seeds", (0, 1, 2)),
+    rounds=("communication rounds T", 12, 6),
+    steps=("local steps E", (1, 2)),
+)
+
+
+def problem(seed):
+    """Breast cancer on four clients."""
+    table = data.breast_cancer()
+    return neyman_pearson(table.X, table.y, clients=4, seed=seed, config={"data": "breast_cancer"})
+
+
+def specs(p):
+    """One run for each number of local steps."""
+    return {
+        f"E{e}": Spec(FedSGM(lr=0.3, local_steps=e, participants=4, tolerance=0.3), problem,
+                      p["rounds"], tuple(p["seeds"]))
+        for e in p["steps"]
+    }
+
+
+def derive(traces, p):
+    """Late objective and constraint."""
+    return measured(traces, {k: lambda t, k=k: t.late(k) for k in "fg"})
+
+
+def curves(traces):
+    """Objective and constraint."""
+    return row(*(panel(on(plot.bands, traces, k), title=k) for k in "fg"))
+
+
+CLAIM = Claim(
+    id="own/C1",
+    paper="ours",
+    place="nowhere",
+    wording="More local steps bring the objective down faster, and both keep the level.",
+    measure="Late f and g.",
+    rule=Rule({"faster": value("E2.f") < value("E1.f"), "level kept": high("E2.g") <= 0.4},
+              f"f {told('E1.f')} and {told('E2.f')}"),
+    runs=("E1", "E2"),
+    figure="curves",
+)
+STUDY = Study(
+    name="own", title="Local steps", paper="all", specs=specs, derive=derive, claims=(CLAIM,),
+    figures={"curves": curves}, **PARAMETERS,
+)
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The study's folder beside those of `papers`, with results of its own."""
+    folder = tmp_path / "own_study"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(STUDY)
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
+    yield next(study for study in papers.found() if study.name == "own")
+    sys.modules.pop("papers.own_study")
+    importlib.invalidate_caches()
+
+
+def test_a_folder_is_a_study(own):
+    assert own.name not in papers.STUDIES
+    assert len(STUDY.splitlines()) <= 150
+    assert own.reproduce("full", device="cpu", recompute=False)
+    done = own.evaluate(CLAIM := own.claims[0])
+    assert (done.outcome.verdict, done.fresh) == ("reproduced", True)
+    assert CLAIM.rule.words == "(1) `E2.f` below `E1.f`; (2) interval of `E2.g` at most 0.4."
+    own.figures["curves"](own.load())(drawn := Figure())
+    assert len(drawn.axes) == 2
+    quick = own.compute("quick", progress=False)
+    params = own.resolve("quick")
+    table = report.claims_table(own, quick, own.numbers(quick, "quick"), params)
+    assert list(table["verdict"]) == ["not judged"]
+    assert "rounds 6, the paper's setting 12" in table["what fails"].iloc[0]
+
+
+def test_two_studies_of_one_name_are_refused(own, monkeypatch, tmp_path):
+    (tmp_path / "another").mkdir()
+    (tmp_path / "another" / "__init__.py").write_text(STUDY)
+    with pytest.raises(ValueError, match="names of studies must differ, got twice: own"):
+        papers.found()
