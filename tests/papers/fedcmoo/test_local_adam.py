@@ -11,6 +11,7 @@ from problems import objectives, three_objectives
 import fedlib as fl
 from fedlib.core import Sequential
 from fedlib.core.sampling import seeded
+from fedlib.testing.account import CHECKS
 from fedlib.weights.rules import minimum_norm
 from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA, adam
 
@@ -128,17 +129,13 @@ def test_a_round_of_fsmgda_by_hand(batch_size):
 
 @each
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_all_engines_agree(kind, batch_size):
-    problem = three_objectives()
-    method = kind(**WORK, batch_size=batch_size)
-    state, rng = method.init(problem), seeded(3, "rounds")
-    for _ in range(3):
-        draw = method.draw(problem, rng)
-        slow = [method.round(f(problem), state, draw) for f in (Sequential, fl.Loop)]
-        state, info = method.round(fl.Vectorized(problem), state, draw)
-        for other, other_info in slow:
-            torch.testing.assert_close(state.w, other.w, atol=1e-12, rtol=0)
-            assert info["bits_up"] == other_info["bits_up"]
+def test_a_round_is_the_same_on_all_engines_and_with_every_client_twice(kind, batch_size):
+    problem, method = three_objectives(), kind(**WORK, batch_size=batch_size)
+    for name in ("is pure", "engines agree", "counts its bits", "sees uploads only", "averages"):
+        CHECKS[name](method, problem)
+    state, draw = method.init(problem), method.draw(problem, seeded(3, "rounds"))
+    a, b = (method.round(engine(problem), state, draw)[0] for engine in (Sequential, fl.Loop))
+    torch.testing.assert_close(a.w, b.w, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("kind", "parent"), PAIRS, ids=lambda k: k.__name__)
