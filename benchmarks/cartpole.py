@@ -20,7 +20,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import machine
-from fedlib.algorithms import PolicyFedSGM
+from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
 from fedlib.core.run import _Loop, resolve_device

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 from benchmarks.bench import machine
 from benchmarks.workloads import WORKLOADS
-from fedlib.algorithms import FedFW
+from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
 from fedlib.core.run import _Loop, resolve_device
 from fedlib.core.types import ConvexSet

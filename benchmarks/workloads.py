@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from fedlib import data
-from fedlib.algorithms import FedAvg, FedSGM
+from fedlib.algorithms.baselines import FedAvg
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
 from fedlib.core.protocols import Algorithm
 from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression

@@ -2,8 +2,8 @@
 
 Directive ``pseudocode`` takes a class of `fedlib.algorithms` and reads everything from its source:
 the numbered pseudocode of its docstring, the methods, and the numbers of pseudocode lines that the
-code carries as comments, which become the margin of the listing. Directive ``verdicts`` lists
-claims.
+code carries as comments, which become the margin of the listing. Directive ``other-methods`` does
+so for all algorithms without a page, directive ``verdicts`` lists claims.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from docutils import nodes
@@ -257,7 +258,32 @@ class Verdicts(BookDirective):
         ]  # fmt: skip
 
 
+class Others(BookDirective):
+    """``{other-methods}``: pseudocode and messages of all algorithms that no page shows."""
+
+    kind = "other-methods"
+
+    def build(self) -> list[nodes.Node]:
+        """As on a page of its own, one after another; nothing if all have one."""
+        pages = Path(self.env.srcdir, self.env.docname).parent.glob("*.md")
+        names = others("".join(page.read_text() for page in pages))
+        text = "\n\n".join(
+            f"```{{pseudocode}} fedlib.algorithms.{name}\n```\n\n```{{round}} {name}\n```"
+            for name in names
+        )
+        return self.parse_text_to_nodes(text) if names else []
+
+
+def others(shown: str) -> list[str]:
+    """The algorithms whose pseudocode some text does not show."""
+    from fedlib.algorithms import ALGORITHMS
+
+    there = set(re.findall(r"^```{pseudocode} fedlib\.algorithms\.(\w+)$", shown, re.MULTILINE))
+    return [a.__name__ for a in ALGORITHMS if a.__name__ not in there]
+
+
 def setup(app: Sphinx) -> None:
     """Registers the directives."""
     app.add_directive("pseudocode", Pseudocode)
+    app.add_directive("other-methods", Others)
     app.add_directive("verdicts", Verdicts)

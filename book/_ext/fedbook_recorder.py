@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedbook_data import BookError
-from fedbook_examples import Example, examples
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from fedlib.testing.examples import Example
 
 CITED = re.compile(r"\s*#\s(\d[\d, -]*)$")  # the numbers of pseudocode lines, after a line of code
 WORD = 32  # bits of one number
@@ -225,6 +226,9 @@ def parsed(file: str) -> ast.Module:
 @lru_cache(maxsize=64)
 def rounds_of(name: str) -> tuple[tuple[Example, Recorded], ...]:
     """The examples of an algorithm with their recorded rounds."""
-    if name not in examples():
-        raise BookError(f"there is no example of {name!r}; known: {', '.join(examples())}.")
-    return tuple((example, recorded(example)) for example in examples()[name])
+    from fedlib.testing.examples import examples
+
+    known = examples()
+    if name not in known:
+        raise BookError(f"there is no example of {name!r}; known: {', '.join(known)}.")
+    return tuple((example, recorded(example)) for example in known[name])

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from fedbook_data import BookDirective, BookError, Cell, table, warn
-from fedbook_examples import Example
 from fedbook_recorder import WORD, Recorded, rounds_of
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from fedlib.core import Problem
+    from fedlib.testing.examples import Example
 
 
 def setting(value: Any) -> str:
@@ -107,6 +107,7 @@ class Round(BookDirective):
 
     def variants(self, done: tuple[tuple[Example, Recorded], ...]) -> nodes.table:
         """Bits of every setting."""
+        names = {example.problem.name for example, _ in done}
         rows: list[list[Cell]] = []
         for example, found in done:
             problem = example.problem
@@ -114,6 +115,7 @@ class Round(BookDirective):
             text = setting(example.algorithm)
             cell: list[nodes.Node] = [nodes.literal(text, text)]
             cell += [nodes.Text(" in "), *within] if within else []
+            cell += [nodes.Text(f" on {problem.name}")] if len(names) > 1 else []
             up = found.bits["bits_up"]
             each = up / found.participants
             share = f"{each / (WORD * problem.dim):.3g}"

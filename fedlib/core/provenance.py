@@ -38,5 +38,7 @@ def _commit() -> dict[str, Any]:
         out = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
         return out.stdout.strip()
 
+    if not (ROOT / ".git").exists():  # the library alone: no commit of ours
+        return {"commit": None, "dirty": False}
     head = git("rev-parse", "--short=12", "HEAD")
     return {"commit": head or None, "dirty": bool(git("status", "--porcelain", "fedlib", "papers"))}

@@ -6,16 +6,19 @@ where that is possible. Anything else is a `DataError` of one sentence that name
 URL, its folder and `FEDLIB_DATA`; a file of the cache is never repaired or overwritten in silence.
 """
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-
-import pooch
-import requests
+from typing import TYPE_CHECKING
 
 from fedlib import checks
 from fedlib.data.sources import IN_SCIKIT_LEARN, SOURCES, File, Source
+
+if TYPE_CHECKING:
+    import pooch
 
 
 class DataError(RuntimeError):
@@ -24,12 +27,16 @@ class DataError(RuntimeError):
 
 def cache_folder() -> Path:
     """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder."""
+    import pooch  # here and below: problems that need no file are imported without it
+
     named = os.environ.get("FEDLIB_DATA")
     return Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
 
 
 def registry() -> pooch.Pooch:
     """The pooch of every downloadable file, at the present cache folder."""
+    import pooch
+
     files = [file for source in SOURCES.values() for file in source.files]
     return pooch.create(
         path=cache_folder(),
@@ -89,6 +96,8 @@ def _matches(path: Path, checksum: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _digest(path: str, size: int, modified: int, algorithm: str) -> str:  # noqa: ARG001 cache key
+    import pooch
+
     return str(pooch.file_hash(path, alg=algorithm))
 
 
@@ -132,6 +141,8 @@ def _download(file: File, path: Path) -> Path:
 
 def _stream(url: str, output: str, _pooch: pooch.Pooch) -> None:
     """Downloader for pooch; its own one leaves the connection open when a download fails."""
+    import requests
+
     with requests.get(url, stream=True, timeout=30) as response, open(output, "wb") as file:
         response.raise_for_status()
         for chunk in response.iter_content(1 << 16):

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from torch import Tensor
 
 from fedlib import checks
@@ -152,6 +151,8 @@ def program(
 
 def solve(gram: Array, gain: Array, bound: Array) -> Array:
     """One programme, `[M + 1]`."""
+    from scipy.optimize import linprog
+
     if not (np.isfinite(gram).all() and np.isfinite(gain).all()) or np.isnan(bound).any():
         return np.full(len(gain) + 1, np.nan)
     scale, unit = np.abs(gram).max() or 1.0, np.abs(gain).max() or 1.0

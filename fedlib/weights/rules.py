@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from torch import Tensor
 
 from fedlib import checks
@@ -212,6 +211,8 @@ def minimum_norm(gram: Array) -> Array:
 
     NaN for a matrix that is not finite.
     """
+    from scipy.optimize import nnls
+
     count = len(gram)
     if not np.isfinite(gram).all():
         return np.full(count, np.nan)

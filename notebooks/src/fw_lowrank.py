@@ -125,7 +125,7 @@ report.runs_table(numbers, rows, last)
 # hold, *no* that none does. A ratio is *nan* where a seed of Frank-Wolfe does not reach the level. Runs with fewer rounds, seeds or problems are not judged.
 
 # %% tags=["hide-input"]
-wins_table(numbers)
+wins_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 ratios = {f"{task}, against {LABELS[other]}": f"{task}.fw_vs_{other}" for task in tasks for other in PROJECTIONS}

@@ -292,7 +292,7 @@ mistaken(
 # If the method is to stay:
 #
 # 1. the file goes to `fedlib/algorithms/`, with the citation at its top and *Differs* in its docstring where it departs from the paper;
-# 2. one line in the list `ALGORITHMS` of `fedlib/algorithms/__init__.py`, one example in `EXAMPLES` of `tests/fedlib/algorithms/test_algorithms.py`: the checks above then run with every `make test`;
+# 2. one line in `fedlib/testing/examples.py`, the method with its settings beside its kin: the list `ALGORITHMS` is read off the folder, and the checks above then run with every `make test`;
 # 3. a test of its own that knows what the method is about: numbers worked out by hand, a plain twin, a solution in closed form.
 #
 # Where to look next: [`fedlib/algorithms/fedsgm.py`](../../book/api.md) for compression and what clients remember between rounds (`Reply`, `fed.keep`), `baselines.py` for the plainest methods, and the [page before](tutorial_problem.ipynb) for problems of your own.

@@ -6,25 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from papers.arena.methods import FAMILIES, METHODS, family_of, label_of
-from papers.arena.numbers import there
 from papers.arena.problems import NAMES
-from papers.arena.rules import (
-    TOLERANCE,
-    column,
-    excess,
-    grid_runs,
-    off,
-    passes_of,
-    reference_of,
-    setting,
-    shown,
-    taken,
-    uploads,
-)
+from papers.arena.rules import TOLERANCE, Field, column, fields, passes_of, setting, shown, uploads
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
@@ -36,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES"]
 
-Array = NDArray[np.float64]
 COLOR = dict(zip(FAMILIES, (*plot.COLORS[:2], plot.COLORS[3], "#888888"), strict=True))
 MARKER = dict(zip(FAMILIES, "osD^", strict=True))
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
@@ -52,20 +37,6 @@ class Mark(NamedTuple):
     y: float
     method: str
     problem: str
-
-
-def problems(traces: Traces) -> list[str]:
-    """The problems that there are."""
-    return [name for name in NAMES if reference_of(traces, name) is not None]
-
-
-def tuned(traces: Traces, problem: str, budget: str, p: Params) -> dict[str, Trace]:
-    """The tuned run of every method."""
-    found = {}
-    for method in there(traces, problem):
-        runs = grid_runs(traces, problem, method)
-        found[method] = runs[taken(runs, problem, method, budget, p)]
-    return found
 
 
 def dashes(method: str) -> Any:
@@ -84,9 +55,10 @@ def panels(fig: Figure, count: int, across: int) -> list[Axes]:
     return axes[:count]
 
 
-def families(fig: Figure, used: Sequence[tuple[str, str]]) -> None:
-    """The legend of the colours of some methods and problems, below."""
-    own = [f for f in FAMILIES if f in {family_of(*pair) for pair in used}]
+def families(fig: Figure, found: Sequence[Field]) -> None:
+    """The legend of the colours of all methods, below."""
+    used = {family_of(method, field.problem) for field in found for method in field.runs}
+    own = [f for f in FAMILIES if f in used]
     ax = fig.axes[0]
     handles = [ax.plot([], [], f"-{MARKER[f]}", color=COLOR[f], markersize=5)[0] for f in own]
     labels = [FAMILIES[f] for f in own]
@@ -137,40 +109,41 @@ def spread(heights: Sequence[float]) -> list[float]:
 
 def tradeoff(traces: Traces) -> plot.Drawing:
     """Gap of the objective against violation on the test rows, at equal gradients, tuned."""
-    p = setting(traces)
-    found = {
-        problem: {m: position(traces, problem, t) for m, t in runs.items()}
-        for problem in problems(traces)
-        for runs in [tuned(traces, problem, "grads", p)]
-    }
+    found = fields(traces, setting(traces))
 
     def draw(fig: Figure) -> None:
-        for ax, (problem, points) in zip(panels(fig, len(found), 2), found.items(), strict=True):
-            for method, (x, y) in points.items():
-                family = family_of(method, problem)
-                ax.errorbar(
-                    x.value,
-                    y.value,
-                    xerr=arms(x),
-                    yerr=arms(y),
-                    fmt=MARKER[family],
-                    color=COLOR[family],
-                    markersize=4.5,
-                    linewidth=0.9,
-                )
+        for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
+            marks = [ending(ax, field, method) for method in field.runs]
             ax.set_xscale("symlog", linthresh=LINEAR["x"], linscale=0.6)
             ax.set_yscale("symlog", linthresh=LINEAR["y"], linscale=0.6)
             few(ax.xaxis, ax.get_xlim(), (10.0, 100.0, 1000.0))
             few(ax.yaxis, ax.get_ylim(), (0.01, 0.1, 1.0, 10.0))
             ax.axvline(TOLERANCE, color="#d62728", linestyle=":", linewidth=1.1)
             ax.axhline(0, color="#888888", linewidth=0.8)
-            ax.set_title(NAMES[problem])
-            ax.set_xlabel("test violation, % of the level")
+            ax.set(title=NAMES[field.problem], xlabel="test violation, % of the level")
             ax.set_ylabel("test objective above the optimum's")
-            labelled(ax, [Mark(x.value, y.value, m, problem) for m, (x, y) in points.items()])
-        families(fig, [(m, problem) for problem, points in found.items() for m in points])
+            labelled(ax, marks)
+        families(fig, found)
 
     return draw
+
+
+def ending(ax: Axes, field: Field, method: str) -> Mark:
+    """Where a tuned run ends on the test rows: violation in % and gap, with intervals."""
+    trace = field.tuned(method, "grads")[1]
+    x, y = field.violation(trace, "test_g"), mean(field.gap(trace, "test_f"))
+    family = family_of(method, field.problem)
+    ax.errorbar(
+        x.value,
+        y.value,
+        xerr=arms(x),
+        yerr=arms(y),
+        fmt=MARKER[family],
+        color=COLOR[family],
+        markersize=4.5,
+        linewidth=0.9,
+    )
+    return Mark(x.value, y.value, method, field.problem)
 
 
 def few(axis: Axis, limits: tuple[float, float], sizes: Sequence[float]) -> None:
@@ -181,15 +154,6 @@ def few(axis: Axis, limits: tuple[float, float], sizes: Sequence[float]) -> None
     axis.set_ticks(inside, [f"{x:g}" for x in inside])
 
 
-def position(traces: Traces, problem: str, trace: Trace) -> tuple[Number, Number]:
-    """Violation in % and gap of a run's end on the test rows."""
-    reference = reference_of(traces, problem)
-    assert reference is not None
-    seeds = [reference.seeds.index(s) for s in trace.seeds]
-    gap = trace.metrics["test_f"][:, -1] - reference.metrics["test_f"][seeds, -1]
-    return mean(excess(trace.metrics["test_g"][:, -1], problem)), mean(gap)
-
-
 def arms(x: Number) -> Any:
     """Lengths of an interval's two sides `[2, 1]`."""
     return np.maximum([[x.value - x.low], [x.high - x.value]], 0)
@@ -197,37 +161,19 @@ def arms(x: Number) -> Any:
 
 def curves(traces: Traces) -> plot.Drawing:
     """Distance to the optimum of the training rows against gradients and against bits, tuned."""
-    p = setting(traces)
-    chosen = {
-        problem: {b: tuned(traces, problem, b, p) for b in ("grads", "bits")}
-        for problem in problems(traces)
-    }
+    found = fields(traces, setting(traces))
+    pairs = [(field, budget) for field in found for budget in AXES]
 
     def draw(fig: Figure) -> None:
-        axes = panels(fig, 2 * len(chosen), 2)
-        for i, (problem, both) in enumerate(chosen.items()):
-            reference = reference_of(traces, problem)
-            assert reference is not None
-            for ax, (budget, runs) in zip(axes[2 * i : 2 * i + 2], both.items(), strict=True):
-                marks = []
-                for method, trace in runs.items():
-                    end = column(method, trace, budget, p) + 1
-                    x = trace.rounds * cost(method, trace, budget, p)
-                    y = np.maximum(off(trace, reference, problem).mean(0), LOWEST)
-                    family = family_of(method, problem)
-                    color, style = COLOR[family], dashes(method)
-                    ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
-                    last = float(x[end - 1]), float(y[end - 1])
-                    ax.plot(*last, MARKER[family], color=color, markersize=3)
-                    marks.append(Mark(*last, method, problem))
-                ax.set_xscale("log")
-                ax.set_yscale("log")
-                ax.yaxis.set_major_formatter("{x:g}")
-                ax.set_title(f"{NAMES[problem]}: {AXES[budget][0]}")
-                ax.set_xlabel(AXES[budget][1])
-                ax.set_ylabel("off the optimum, %")
-                labelled(ax, marks)
-        families(fig, [(m, problem) for problem, both in chosen.items() for m in both["grads"]])
+        for ax, (field, budget) in zip(panels(fig, len(pairs), 2), pairs, strict=True):
+            marks = [curve(ax, field, method, budget) for method in field.runs]
+            ax.set(xscale="log", yscale="log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            text, unit = AXES[budget]
+            ax.set(title=f"{NAMES[field.problem]}: {text}", xlabel=unit)
+            ax.set_ylabel("off the optimum, %")
+            labelled(ax, marks)
+        families(fig, found)
 
     return draw
 
@@ -238,6 +184,20 @@ AXES = {
 }
 
 
+def curve(ax: Axes, field: Field, method: str, budget: str) -> Mark:
+    """A tuned run's distance, with its end marked."""
+    trace = field.tuned(method, budget)[1]
+    end = column(method, trace, budget, field.p) + 1
+    x = trace.rounds * cost(method, trace, budget, field.p)
+    y = np.maximum(field.off(trace).mean(0), LOWEST)
+    family = family_of(method, field.problem)
+    color, style = COLOR[family], dashes(method)
+    ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
+    last = float(x[end - 1]), float(y[end - 1])
+    ax.plot(*last, MARKER[family], color=color, markersize=3)
+    return Mark(*last, method, field.problem)
+
+
 def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
     """What a round costs, in the unit of the axis."""
     return passes_of(method, p) if budget == "grads" else uploads(method, trace, p) / 8e3
@@ -245,40 +205,38 @@ def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
 
 def grids(traces: Traces) -> plot.Drawing:
     """Where every configuration of every method ends on the validation rows."""
-    p = setting(traces)
+    found = fields(traces, setting(traces))
 
     def draw(fig: Figure) -> None:
-        names = problems(traces)
-        for ax, problem in zip(panels(fig, len(names), 2), names, strict=True):
-            reference = reference_of(traces, problem)
-            assert reference is not None
-            methods = there(traces, problem)
-            for row, method in enumerate(reversed(methods)):
-                runs = grid_runs(traces, problem, method)
-                best = taken(runs, problem, method, "grads", p)
-                family = family_of(method, problem)
-                color = COLOR[family]
-                for name, trace in runs.items():
-                    far = float(off(trace, reference, problem, "val_")[:, -1].mean())
-                    bad = shown(mean(excess(trace.metrics["val_g"][:, -1], problem)))
-                    face = "none" if bad else color
-                    ax.plot(
-                        max(far, LOWEST),
-                        row,
-                        MARKER[family],
-                        color=color,
-                        markerfacecolor=face,
-                        markersize=8 if name == best else 4,
-                        alpha=1.0 if name == best else 0.6,
-                    )
-            ax.set_yticks(range(len(methods)), [label_of(m, problem) for m in reversed(methods)])
+        for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
+            methods = [*reversed(field.runs)]
+            for height, method in enumerate(methods):
+                configurations(ax, field, method, height)
+            ax.set_yticks(range(len(methods)), [label_of(m, field.problem) for m in methods])
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
-            ax.set_title(NAMES[problem])
+            ax.set_title(NAMES[field.problem])
             ax.set_xlabel("off the optimum on the validation rows, %")
-        families(fig, [(m, name) for name in names for m in there(traces, name)])
+        families(fig, found)
 
     return draw
+
+
+def configurations(ax: Axes, field: Field, method: str, height: int) -> None:
+    """A row of points, hollow where a violation is shown, large for the one that is taken."""
+    best = field.tuned(method, "grads")[0]
+    family = family_of(method, field.problem)
+    for name, trace in field.runs[method].items():
+        far = float(field.off(trace, "val_")[:, -1].mean())
+        ax.plot(
+            max(far, LOWEST),
+            height,
+            MARKER[family],
+            color=COLOR[family],
+            markerfacecolor="none" if shown(field.violation(trace, "val_g")) else COLOR[family],
+            markersize=8 if name == best else 4,
+            alpha=1.0 if name == best else 0.6,
+        )
 
 
 FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids}

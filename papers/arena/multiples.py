@@ -72,7 +72,6 @@ def of_data(name: str, seed: int, stand_in: int) -> dict[str, float]:
 
 
 def two_digits(x: float) -> float:
-    """To two significant digits."""
     return float(f"{x:.2g}")
 
 

@@ -5,32 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fedlib.core import Trace
-from papers.arena.methods import METHODS
-from papers.arena.problems import NAMES
-from papers.arena.rules import (
-    BUDGETS,
-    best_of,
-    column,
-    excess,
-    grid_runs,
-    off,
-    passes_of,
-    reference_of,
-    shown,
-    taken,
-    uploads,
-)
+from papers.arena.rules import BUDGETS, Field, best_of, column, fields, passes_of, shown, uploads
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["NEAR", "derive", "there"]
+__all__ = ["NEAR", "contest", "derive", "tuning"]
 
 NEAR = 1.1  # times the tuned configuration's f: what counts as nearly as good
-
-
-def there(traces: Traces, problem: str) -> list[str]:
-    """The methods that have runs on a problem."""
-    return [m for m in METHODS if grid_runs(traces, problem, m)]
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -40,105 +21,92 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     `PROBLEM_METHOD_round.measure`, `PROBLEM_reference.measure`.
     """
     numbers: dict[str, Number] = {}
-    for problem in NAMES:
-        reference = reference_of(traces, problem)
-        if reference is None:
-            continue
-        numbers |= of_reference(problem, reference)
-        for method in there(traces, problem):
-            runs = grid_runs(traces, problem, method)
-            numbers |= tuning(problem, method, runs, reference, p)
-            one = next(iter(runs.values()))
-            name = f"{problem}_{method}_round"
-            numbers[f"{name}.passes"] = mean([float(passes_of(method, p))], "gradients")
+    for field in fields(traces, p):
+        numbers |= of_reference(field)
+        for method, runs in field.runs.items():
+            numbers |= tuning(field, method)
+            name, one = f"{field.problem}_{method}_round", next(iter(runs.values()))
+            numbers[f"{name}.passes"] = mean([passes_of(method, p)], "gradients")
             numbers[f"{name}.upload"] = mean([uploads(method, one, p) / 8e3], "kB")
         for budget in BUDGETS:
-            numbers |= contest(traces, problem, budget, reference, p)
-    numbers["all.passes"] = mean([float(p["passes"])], "gradients")
-    numbers["all.wall"] = mean(
-        [sum(float(t.provenance.get("wall_s") or 0) for t in traces.values()) / 60], "min"
-    )
-    return numbers
+            numbers |= contest(field, budget)
+    seconds = sum(float(t.provenance.get("wall_s") or 0) for t in traces.values())
+    numbers["all.passes"] = mean([p["passes"]], "gradients")
+    return numbers | {"all.wall": mean([seconds / 60], "min")}
 
 
-def of_reference(problem: str, reference: Trace) -> dict[str, Number]:
+def of_reference(field: Field) -> dict[str, Number]:
     """The optimum: its losses, how exact it is, and its multiplier."""
-    last = {k: v[:, -1] for k, v in reference.metrics.items()}
-    name = f"{problem}_reference"
-    return {
-        f"{name}.f": mean(last["f"]),
-        f"{name}.test_f": mean(last["test_f"]),
-        f"{name}.train_excess": mean(excess(last["g"], problem), "%"),
-        f"{name}.test_excess": mean(excess(last["test_g"], problem), "%"),
-        f"{name}.residual": mean([last["residual"].max()]),
-        f"{name}.multiplier": mean(last["multiplier"]),
-    }
-
-
-def tuning(
-    problem: str, method: str, runs: dict[str, Trace], reference: Trace, p: Params
-) -> dict[str, Number]:
-    """What the validation rows say of a grid, at equal gradients."""
-    name = f"{problem}_{method}_tuning"
-    chosen = runs[taken(runs, problem, method, "grads", p)]
-    far = [off(t, reference, problem, "val_")[:, -1].mean() for t in runs.values()]
-    f = [t.metrics["val_f"][:, -1].mean() for t in runs.values()]
-    fine = [not shown(mean(excess(t.metrics["val_g"][:, -1], problem), "%")) for t in runs.values()]
-    best = chosen.metrics["val_f"][:, -1].mean()
-    near = [good and x <= NEAR * best for x, good in zip(f, fine, strict=True)]
-    spent = sum(passes_of(method, p) * int(t.rounds[-1]) for t in runs.values())
-    return {
-        f"{name}.feasible": mean([100 * np.mean(fine)], "% of configurations"),
-        f"{name}.near": mean([100 * np.mean(near)], "% of configurations"),
-        f"{name}.best": mean([min(far)], "%"),
-        f"{name}.median": mean([float(np.median(far))], "%"),
-        f"{name}.worst": mean([max(far)], "%"),
-        f"{name}.spread": mean([max(far) - min(far)], "points"),
-        f"{name}.passes": mean([float(spent)], "gradients"),
-    }
-
-
-def contest(
-    traces: Traces, problem: str, budget: str, reference: Trace, p: Params
-) -> dict[str, Number]:
-    """All methods on one problem under one budget, tuned, and how far each is behind the winner."""
-    found: dict[str, Number] = {}
-    test: dict[str, tuple[Trace, int]] = {}
-    for method in there(traces, problem):
-        runs = grid_runs(traces, problem, method)
-        chosen = taken(runs, problem, method, budget, p)
-        trace, at = runs[chosen], column(method, runs[chosen], budget, p)
-        test[method] = trace, at
-        name = f"{problem}_{method}_{budget}"
-        found |= {f"{name}.{k}": v for k, v in measures(trace, at, reference, problem).items()}
-        found[f"{name}.config"] = mean([float(chosen.rpartition("_")[2])])
-        found[f"{name}.rounds"] = mean([float(trace.rounds[at])], "rounds")
-    names = {m: f"{problem}_{m}_{budget}" for m in test}
-    if not names:
-        return found
-    gaps = {m: found[f"{n}.test_gap"] for m, n in names.items()}
-    violations = {m: found[f"{n}.test_excess"] for m, n in names.items()}
-    winner = best_of(gaps, violations)
-    first = np.array(gaps[winner].per_seed)
-    for method, name in names.items():
-        found[f"{name}.behind"] = mean(np.array(gaps[method].per_seed) - first)
-        found[f"{name}.out"] = mean([float(shown(violations[method]))])
-        found[f"{name}.wins"] = mean([float(method == winner)])
-    return found
-
-
-def measures(trace: Trace, at: int, reference: Trace, problem: str) -> dict[str, Number]:
-    """A model's gap to the optimum, its violation, and its distance in %."""
-    seeds = [reference.seeds.index(s) for s in trace.seeds]
-    now = {k: v[:, at] for k, v in trace.metrics.items()}
-    best = {k: v[seeds, -1] for k, v in reference.metrics.items()}
+    run = field.reference
+    last = {k: v[:, -1] for k, v in run.metrics.items()}
     found = {
-        "test_gap": mean(now["test_f"] - best["test_f"]),
-        "train_gap": mean(now["f"] - best["f"]),
-        "test_excess": mean(excess(now["test_g"], problem), "%"),
-        "train_excess": mean(excess(now["g"], problem), "%"),
-        "off": mean(off(trace, reference, problem)[:, at], "%"),
+        "f": mean(last["f"]),
+        "test_f": mean(last["test_f"]),
+        "train_excess": field.violation(run, "g"),
+        "test_excess": field.violation(run, "test_g"),
+        "residual": mean([last["residual"].max()]),
+        "multiplier": mean(last["multiplier"]),
     }
-    if "stationary" in now:
-        found["stationary"] = mean(now["stationary"])
+    return {f"{field.problem}_reference.{k}": x for k, x in found.items()}
+
+
+def tuning(field: Field, method: str) -> dict[str, Number]:
+    """What the validation rows say of a grid, at equal gradients."""
+    runs = field.runs[method].values()
+    chosen = field.tuned(method, "grads")[1]
+    far = [field.off(t, "val_")[:, -1].mean() for t in runs]
+    f = np.array([t.metrics["val_f"][:, -1].mean() for t in runs])
+    fine = np.array([not shown(field.violation(t, "val_g")) for t in runs])
+    near = fine & (f <= NEAR * chosen.metrics["val_f"][:, -1].mean())
+    shares = {"feasible": 100 * np.mean(fine), "near": 100 * np.mean(near)}
+    ends = {"best": min(far), "median": np.median(far), "worst": max(far)}
+    spent = sum(passes_of(method, field.p) * int(t.rounds[-1]) for t in runs)
+    found = {k: mean([x], "% of configurations") for k, x in shares.items()}
+    found |= {k: mean([x], "%") for k, x in ends.items()}
+    found["spread"] = mean([max(far) - min(far)], "points")
+    found["passes"] = mean([spent], "gradients")
+    return {f"{field.problem}_{method}_tuning.{k}": x for k, x in found.items()}
+
+
+def contest(field: Field, budget: str) -> dict[str, Number]:
+    """All methods on one problem under one budget, tuned, and how far each is behind the winner."""
+    found: dict[str, dict[str, Number]] = {}
+    for method in field.runs:
+        name, trace = field.tuned(method, budget)
+        at = column(method, trace, budget, field.p)
+        found[method] = measures(field, trace, at)
+        found[method]["config"] = mean([float(name.rpartition("_")[2])])
+        found[method]["rounds"] = mean([float(trace.rounds[at])], "rounds")
+    if not found:
+        return {}
+    gaps, violations = ({m: x[k] for m, x in found.items()} for k in ("test_gap", "test_excess"))
+    winner = best_of({m: gap.value for m, gap in gaps.items()}, violations)
+    first = np.array(found[winner]["test_gap"].per_seed)
+    standing = {
+        method: {
+            "behind": mean(np.array(own["test_gap"].per_seed) - first),
+            "out": mean([float(shown(own["test_excess"]))]),
+            "wins": mean([float(method == winner)]),
+        }
+        for method, own in found.items()
+    }
+    return {
+        f"{field.problem}_{method}_{budget}.{k}": x
+        for each in (found, standing)
+        for method, own in each.items()
+        for k, x in own.items()
+    }
+
+
+def measures(field: Field, trace: Trace, at: int) -> dict[str, Number]:
+    """A model's gap to the optimum, its violation, and its distance in %."""
+    found = {
+        "test_gap": mean(field.gap(trace, "test_f", at)),
+        "train_gap": mean(field.gap(trace, "f", at)),
+        "test_excess": field.violation(trace, "test_g", at),
+        "train_excess": field.violation(trace, "g", at),
+        "off": mean(field.off(trace)[:, at], "%"),
+    }
+    if "stationary" in trace.metrics:
+        found["stationary"] = mean(trace.metrics["stationary"][:, at])
     return found

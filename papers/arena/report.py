@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,19 +13,27 @@ from papers.arena.problems import NAMES
 from papers.arena.rules import BUDGETS
 from papers.kit.numbers import Number
 
-__all__ = [
-    "entries",
-    "in_short",
-    "optima",
-    "problems",
-    "standings",
-    "tuning",
-    "verdicts",
-]
+__all__ = ["entries", "in_short", "optima", "problems", "standings", "tuning", "verdicts"]
 
 Numbers = Mapping[str, Number]
 
+OTHERS = {
+    "as good": "Not to be told from it",
+    "behind": "Behind it, by {:.2g} to {:.2g}",
+    "violates": "Shown to violate",
+}
+TUNING = ("feasible", "near", "best", "worst")
 TOP = 3  # methods that a sentence names as the nearest
+TESTED = {
+    "behind, 1/1000": "behind",
+    "above optimum, 1/1000": "test_gap",
+    "violation, %": "test_excess",
+}
+TRAINED = {
+    "in training, %": "train_excess",
+    "off, %": "off",
+    "off the front, 1/1000": "stationary",
+}
 FORMS = {
     "constraint": "constraint function",
     "pooled": "constraint function, all rows in one place",
@@ -33,45 +42,49 @@ FORMS = {
 }
 
 
-def taking_part(numbers: Numbers, problem: str, budget: str) -> list[str]:
-    """The methods with numbers, best test objective first, those that are out last."""
-    found = [m for m in METHODS if f"{problem}_{m}_{budget}.behind" in numbers]
-    at = {m: f"{problem}_{m}_{budget}" for m in found}
-    return sorted(
-        found,
-        key=lambda m: (numbers[f"{at[m]}.out"].value, numbers[f"{at[m]}.test_gap"].value),
-    )
+@dataclass(frozen=True)
+class Place:
+    """A problem under a budget, as its numbers have it."""
+
+    numbers: Numbers
+    problem: str
+    budget: str
+
+    def of(self, method: str, measure: str) -> Number:
+        """A method's measure."""
+        return self.numbers[f"{self.problem}_{method}_{self.budget}.{measure}"]
+
+    def flag(self, method: str, measure: str) -> bool:
+        """Whether a number is there and 1."""
+        key = f"{self.problem}_{method}_{self.budget}.{measure}"
+        return key in self.numbers and self.numbers[key].value == 1
+
+    def methods(self) -> list[str]:
+        """The methods with numbers, best test objective first, those that are out last."""
+        there = f"{self.problem}_{{}}_{self.budget}.behind"
+        found = [m for m in METHODS if there.format(m) in self.numbers]
+        return sorted(found, key=lambda m: [self.of(m, k).value for k in ("out", "test_gap")])
+
+    def nearest(self) -> list[str]:
+        """The methods, the nearest to the optimum on the training rows first."""
+        return sorted(self.methods(), key=lambda m: self.of(m, "off").value)
+
+    def winner(self) -> str:
+        """The method that wins."""
+        return next(m for m in METHODS if self.flag(m, "wins"))
+
+    def standing(self, method: str) -> str:
+        """Where a method stands: first, as good, behind, or out."""
+        if self.flag(method, "wins"):
+            return "first"
+        if self.flag(method, "out"):
+            return "violates"
+        return "behind" if self.of(method, "behind").low > 0 else "as good"
 
 
 def problems(numbers: Numbers) -> list[str]:
-    """The problems with numbers."""
-    return [p for p in NAMES if f"{p}_reference.f" in numbers]
-
-
-def by_distance(numbers: Numbers, problem: str, budget: str) -> list[str]:
-    """The methods, the nearest to the optimum on the training rows first."""
-    found = taking_part(numbers, problem, budget)
-    return sorted(found, key=lambda m: numbers[f"{problem}_{m}_{budget}.off"].value)
-
-
-def winner(numbers: Numbers, problem: str, budget: str) -> str:
-    """The method that wins."""
-    return next(m for m in METHODS if flag(numbers, f"{problem}_{m}_{budget}.wins"))
-
-
-def flag(numbers: Numbers, key: str) -> bool:
-    """Whether a number is there and 1."""
-    return key in numbers and numbers[key].value == 1
-
-
-def standing(numbers: Numbers, problem: str, method: str, budget: str) -> str:
-    """Where a method stands: first, as good, behind, or out."""
-    name = f"{problem}_{method}_{budget}"
-    if flag(numbers, f"{name}.wins"):
-        return "first"
-    if flag(numbers, f"{name}.out"):
-        return "violates"
-    return "behind" if numbers[f"{name}.behind"].low > 0 else "as good"
+    """The problems that some method takes part in."""
+    return [p for p in NAMES if Place(numbers, p, "grads").methods()]
 
 
 def entries() -> pd.DataFrame:
@@ -99,23 +112,16 @@ def standings(numbers: Numbers, problem: str, budget: str) -> pd.DataFrame:
 
     At equal bits rounds and uploads stand in place of what the training rows say.
     """
+    at = Place(numbers, problem, budget)
     rows = {}
-    for method in taking_part(numbers, problem, budget):
-        name = f"{problem}_{method}_{budget}"
-        measures = {"behind, 1/1000": "behind", "above optimum, 1/1000": "test_gap"}
-        measures["violation, %"] = "test_excess"
-        if budget == "grads":
-            measures |= {"in training, %": "train_excess", "off, %": "off"}
-            measures |= {"off the front, 1/1000": "stationary"}
-        row = {"": standing(numbers, problem, method, budget)}
-        keys = {text: f"{name}.{k}" for text, k in measures.items()}
-        row |= {
-            text: brief(numbers[k], 1000 if "1000" in text else 1, 1)
-            for text, k in keys.items()
-            if k in numbers
+    for method in at.methods():
+        row = {"": at.standing(method)} | {
+            text: brief(at.of(method, k), 1000 if "1000" in text else 1, 1)
+            for text, k in (TESTED if budget == "bits" else TESTED | TRAINED).items()
+            if f"{problem}_{method}_{budget}.{k}" in numbers
         }
         if budget == "bits":
-            row["rounds"] = f"{numbers[f'{name}.rounds'].value:.0f}"
+            row["rounds"] = f"{at.of(method, 'rounds').value:.0f}"
             row["kB a round"] = f"{numbers[f'{problem}_{method}_round.upload'].value:.2g}"
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -136,35 +142,29 @@ def digits(x: float) -> str:
 
 def optima(numbers: Numbers) -> pd.DataFrame:
     """The optimum of every problem, how exact it is, and what it does on test rows."""
+    told = {"f": "f", "multiplier": "multiplier", "residual": "residual", "test f": "test_f"}
+    told["violation, %"] = "test_excess"
     rows = {}
     for problem in problems(numbers):
-        name = f"{problem}_reference"
-        rows[NAMES[problem]] = {
-            "f": brief(numbers[f"{name}.f"]),
-            "multiplier": brief(numbers[f"{name}.multiplier"]),
-            "residual": f"{numbers[f'{name}.residual'].value:.0e}",
-            "test f": brief(numbers[f"{name}.test_f"]),
-            "violation, %": brief(numbers[f"{name}.test_excess"]),
-        }
+        found = {text: numbers[f"{problem}_reference.{k}"] for text, k in told.items()}
+        rows[NAMES[problem]] = {text: brief(x) for text, x in found.items()}
+        rows[NAMES[problem]]["residual"] = f"{found['residual'].value:.0e}"
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def tuning(numbers: Numbers, side: int) -> pd.DataFrame:
     """Shares of usable and of nearly best configurations, best and worst, per problem."""
+
+    def cell(problem: str, method: str) -> str:
+        at = {k: numbers[f"{problem}_{method}_tuning.{k}"].value for k in TUNING}
+        return "{feasible:.0f}, {near:.0f}; {best:.3g} to {worst:.3g}".format(**at)
+
     rows = {}
     for method, entry in METHODS.items():
-        row = {}
-        for problem in problems(numbers):
-            name = f"{problem}_{method}_tuning"
-            if f"{name}.near" not in numbers:
-                continue
-            at = {k: numbers[f"{name}.{k}"].value for k in ("feasible", "near", "best", "worst")}
-            row[NAMES[problem]] = (
-                f"{at['feasible']:.0f}, {at['near']:.0f}; {at['best']:.3g} to {at['worst']:.3g}"
-            )
-        if row:
-            row["configurations"] = str(len(grid(entry, side)))
-            rows[entry.label] = row
+        there = [p for p in problems(numbers) if f"{p}_{method}_tuning.near" in numbers]
+        if there:
+            row = {NAMES[problem]: cell(problem, method) for problem in there}
+            rows[entry.label] = row | {"configurations": str(len(grid(entry, side)))}
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
@@ -176,42 +176,34 @@ def listed(names: Sequence[str]) -> str:
 
 
 def labels(methods: Sequence[str], problem: str = "") -> str:
-    """Methods' names, listed, as they are called on a problem."""
     return listed([label_of(m, problem) for m in methods])
 
 
 def verdicts(numbers: Numbers, problem: str) -> str:
     """Who wins on a problem under both budgets and by how much, as a list in Markdown."""
-    lines = []
-    for budget, text in BUDGETS.items():
-        methods = taking_part(numbers, problem, budget)
-        first = winner(numbers, problem, budget)
-        where = {m: standing(numbers, problem, m, budget) for m in methods}
-        gap = brief(numbers[f"{problem}_{first}_{budget}.test_gap"])
-        violation = brief(numbers[f"{problem}_{first}_{budget}.test_excess"])
-        line = (
-            f"- **At {text}** {label_of(first, problem)} is first: its test objective differs from "
-            f"the optimum's by {gap}, its violation is {violation} %."
-        )
-        if where[first] == "first" and flag(numbers, f"{problem}_{first}_{budget}.out"):
-            line += " All are shown to violate; it does so least."
-        equal = [m for m in methods if where[m] == "as good"]
-        behind = [m for m in methods if where[m] == "behind"]
-        out = [m for m in methods if where[m] == "violates"]
-        if equal:
-            line += f" Not to be told from it: {labels(equal, problem)}."
-        if behind:
-            by = [numbers[f"{problem}_{m}_{budget}.behind"].value for m in behind]
-            line += f" Behind it, by {min(by):.2g} to {max(by):.2g}: {labels(behind, problem)}."
-        if out:
-            line += f" Shown to violate: {labels(out, problem)}."
-        near = by_distance(numbers, problem, budget)[:TOP]
-        each = [
-            f"{label_of(m, problem)} ({brief(numbers[f'{problem}_{m}_{budget}.off'])} %)"
-            for m in near
-        ]
-        lines.append(f"{line} Nearest to the optimum on the training rows: {listed(each)}.")
-    return "\n".join(lines)
+    return "\n".join(verdict(Place(numbers, problem, budget)) for budget in BUDGETS)
+
+
+def verdict(at: Place) -> str:
+    """Who wins, who is as good or behind, who violates, and who is nearest to the optimum."""
+    first = at.winner()
+    gap, violation = (brief(at.of(first, k)) for k in ("test_gap", "test_excess"))
+    line = (
+        f"- **At {BUDGETS[at.budget]}** {label_of(first, at.problem)} is first: its test objective "
+        f"differs from the optimum's by {gap}, its violation is {violation} %."
+    )
+    if at.flag(first, "out"):
+        line += " All are shown to violate; it does so least."
+    where: dict[str, list[str]] = {}
+    for method in at.methods():
+        where.setdefault(at.standing(method), []).append(method)
+    for kind, text in OTHERS.items():
+        if kind in where:
+            by = [at.of(m, "behind").value for m in where[kind]]
+            text = text.format(min(by), max(by))
+            line += f" {text}: {labels(where[kind], at.problem)}."
+    near = [f"{label_of(m, at.problem)} ({brief(at.of(m, 'off'))} %)" for m in at.nearest()[:TOP]]
+    return f"{line} Nearest to the optimum on the training rows: {listed(near)}."
 
 
 def in_short(numbers: Numbers) -> str:
@@ -219,44 +211,38 @@ def in_short(numbers: Numbers) -> str:
     found = problems(numbers)
     if not found:
         return "In short: nothing was run."
-    both = [firsts(numbers, found, budget) for budget in BUDGETS]
+    goes = "the first place goes to" if len(found) == 1 else "the first places go to"
+    both = [
+        f"{goes} {'; '.join(places(numbers, found, budget, Place.winner))}" for budget in BUDGETS
+    ]
     parts = [f"At {text} {each}." for text, each in zip(BUDGETS.values(), both, strict=True)]
     if both[0] == both[1]:
         parts = [f"At {' and at '.join(BUDGETS.values())} {both[0]}."]
-    parts += [nearest(numbers, found), tied(numbers, found)]
-    parts.append(easiest(numbers, found))
-    return " ".join(["In short:", *parts])
-
-
-def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
-    """To whom the first places go."""
-    where: dict[str, list[str]] = {}
-    for problem in found:
-        first = label_of(winner(numbers, problem, budget), problem)
-        where.setdefault(first, []).append(NAMES[problem])
-    each = [f"{label} on {listed(names)}" for label, names in where.items()]
-    return f"the first {'place goes' if len(found) == 1 else 'places go'} to {'; '.join(each)}"
-
-
-def nearest(numbers: Numbers, found: Sequence[str]) -> str:
-    """Who ends nearest to the optimum of the training rows at equal gradients."""
-    where: dict[str, list[str]] = {}
-    for problem in found:
-        first = label_of(by_distance(numbers, problem, "grads")[0], problem)
-        where.setdefault(first, []).append(NAMES[problem])
-    each = [f"{label} on {listed(names)}" for label, names in where.items()]
-    return (
-        f"By the distance to the optimum of the training rows, which no violation makes smaller, "
-        f"the nearest at equal gradients {'is' if len(each) == 1 else 'are'} {'; '.join(each)}."
+    near = places(numbers, found, "grads", lambda at: at.nearest()[0])
+    parts.append(
+        "By the distance to the optimum of the training rows, which no violation makes smaller, "
+        f"the nearest at equal gradients {'is' if len(near) == 1 else 'are'} {'; '.join(near)}."
     )
+    return " ".join(["In short:", *parts, tied(numbers, found), easiest(numbers, found)])
+
+
+def places(
+    numbers: Numbers, found: Sequence[str], budget: str, pick: Callable[[Place], str]
+) -> list[str]:
+    """Which method is picked on which problems."""
+    where: dict[str, list[str]] = {}
+    for problem in found:
+        label = label_of(pick(Place(numbers, problem, budget)), problem)
+        where.setdefault(label, []).append(NAMES[problem])
+    return [f"{label} on {listed(names)}" for label, names in where.items()]
 
 
 def tied(numbers: Numbers, found: Sequence[str]) -> str:
     """Who is most often first or as good, and who violates and is never among the best."""
     where: dict[str, list[str]] = {}
-    for problem in found:
-        for method in taking_part(numbers, problem, "grads"):
-            where.setdefault(method, []).append(standing(numbers, problem, method, "grads"))
+    for at in (Place(numbers, problem, "grads") for problem in found):
+        for method in at.methods():
+            where.setdefault(method, []).append(at.standing(method))
     good = {m: sum(x in ("first", "as good") for x in each) for m, each in where.items()}
     most = max(good.values())
     best = [m for m in where if good[m] == most]

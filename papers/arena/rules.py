@@ -3,49 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.federation import FLOAT_BITS
+from fedlib.core.trace import Array
 from papers.arena.methods import METHODS
-from papers.arena.problems import LEVELS
+from papers.arena.problems import LEVELS, NAMES
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
 __all__ = [
-    "BUDGETS",
-    "SHARE",
-    "TOLERANCE",
-    "best_of",
-    "column",
-    "excess",
-    "grid_runs",
-    "off",
-    "passes_of",
-    "reference_of",
-    "setting",
-    "shown",
-    "taken",
-    "uploads",
+    *("BUDGETS", "SHARE", "TOLERANCE", "Field", "best_of", "column", "excess", "fields", "off"),
+    *("passes_of", "setting", "shown", "taken", "uploads"),
 ]
 
-Array = NDArray[np.float64]
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
 TOLERANCE = 5.0  # % of the level
 SHARE = 0.4  # of FedAvg's rounds, whose uploads are the budget of bits
 
 
+class Field(NamedTuple):
+    """All runs on one problem."""
+
+    problem: str
+    reference: Trace  # rests at the optimum of the training rows
+    runs: dict[str, dict[str, Trace]]  # method -> configuration -> run
+    p: Params
+
+    def tuned(self, method: str, budget: str) -> tuple[str, Trace]:
+        """The run of the configuration that is taken, with its name."""
+        name = taken(self.runs[method], self.problem, method, budget, self.p)
+        return name, self.runs[method][name]
+
+    def off(self, trace: Trace, side: str = "") -> Array:
+        """How far a run is from the optimum, in %, `[S, T_eval]`; see `off`."""
+        return off(trace, self.reference, self.problem, side)
+
+    def gap(self, trace: Trace, metric: str, at: int = -1) -> Array:
+        """How far a metric is above the optimum's, by seed."""
+        best = self.reference.metrics[metric][seeds_of(trace, self.reference), -1]
+        return np.asarray(trace.metrics[metric][:, at] - best)
+
+    def violation(self, trace: Trace, metric: str, at: int = -1) -> Number:
+        """How far g is above its level, in % of it."""
+        return mean(excess(trace.metrics[metric][:, at], self.problem), "%")
+
+
+def fields(traces: Traces, p: Params) -> list[Field]:
+    """The problems that there are, with the methods that have runs on them."""
+    return [
+        Field(
+            problem,
+            traces[f"{problem}_reference"],
+            {m: runs for m in METHODS if (runs := grid_runs(traces, problem, m))},
+            p,
+        )
+        for problem in NAMES
+        if f"{problem}_reference" in traces
+    ]
+
+
 def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
     """All configurations of a method that there are, by name."""
-    found = {n: t for n, t in traces.items() if n.rpartition("_")[0] == f"{problem}_{method}"}
-    return dict(sorted(found.items(), key=lambda item: int(item[0].rpartition("_")[2])))
-
-
-def reference_of(traces: Traces, problem: str) -> Trace | None:
-    """The run that rests at the optimum of the training rows."""
-    return traces.get(f"{problem}_reference")
+    found = [name for name in traces if name.rpartition("_")[0] == f"{problem}_{method}"]
+    return {name: traces[name] for name in sorted(found, key=lambda n: int(n.rpartition("_")[2]))}
 
 
 def setting(traces: Traces) -> Params:
@@ -76,7 +100,6 @@ def uploads(method: str, trace: Trace, p: Params) -> float:
 
 
 def dimension(trace: Trace) -> int:
-    """The number of parameters d."""
     return int(trace.state.shape[-1])
 
 
@@ -106,18 +129,24 @@ def shown(violation: Number) -> bool:
 
 
 def taken(runs: Mapping[str, Trace], problem: str, method: str, budget: str, p: Params) -> str:
-    """The tuned configuration, from validation rows alone.
+    """The tuned configuration, from validation rows alone: the best of them by mean f."""
+    f, violations = {}, {}
+    for name, trace in runs.items():
+        at = column(method, trace, budget, p)
+        f[name] = float(trace.metrics["val_f"][:, at].mean())
+        violations[name] = mean(excess(trace.metrics["val_g"][:, at], problem))
+    return best_of(f, violations)
 
-    The smallest mean f among the configurations whose violation is not shown; if it is of all, the
-    smallest mean g.
+
+def best_of(losses: Mapping[str, float], violations: Mapping[str, Number]) -> str:
+    """The smallest loss among those whose violation is not shown.
+
+    If it is shown of all, the smallest mean violation.
     """
-    at = {name: column(method, trace, budget, p) for name, trace in runs.items()}
-    f = {n: float(t.metrics["val_f"][:, at[n]].mean()) for n, t in runs.items()}
-    g = {n: excess(t.metrics["val_g"][:, at[n]], problem) for n, t in runs.items()}
-    fine = {n: f[n] for n in runs if not shown(mean(g[n]))}
+    fine = {name: x for name, x in losses.items() if not shown(violations[name])}
     if fine:
         return min(fine, key=fine.__getitem__)
-    return min(g, key=lambda n: float(g[n].mean()))
+    return min(violations, key=lambda name: violations[name].value)
 
 
 def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
@@ -127,7 +156,7 @@ def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
     (or above the optimum's g, if that exceeds the level on these rows), in % of the level. At least
     0, and 0 at the optimum alone where f is strictly convex and g convex.
     """
-    seeds = [reference.seeds.index(s) for s in trace.seeds]
+    seeds = seeds_of(trace, reference)
     f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
     best, bound = (reference.metrics[f"{side}{loss}"][seeds, -1:] for loss in "fg")
     level = LEVELS[problem]
@@ -135,13 +164,5 @@ def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
     return np.asarray(np.maximum(above, 0))
 
 
-def best_of(gaps: Mapping[str, Number], violations: Mapping[str, Number]) -> str:
-    """The winner among some methods, from test rows alone.
-
-    The smallest mean test f among those whose violation is not shown; if it is of all, the smallest
-    mean violation.
-    """
-    fine = {m: x.value for m, x in gaps.items() if not shown(violations[m])}
-    if fine:
-        return min(fine, key=fine.__getitem__)
-    return min(violations, key=lambda m: violations[m].value)
+def seeds_of(trace: Trace, reference: Trace) -> list[int]:
+    return [reference.seeds.index(s) for s in trace.seeds]

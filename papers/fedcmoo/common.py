@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
 
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem
 from fedlib.weights import Least
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
+from papers.kit.claims import Claim
 from papers.kit.study import Params
 
-__all__ = ["RATES", "method", "pair_problem", "shared", "test_pictures"]
+__all__ = ["GREY", "RATES", "cmoo", "method", "pair_problem", "shared", "test_pictures"]
 
+cmoo = partial(Claim, paper="C")
+
+GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation
 
 #: Server and client step sizes of the paper (section D), by data set and method.

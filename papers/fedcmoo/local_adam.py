@@ -18,8 +18,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
 from fedlib.algorithms._multi import step_range, task_batch
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core.client import Client
 from fedlib.core.types import Batch
 

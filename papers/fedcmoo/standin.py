@@ -42,6 +42,7 @@ __all__ = [
 #: The values of the parameter `source`.
 PAPER, STAND_IN = 0, 2
 DIGITS = "pairs of scikit-learn's digits"
+MANY = "stand-in"  # the data of the study of many objectives, where they are such pairs
 
 HELD = 597  # of scikit-learn's 1797 digits, for the test
 DIM = 0.4  # how bright every second row of a striped digit is
@@ -164,7 +165,8 @@ def coloured(X: UInt8[Tensor, "R 8 8"], rng: torch.Generator) -> UInt8[Tensor, "
 
 def what(traces: Traces) -> str | None:
     """What stands in for the paper's data, in words; None for the paper's data."""
-    found = (trace.config.get("problem", {}).get("stand_in") for trace in traces.values())
+    problems = [trace.config.get("problem", {}) for trace in traces.values()]
+    found = [p.get("stand_in") or (DIGITS if p.get("data") == MANY else "") for p in problems]
     return next((str(words) for words in found if words), None)
 
 

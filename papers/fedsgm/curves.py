@@ -63,5 +63,4 @@ def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
 
 
 def tolerance_of(trace: Trace) -> float:
-    """The threshold that a run was made with."""
     return float(trace.config["algorithm"]["tolerance"])

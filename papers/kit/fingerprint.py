@@ -196,8 +196,9 @@ class Source:
             return f"{module}.{name}".rstrip(".")
         if held and name in held.own:
             return f"{module}:{name}"
-        if held and name in held.imports:
-            return self._find(*held.imports[name].split(":"))
+        target = held.imports.get(name) if held else None
+        if target and target != f"{module}:{name}":  # else a folder that imports its own file
+            return self._find(*target.split(":"))
         return (self._starred(held, name) if held else None) or f"{module}.{name}"
 
     def _starred(self, module: Module, name: str) -> str | None:

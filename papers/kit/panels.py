@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from papers.kit.plot import Drawing
 
-__all__ = ["Layer", "columns", "grid", "legend_below", "on", "panel", "row"]
+__all__ = ["Layer", "across", "columns", "grid", "legend_below", "on", "panel", "row"]
 
 Layer = Callable[["Axes"], None]
 
@@ -23,6 +23,11 @@ def on(drawing: Callable[..., Any], *arguments: Any, **options: Any) -> Layer:
         drawing(ax, *arguments, **options)
 
     return layer
+
+
+def across(value: float, **style: Any) -> Layer:
+    """A layer: a horizontal line."""
+    return on(lambda ax: ax.axhline(value, **style))
 
 
 def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any) -> Layer:

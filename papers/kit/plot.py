@@ -28,8 +28,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("COLORS", "SIZE", "Drawing", "bands", "dots", "export", "figure_data", "level", "plain_log"),
-    *("packed", "render", "show", "to_csv", "unpacked"),
+    *(
+        "COLORS",
+        "SIZE",
+        "Drawing",
+        "band",
+        "bands",
+        "dots",
+        "export",
+        "figure_data",
+        "level",
+        "log_ticks",
+    ),
+    *("log_ticks", "packed", "plain_log", "render", "show", "to_csv", "unpacked"),
 ]
 
 Drawing = Callable[["Figure"], None]
@@ -204,15 +215,21 @@ def bands(
             t, x = trace.rounds, trace.metrics[metric]
         else:
             t, x = trace.rounds[:1] + np.arange(trace.info[metric].shape[1]), trace.info[metric]
-        mean, std = x.mean(0), x.std(0)
-        ax.plot(t, mean, color=color, label=label, linewidth=1.5)
+        shown = x.mean(0, keepdims=True) if each else x
+        band(ax, t, shown, color=color, label=label, shade=shade)
         if each:
             ax.plot(t, x.T, color=color, linewidth=0.5, alpha=0.5)
-        elif len(x) > 1:
-            ax.fill_between(t, mean - std, mean + std, color=color, alpha=shade, linewidth=0)
     ax.set_xlabel("round")
     if log:
         plain_log(ax)
+
+
+def band(ax: Axes, x: Any, y: Any, *, color: str, shade: float = 0.18, **style: Any) -> None:
+    """The mean over seeds of `y [S, T]`, and a standard deviation around it if there are more."""
+    mean, std = y.mean(0), y.std(0)
+    ax.plot(x, mean, color=color, linewidth=1.5, **style)
+    if len(y) > 1:
+        ax.fill_between(x, mean - std, mean + std, color=color, alpha=shade, linewidth=0)
 
 
 def plain_log(ax: Axes) -> None:
@@ -220,6 +237,13 @@ def plain_log(ax: Axes) -> None:
     ax.set_yscale("log", subs=[2, 5])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter("{x:g}")
+
+
+def log_ticks(ax: Axes, ticks: Sequence[float]) -> None:
+    """A logarithmic horizontal axis with these ticks alone, written as plain numbers."""
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    ax.minorticks_off()
 
 
 def level(ax: Axes, value: float, label: str) -> None:

@@ -174,16 +174,27 @@ class Study:
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
     ) -> Outcome:
         """The verdict on one claim from some traces, if they are of the paper's setting."""
-        full = self.profiles["full"]
-        changed = {k: (v, full[k]) for k, v in params.items() if v != full[k]}
         paper = {name: payload["config"] for name, payload in self._stored(claim.runs).items()}
         configs = {name: trace.config for name, trace in traces.items()}
-        return claim.verdict(numbers, configs, paper, changed)
+        return claim.verdict(numbers, configs, paper, self.changed(params))
+
+    def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
+        """Parameters that are not the full profile's -> (their value, the profile's).
+
+        A list or a range is as good as a tuple.
+        """
+        full = self.profiles["full"]
+        return {k: (v, full[k]) for k, v in params.items() if entries(v) != entries(full[k])}
 
     def _stored(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of some runs that are stored with the full profile."""
         there = [name for name in runs if store.run_path(self.name, "full", name).exists()]
         return {name: self.payload(name) for name in there}
+
+
+def entries(value: Any) -> Any:
+    """A tuple in place of a list or a range."""
+    return tuple(value) if isinstance(value, (list, range)) else value
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:

@@ -9,14 +9,9 @@ from typing import Any
 import torch
 
 from fedlib import checks, data
-from fedlib.algorithms import (
-    SSCA,
-    ConstrainedSSCA,
-    ConstrainedVerticalSSCA,
-    MiniBatchSGD,
-    VerticalSGD,
-    VerticalSSCA,
-)
+from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
+from fedlib.algorithms.vertical_sgd import VerticalSGD
+from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 from fedlib.core import Problem
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from fedlib.algorithms import ALGORITHMS
+from fedlib.testing.examples import examples
 from papers import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,9 +54,15 @@ def terms():
     return [t for part in found for t in re.findall(r"^(\S.*)\n  \S", part, re.MULTILINE)]
 
 
-def test_every_algorithm_has_one_page():
-    shown = [c for page in PAGES for c in directives(page.read_text(), "pseudocode")]
-    assert sorted(shown) == sorted(f"fedlib.algorithms.{name}" for name in CLASSES)
+def test_every_algorithm_is_shown_once(ext):
+    """On a page, or below the overview, where a method is that has none yet."""
+    pages = [page.read_text() for page in PAGES]
+    shown = [c for text in pages for c in directives(text, "pseudocode")]
+    assert len(shown) == len(set(shown))
+    others = ext("methods").others("".join(pages))
+    assert sorted(shown) == sorted(f"fedlib.algorithms.{n}" for n in set(CLASSES) - set(others))
+    assert set(ext("methods").others("")) == set(CLASSES)
+    assert "```{other-methods}\n```" in (BOOK / "methods" / "index.md").read_text()
 
 
 def test_the_overview_has_a_line_for_every_algorithm_and_links_to_its_page():
@@ -168,7 +175,7 @@ def test_a_recorded_round_by_hand(ext):
 
 def test_a_message_that_is_not_counted_is_found_out(ext, monkeypatch):
     recorder = ext("recorder")
-    example = recorder.examples()["FedAvg"][0]
+    example = examples()["FedAvg"][0]
     whole = recorder.merged
     monkeypatch.setattr(recorder, "merged", lambda sent: whole(sent)[:-1])
     with pytest.raises(recorder.BookError, match="FedAvg: the messages add up to"):

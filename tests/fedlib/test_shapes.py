@@ -26,7 +26,7 @@ with install_import_hook(names, "fedlib_checker.check"):
     from fedlib import metrics
     from papers.fedcmoo import local_adam
     from fedlib.problems import pareto
-from fedbook_examples import examples
+from fedlib.testing.examples import examples
 from problems import np_problem
 import torch
 

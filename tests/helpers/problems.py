@@ -1,12 +1,9 @@
-"""Problems that many tests use, in float64: Neyman-Pearson, split by samples or by features, and
-quadratics with a known front."""
+"""Problems that many tests use, in float64: Neyman-Pearson, and quadratics with a known front."""
 
 import torch
-from torch.nn.functional import softplus
 
 from fedlib import data
 from fedlib.problems import neyman_pearson, pareto
-from fedlib.vertical import Composite, Partition, contiguous, vertical
 
 
 def np_problem(seed=0, clients=20, fraction=0.8, **options):
@@ -15,22 +12,6 @@ def np_problem(seed=0, clients=20, fraction=0.8, **options):
     return neyman_pearson(
         table.X, table.y, clients=clients, seed=seed, train_fraction=fraction, **options
     )
-
-
-def vertical_np_problem(clients=3):
-    """The same losses with the features split: logistic regression on a sum of products."""
-    problem = np_problem()
-    blocks = contiguous(problem.dim, clients)
-    empty = torch.zeros(0, dtype=torch.int64)  # no common parameters
-
-    def outer(_, heard, labels):
-        z, (y, shares) = sum(heard).squeeze(-1), labels
-        return (softplus(z) - y * z).unsqueeze(-1) * shares
-
-    features = Partition("features", blocks, problem.dim)
-    parameters = Partition("parameters", (empty, *blocks), problem.dim)
-    form = Composite(features, parameters, lambda w, x: (x @ w).unsqueeze(-1), outer)
-    return vertical(problem, form)
 
 
 def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0, **options):

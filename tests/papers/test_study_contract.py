@@ -54,12 +54,17 @@ def test_a_parameter_shows_in_the_runs_or_among_the_needs(study):
     plain = shape(study.specs(full))
     needed = {p for claim in study.claims for p in claim.needs.parameters}
     assert needed <= full.keys()
-    for name, value in full.items():
+
+    def seen(name, value):
         try:
-            seen = shape(study.specs({**full, name: other(value)})) != plain
+            return shape(study.specs({**full, name: value})) != plain
         except (ValueError, TypeError):
-            continue  # refused: it is looked at
-        assert seen or name in needed or not study.claims, f"{study.name}: {name} decides nothing"
+            return True  # refused: it is looked at
+
+    for name, value in full.items():
+        changes = other(value), study.profiles["quick"][name]
+        known = any(seen(name, x) for x in changes) or name in needed or not study.claims
+        assert known, f"{study.name}: {name} decides nothing"
 
 
 @studies

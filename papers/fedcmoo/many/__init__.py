@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fedlib import data
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from papers.fedcmoo import networks
 from papers.fedcmoo.common import CLIPPED
@@ -23,6 +24,7 @@ from papers.fedcmoo.data.attributes import GROUPS, Labelled, labelled
 from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import METHODS, SETS, derive, per_task
 from papers.fedcmoo.problems.attributes import attributes
+from papers.fedcmoo.standin import noted
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 
@@ -202,6 +204,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=noted(figures.FIGURES),
     **PARAMETERS,
 )

@@ -1,7 +1,9 @@
-"""Figures of the study of many objectives; each says so where the pictures are a stand-in."""
+"""Figures of the study of many objectives."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +12,11 @@ from fedlib.core import Trace
 from papers.fedcmoo.many.numbers import SETS, STAND_IN, gaps, megabytes, per_task, steps
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
+from papers.kit.panels import Layer, across, columns, grid, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "LABELS", "source_text"]
@@ -40,12 +44,6 @@ def source_text(traces: Traces) -> str:
     return f"{many} {WORDS[config['data']]}: {count} training and {held} test pictures"
 
 
-def marked(fig: Figure, traces: Traces) -> None:
-    """The warning on the picture itself."""
-    if traces["halves_fedcmoo"].config["problem"]["data"] == STAND_IN:
-        fig.suptitle("stand-in: pairs of scikit-learn's digits", fontsize=9, style="italic")
-
-
 def figure_10(traces: Traces) -> plot.Drawing:
     """Final test loss of every task as a distance from the centre, five tasks and forty."""
 
@@ -71,87 +69,84 @@ def figure_10(traces: Traces) -> plot.Drawing:
             ax.set_rlabel_position(180 / count)
             ax.tick_params(axis="y", labelsize=7)
             ax.set_title(f"{count} tasks", pad=14)
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        marked(fig, traces)
 
-    return draw
+    return legend_below(draw, 3)
 
 
 def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over rounds, uploads and gradients, a row each; a column for every M."""
+    majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(COSTS), len(SETS), sharey=True)
-        for row, (text, share) in zip(axes, COSTS.values(), strict=True):
-            for ax, (tasks, count) in zip(row, SETS.items(), strict=True):
-                ends = []
-                for name, label in LABELS.items():
-                    trace = traces[f"{tasks}_{name}"]
-                    x = share(trace) * trace.rounds
-                    band(ax, x, trace, COLORS[name], label)
-                    ends.append(x[-1])
-                if max(ends) > 4 * min(ends):  # FSMGDA spends so much more that lines would vanish
-                    ax.set_xscale("symlog", linthresh=min(ends) / 4)
-                    ax.minorticks_off()
-                    ax.set_xlim(0)
-                    ax.xaxis.set_major_formatter("{x:g}")
-                ax.set_xlabel(text)
-                ax.set_title(f"{count} tasks" if ax in axes[0] else "")
-            row[0].set_ylabel("mean test accuracy (%)")
-        level = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
-        for ax in axes.flat:
-            ax.axhline(level, color="#7d6bb0", linestyle="--", lw=1, label="always the majority")
-        axes[0, 0].legend()
-        marked(fig, traces)
+    def fill(ax: Axes, tasks: str, share: Callable[[Trace], float]) -> None:
+        ends = []
+        for name, label in LABELS.items():
+            trace = traces[f"{tasks}_{name}"]
+            x = share(trace) * trace.rounds
+            y = 100 * trace.metrics["accuracy"]
+            plot.band(ax, x, y, color=COLORS[name], label=label)
+            ends.append(x[-1])
+        if max(ends) > 4 * min(ends):  # FSMGDA spends so much more that lines would vanish
+            ax.set_xscale("symlog", linthresh=min(ends) / 4)
+            ax.minorticks_off()
+            ax.set_xlim(0)
+            ax.xaxis.set_major_formatter("{x:g}")
+        ax.axhline(majority, color="#7d6bb0", linestyle="--", lw=1, label="always the majority")
 
-    return draw
-
-
-def band(ax: Any, x: Any, trace: Trace, color: str, label: str) -> None:
-    """Accuracy in percent against any cost: mean over seeds, and a standard deviation around it."""
-    y = 100 * trace.metrics["accuracy"]
-    ax.plot(x, y.mean(0), color=color, label=label, lw=1.5)
-    if len(y) > 1:
-        low, high = y.mean(0) - y.std(0), y.mean(0) + y.std(0)
-        ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    titles = {tasks: f"{count} tasks" for tasks, count in SETS.items()}
+    bare = dict.fromkeys(SETS, "")
+    label = "mean test accuracy (%)"
+    lines = [
+        columns(
+            partial(fill, share=share),
+            bare if i else titles,
+            ylabel=label,
+            xlabel=text,
+            legend=not i,
+        )
+        for i, (text, share) in enumerate(COSTS.values())
+    ]
+    return grid(*lines, sharey=True)
 
 
 def gap_by_tasks(traces: Traces) -> plot.Drawing:
     """Lead of FedCMOO over FSMGDA, and spread of the losses over tasks, against M."""
     found = [gaps(traces[f"{t}_fedcmoo"], traces[f"{t}_fsmgda"]) for t in SETS]
-    budgets = {
-        "gap": "equal rounds",
-        "gap_gradients": "equal gradients",
-        "gap_upload": "equal uploads",
+    budgets = {"gap": "rounds", "gap_gradients": "gradients", "gap_upload": "uploads"}
+    leads = {f"equal {text}": [n[k] for n in found] for k, text in budgets.items()}
+    spread = {
+        label: [mean(per_task(traces[f"{tasks}_{name}"], "loss").std(1)) for tasks in SETS]
+        for name, label in LABELS.items()
     }
 
-    def deviation(tasks: str, name: str) -> Number:
-        return mean(per_task(traces[f"{tasks}_{name}"], "loss").std(1))
+    def against(rows: Any, colors: Sequence[str], *more: Layer, **frame: Any) -> Layer:
+        shown = on(by_count, rows, colors)
+        return panel(shown, *more, xlabel="number of tasks M", legend=True, **frame)
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        count = list(SETS.values())
-        rows = {text: [n[k] for n in found] for k, text in budgets.items()}
-        plot.dots(left, count, rows, unit="FedCMOO - FSMGDA (points)")
-        for line, color in zip(left.containers, plot.COLORS[3:], strict=False):
-            recolor(line, color)  # the first colours mean methods
-        left.axhline(0, color="#888888", lw=0.8)
-        left.set_title("lead in mean test accuracy")
-        spread = {label: [deviation(t, m) for t in SETS] for m, label in LABELS.items()}
-        plot.dots(right, count, spread, unit="standard deviation over tasks")
-        for line, color in zip(right.containers, COLORS.values(), strict=True):
-            recolor(line, color)
-        right.set_title("unevenness of the final test losses")
-        right.set_ylim(0)
-        for ax in (left, right):
-            ax.set_xscale("log")
-            ax.set_xticks(count, [str(m) for m in count])
-            ax.minorticks_off()
-            ax.set_xlabel("number of tasks M")
-            ax.legend()
-        marked(fig, traces)
+    return row(
+        against(
+            leads,
+            plot.COLORS[3:],  # the first colours mean methods
+            across(0, color="#888888", lw=0.8),
+            title="lead in mean test accuracy",
+            ylabel="FedCMOO - FSMGDA (points)",
+        ),
+        against(
+            spread,
+            [*COLORS.values()],
+            title="unevenness of the final test losses",
+            ylabel="standard deviation over tasks",
+            ylim=(0, None),
+        ),
+    )
 
-    return draw
+
+def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> None:
+    """Numbers against M in given colours."""
+    count = list(SETS.values())
+    plot.dots(ax, count, rows)
+    for line, color in zip(ax.containers, colors, strict=False):
+        recolor(line, color)
+    plot.log_ticks(ax, count)
 
 
 def recolor(line: Any, color: str) -> None:

@@ -85,8 +85,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         grown = gap(traces, tasks) - gap(traces, "halves")
         numbers[f"{tasks}_vs_halves.gap"] = mean(grown, "points")
     source: Any = traces["halves_fedcmoo"].config["problem"]
-    if source["data"] != STAND_IN:  # no verdict on the paper without real pictures
-        numbers["data.pictures"] = mean([source["pictures"]], "pictures")
     numbers["majority"] = mean([100 * source["majority"]], "%")
     numbers["rounds"] = mean([p["rounds"]], "rounds")
     return numbers

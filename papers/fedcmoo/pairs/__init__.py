@@ -12,14 +12,12 @@ from fedlib.weights import OneWay, TwoWay
 from papers.fedcmoo.common import RATES, method, pair_problem, shared
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.pairs import claims, figures
-from papers.fedcmoo.pairs.numbers import derive
+from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import dropped_standin, noted, standin_problem, stands_in
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-GREY = ("multi_mnist", "mnist_fashion")
-METHODS = ("fsmgda", "fedcmoo", "pref")
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.pairs import rules
 from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, METHODS, MIXED
 from papers.fedcmoo.pairs.rules import ON, TABLE_1
-from papers.kit.claims import Claim, PaperValue
+from papers.kit.claims import PaperValue
 
 __all__ = ["CLAIMS", "PAPER_VALUES", "TABLE_2", "TABLE_4"]
 
@@ -34,8 +33,6 @@ CROSSING = (
     "rounds_75), T if never"
 )
 PAIRED = "a_vs_b is a minus b, paired by seed"
-
-cmoo = partial(Claim, paper="C")
 
 CLAIMS = (
     cmoo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fedlib.core import Trace
 from papers.kit.numbers import Number, mean
@@ -141,7 +141,7 @@ def of_weights(trace: Trace) -> dict[str, Array]:
     return found
 
 
-def decline(own: Sequence[Array], alone: Sequence[Array]) -> Array:
+def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
     r"""$\Delta_M$ in %: the mean over tasks of (alone - own) / alone, for accuracies.
 
     Parameters
@@ -151,8 +151,8 @@ def decline(own: Sequence[Array], alone: Sequence[Array]) -> Array:
 
     Reference: the caption of Table 4.
     """
-    loss = [(np.asarray(b) - np.asarray(a)) / b for a, b in zip(own, alone, strict=True)]
-    return np.asarray(100 * np.mean(loss, axis=0))
+    a, b = np.asarray(own), np.asarray(alone)
+    return np.asarray(100 * np.mean((b - a) / b, axis=0))
 
 
 def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:

@@ -18,24 +18,12 @@ LATER = "The parts with dropout were added after shorter runs with it had been l
 
 #: Table 1, final test accuracy in %: data -> method -> first and second task.
 TABLE_1 = {
-    "mnist_fashion": {
-        "fsmgda": (93.0, 75.4),
-        "fedcmoo": (95.5, 78.8),
-        "pref": (94.0, 79.2),
-        "single": (97.0, 90.1),
-    },
-    "multi_mnist": {
-        "fsmgda": (92.3, 88.2),
-        "fedcmoo": (94.4, 92.6),
-        "pref": (93.8, 91.1),
-        "single": (95.4, 93.1),
-    },
-    "cifar10_mnist": {
-        "fsmgda": (58.2, 96.2),
-        "fedcmoo": (57.4, 96.8),
-        "pref": (63.6, 89.1),
-        "single": (64.9, 97.1),
-    },
+    data: dict(zip(("fsmgda", "fedcmoo", "pref", "single"), rows, strict=True))
+    for data, rows in {
+        "mnist_fashion": ((93.0, 75.4), (95.5, 78.8), (94.0, 79.2), (97.0, 90.1)),
+        "multi_mnist": ((92.3, 88.2), (94.4, 92.6), (93.8, 91.1), (95.4, 93.1)),
+        "cifar10_mnist": ((58.2, 96.2), (57.4, 96.8), (63.6, 89.1), (64.9, 97.1)),
+    }.items()
 }
 #: Every grey data set without dropout, then with it: its name, how, and both in words.
 SETTINGS = [(data, how, DATA[data] + text) for how, text in HOW.items() for data in GREY]

@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from fedlib.algorithms import FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
-from papers.fedcmoo.common import encoder_sizes, method, shared
+from papers.fedcmoo.common import GREY, encoder_sizes, method, shared
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.data.attributes import labelled
 from papers.fedcmoo.many import many_problem
-from papers.fedcmoo.pairs import GREY, base
+from papers.fedcmoo.pairs import base
 from papers.fedcmoo.probe import claims, figures
 from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive

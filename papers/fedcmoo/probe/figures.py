@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib.core import Trace
+from papers.fedcmoo.common import GREY
 from papers.fedcmoo.probe.claims import PAPER_VALUES
-from papers.fedcmoo.probe.numbers import running
+from papers.fedcmoo.probe.numbers import WAYS, running
 from papers.kit import plot
+from papers.kit.panels import columns, grid, legend_below, row
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
-Traces = Mapping[str, Trace]
+__all__ = ["FIGURES", "GREY", "ROWS", "RUNS"]
 
 RUNS = {
     "gram_multi_mnist": "MultiMNIST",
@@ -36,9 +37,7 @@ ROWS = {
     "unscaled": "random, unscaled",
 }
 BELOW = 0.32  # of a row: how far the paper's values lie below ours
-WAYS = {"two_way": "two-way", "one_way": "one-way"}
 CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "masked": "random, scaled"}
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 TRAINED = {
     "method": "FedCMOO",
     "alone": "FSMGDA, each objective alone",
@@ -63,9 +62,8 @@ def errors(traces: Traces) -> plot.Drawing:
             ax.set_xlabel("error of G in %")
         axes[0].set_yticks(range(len(ROWS) + 1), [*ROWS.values(), "clients' own, scaled"])
         axes[0].invert_yaxis()
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
-    return draw
+    return legend_below(draw, 4)
 
 
 def points(ax: Axes, trace: Trace, run: str) -> None:
@@ -95,33 +93,24 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
 def errors_by_round(traces: Traces) -> plot.Drawing:
     """The error of the main estimates against the rounds, on both grey data sets."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, sharey=True)
-        for ax, (data, title) in zip(axes, GREY.items(), strict=True):
-            info = traces[f"gram_{data}"].info
-            for i, (name, label) in enumerate(CURVES.items()):
-                for way, style in (("two_way", "-"), ("one_way", "--")):
-                    x = 100 * info[f"nrmse_{way}_{name}"].mean(0)
-                    text = f"{label}, {WAYS[way]}"
-                    ax.plot(
-                        x,
-                        f".{style}",
-                        markersize=3,
-                        color=plot.COLORS[i],
-                        label=text,
-                        linewidth=1.5,
-                    )
-            own = 100 * info["nrmse_own_grams_scaled"].mean(0)
-            ax.plot(own, ".:", markersize=3, color=plot.COLORS[3], label="clients' own, scaled")
-            ax.set_yscale("log")
-            ax.set_ylim(0.001, 100)  # the largest entries may be all that are not zero
-            ax.set_title(title)
-            ax.set_xlabel("round")
-        axes[0].set_ylabel("error of G in %")
-        axes[0].yaxis.set_major_formatter("{x:g}")
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1, 1.03))
+    def fill(ax: Axes, data: str) -> None:
+        info = traces[f"gram_{data}"].info
 
-    return draw
+        def curve(key: str, style: str, label: str, color: str, **more: Any) -> None:
+            x = 100 * info[f"nrmse_{key}"].mean(0)
+            ax.plot(x, f".{style}", markersize=3, color=color, label=label, **more)
+
+        for (name, label), color in zip(CURVES.items(), plot.COLORS, strict=False):
+            for (way, text), style in zip(WAYS.items(), ("-", "--"), strict=True):
+                curve(f"{way}_{name}", style, f"{label}, {text}", color, linewidth=1.5)
+        curve("own_grams_scaled", ":", "clients' own, scaled", plot.COLORS[3])
+        ax.set_yscale("log")
+        ax.set_ylim(0.001, 100)  # the largest entries may be all that are not zero
+        ax.yaxis.set_major_formatter("{x:g}")
+
+    outside = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+    frame: Any = {"ylabel": "error of G in %", "xlabel": "round"}
+    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
 
 
 def figure_11(traces: Traces) -> plot.Drawing:
@@ -137,25 +126,25 @@ def equal_steps(traces: Traces) -> plot.Drawing:
 def gained(traces: Traces, suffix: str) -> plot.Drawing:
     """Two rows, loss and accuracy; a column a data set."""
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(2, 2, sharex=True, sharey="row")
-        for column, (data, title) in enumerate(GREY.items()):
-            info = traces[f"progress_{data}{suffix}"].info
-            for row, (what, unit) in enumerate((("loss", 1), ("accuracy", 100))):
-                ax = axes[row, column]
-                for i, (who, label) in enumerate(TRAINED.items()):
-                    each = info[f"{who}_{what}"]
-                    mean = unit * (each if suffix else running(each)).mean(0)
-                    last = np.arange(each.shape[1] - len(mean), each.shape[1])
-                    ax.plot(last, mean, ".-", label=label, color=plot.COLORS[i], linewidth=1.2)
-                ax.axhline(0, color="#888888", linewidth=0.8)
-            axes[0, column].set_title(title)
-            axes[1, column].set_xlabel("round")
-        axes[0, 0].set_ylabel("own loss: fall")
-        axes[1, 0].set_ylabel("own accuracy: rise, points")
-        axes[0, 1].legend()
+    def fill(ax: Axes, data: str, what: str, unit: float) -> None:
+        info = traces[f"progress_{data}{suffix}"].info
+        for (who, label), color in zip(TRAINED.items(), plot.COLORS, strict=False):
+            each = info[f"{who}_{what}"]
+            mean = unit * (each if suffix else running(each)).mean(0)
+            last = np.arange(each.shape[1] - len(mean), each.shape[1])
+            ax.plot(last, mean, ".-", label=label, color=color, linewidth=1.2)
+        ax.axhline(0, color="#888888", linewidth=0.8)
 
-    return draw
+    loss, accuracy = (
+        partial(fill, what=what, unit=unit) for what, unit in (("loss", 1), ("accuracy", 100))
+    )
+    rise: Any = {"ylabel": "own accuracy: rise, points", "xlabel": "round"}
+    return grid(
+        columns(loss, GREY, ylabel="own loss: fall", legend=True, at=-1),
+        columns(accuracy, dict.fromkeys(GREY, ""), **rise),
+        sharex=True,
+        sharey="row",
+    )
 
 
 FIGURES = {

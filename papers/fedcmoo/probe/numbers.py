@@ -9,10 +9,10 @@ from fedlib.core import Trace
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["WINDOW", "derive", "running"]
+__all__ = ["WAYS", "WINDOW", "derive", "running"]
 
 WINDOW = 10  # rounds of a running mean
-WAYS = ("two_way", "one_way")
+WAYS = {"two_way": "two-way", "one_way": "one-way"}
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from fedlib.algorithms import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto

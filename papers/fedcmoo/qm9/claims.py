@@ -2,104 +2,94 @@
 
 from __future__ import annotations
 
-from papers.kit.claims import Claim, Numbers, Outcome, PaperValue, judge
+from papers.fedcmoo.common import cmoo
+from papers.kit.claims import PaperValue
+from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, within
 
-__all__ = ["CLAIMS", "PAPER_VALUES", "c8", "c9"]
+__all__ = ["C8", "C9", "CLAIMS", "PAPER_VALUES"]
 
 FAR = 0.8  # far below: at most this share of the other's loss
 CLOSE = 0.05  # of uploads and their ratios, relative
+EXACT = 1e-9
 OBJECTIVES = (2, 5, 11, 40)
+NAMES = {"fedcmoo": "FedCMOO", "pref": "Pref", "fsmgda": "FSMGDA"}
+MAIN = ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref")
 COUNTED = tuple(f"count_{m}_{k}" for k in OBJECTIVES for m in ("fsmgda", "fedcmoo", "pref"))
+LOWER = "rounds.fedcmoo_vs_fsmgda.lower"
 
 
-def c8(n: Numbers) -> Outcome:
-    """Three parts, as the claim's rule says."""
-    n["judged.molecules"]  # a handful of molecules cannot judge the paper
-    rounds = n["rounds.fedcmoo_vs_fsmgda.loss"]
-    far = [
-        n[f"upload.{m}.loss"].value <= FAR * n["upload.fsmgda.loss"].value
-        for m in ("fedcmoo", "pref")
-    ]
-    parts = {
-        "FedCMOO below FSMGDA per round": rounds.high < 0 and n["rounds.mean_gap"].high < 0,
-        "FedCMOO and Pref far below FSMGDA per uploaded number": all(far),
-        "FedCMOO below FSMGDA on every task": n["rounds.fedcmoo_vs_fsmgda.lower"].value == 11,
-    }
-    names = {"fedcmoo": "FedCMOO", "pref": "Pref", "fsmgda": "FSMGDA"}
-    at = {
-        f"after {n['rounds.at'].value:g} rounds each": "rounds",
-        f"after {n['upload.at'].value:.3g} d uploaded": "upload",
-    }
-    pieces = [
-        f"{text}: "
-        + ", ".join(f"{name} {n[f'{kind}.{m}.loss'].value:.3g}" for m, name in names.items())
-        for text, kind in at.items()
-    ]
-    lower = n["rounds.fedcmoo_vs_fsmgda.lower"].value
-    pieces.append(f"FedCMOO lower on {lower:g} of 11 tasks at equal rounds")
-    return judge(parts, "; ".join(pieces))
+def losses(kind: str) -> str:
+    """The losses of the methods at equal rounds, or at equal upload."""
+    return ", ".join(f"{name} {told_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
 
 
-def c9(n: Numbers) -> Outcome:
-    """Four parts, as the claim's rule says."""
-    n["judged.molecules"]
+def twice(tasks: int, method: str) -> Condition:
+    """Whether an upload is 2 d, but for the small matrices."""
+    rest = value(f"count_{tasks}.{method}") - value(f"count_{tasks}.small")
+    return (rest >= 2 * (1 - CLOSE)) & (rest <= 2 * (1 + CLOSE))
 
-    def twice(tasks: int, method: str) -> bool:
-        rest = n[f"count_{tasks}.{method}"].value - n[f"count_{tasks}.small"].value
-        return abs(rest - 2) <= 2 * CLOSE
 
-    def near(key: str, expected: float) -> bool:
-        return abs(n[key].value - expected) <= CLOSE * expected
-
-    parts = {
-        "FedCMOO and Pref upload 2 d and a few M^2": all(
-            twice(k, m) for k in OBJECTIVES for m in ("fedcmoo", "pref")
-        )
-        and near("fedcmoo.upload", 2)
-        and near("pref.upload", 2),
-        "FSMGDA uploads M d": all(abs(n[f"count_{k}.fsmgda"].value - k) < 1e-9 for k in OBJECTIVES)
-        and abs(n["fsmgda.upload"].value - 11) < 1e-9,
-        "equal for two objectives": near("count_2.ratio", 1),
-        "5.5 times less on QM9": near("qm9.ratio", 5.5),
-    }
-    ratios = ", ".join(f"{n[f'count_{k}.ratio'].value:.3g} for M = {k}" for k in OBJECTIVES)
-    text = (
-        f"QM9: FSMGDA {n['fsmgda.upload'].value:.3g} d, FedCMOO {n['fedcmoo.upload'].value:.3g} d, "
-        f"Pref {n['pref.upload'].value:.3g} d a client and round; FSMGDA over FedCMOO {ratios}"
-    )
-    return judge(parts, text)
-
+C8 = Rule(
+    {
+        "FedCMOO below FSMGDA per round": (high("rounds.fedcmoo_vs_fsmgda.loss") < 0)
+        & (high("rounds.mean_gap") < 0),
+        "FedCMOO and Pref far below FSMGDA per uploaded number": all_of(
+            *(
+                value(f"upload.{m}.loss") <= FAR * value("upload.fsmgda.loss")
+                for m in ("fedcmoo", "pref")
+            )
+        ),
+        "FedCMOO below FSMGDA on every task": value(LOWER) >= 11,
+    },
+    f"after {told_value('rounds.at', 'g')} rounds each: {losses('rounds')}; "
+    f"after {told_value('upload.at')} d uploaded: {losses('upload')}; "
+    f"FedCMOO lower on {told_value(LOWER, 'g')} of 11 tasks at equal rounds",
+    note="One seed, so that an interval is a single value.",
+)
+C9 = Rule(
+    {
+        "FedCMOO and Pref upload 2 d and a few M^2": all_of(
+            *(twice(k, m) for k in OBJECTIVES for m in ("fedcmoo", "pref")),
+            *(within(f"{m}.upload", 2, CLOSE) for m in ("fedcmoo", "pref")),
+        ),
+        "FSMGDA uploads M d": all_of(
+            *(within(f"count_{k}.fsmgda", k, EXACT) for k in OBJECTIVES),
+            within("fsmgda.upload", 11, EXACT),
+        ),
+        "equal for two objectives": within("count_2.ratio", 1, CLOSE),
+        "5.5 times less on QM9": within("qm9.ratio", 5.5, CLOSE),
+    },
+    f"QM9: FSMGDA {told_value('fsmgda.upload')} d, FedCMOO {told_value('fedcmoo.upload')} d, "
+    f"Pref {told_value('pref.upload')} d a client and round; FSMGDA over FedCMOO "
+    + ", ".join(f"{told_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
+    note="One seed: no draw changes the lengths.",
+)
 
 CLAIMS = (
-    Claim(
-        "fedcmoo/C8",
-        "C",
-        "Figures 3, 12",
-        "On QM9 the mean test loss of FedCMOO is below that of FSMGDA in every round, FedCMOO and "
-        "FedCMOO-Pref are far below it at equal upload, and FedCMOO is lower on every target.",
-        "Test loss (mean of 11 normalized squared errors, and each of them), one seed, after as "
-        "many rounds as all methods have, and at the largest upload that all have reached.",
-        "(1) After the common rounds, and in the mean over them, FedCMOO's mean loss minus "
-        "FSMGDA's is below 0, the whole interval over seeds (one seed: the value). (2) At equal "
-        "upload the mean losses of FedCMOO and of Pref are each at most 0.8 times FSMGDA's. (3) "
-        "After the common rounds FedCMOO's loss is lower on all 11 targets.",
-        ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref"),
-        c8,
+    cmoo(
+        id="fedcmoo/C8",
+        place="Figures 3, 12",
+        wording="On QM9 the mean test loss of FedCMOO is below that of FSMGDA in every round, "
+        "FedCMOO and FedCMOO-Pref are far below it at equal upload, and FedCMOO is lower on every "
+        "target.",
+        measure="Test loss (mean of 11 normalized squared errors, and each of them), one seed, "
+        "after as many rounds as all methods have (rounds; mean_gap: FedCMOO minus FSMGDA in the "
+        "mean over them; lower: on how many targets), and at the largest upload that all have "
+        "reached (upload).",
+        rule=C8,
+        runs=MAIN,
         figure="figure_3",
     ),
-    Claim(
-        "fedcmoo/C9",
-        "C",
-        "Proposition 1, section 6",
-        "A client uploads 2 d + O(M^2) numbers a round with FedCMOO and FedCMOO-Pref, and M d with "
-        "FSMGDA: as much for two objectives, M / 2 times as much in general.",
-        "Counted bits of actual runs over 32 d, a client and round: QM9 (M = 11), and one round on "
-        "quadratics with M = 2, 5, 11, 40.",
-        "(1) FedCMOO's and Pref's uploads less 2 M^2 + M numbers within 5 % of 2 d in every run. "
-        "(2) FSMGDA's is M d. (3) FSMGDA over FedCMOO within 5 % of 1 for M = 2. (4) Within 5 % "
-        "of 5.5 on QM9. One seed: no draw changes the lengths.",
-        ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref", *COUNTED),
-        c9,
+    cmoo(
+        id="fedcmoo/C9",
+        place="Proposition 1, section 6",
+        wording="A client uploads 2 d + O(M^2) numbers a round with FedCMOO and FedCMOO-Pref, and "
+        "M d with FSMGDA: as much for two objectives, M / 2 times as much in general.",
+        measure="Counted bits of actual runs over 32 d, a client and round: QM9 (M = 11), and one "
+        "round on quadratics with M = 2, 5, 11, 40 (count; small: 2 M^2 + M numbers); FSMGDA over "
+        "FedCMOO (ratio).",
+        rule=C9,
+        runs=(*MAIN, *COUNTED),
         figure="uploads",
     ),
 )

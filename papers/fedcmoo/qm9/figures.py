@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from papers.fedcmoo.qm9.numbers import (
 )
 from papers.kit import plot
 from papers.kit.numbers import Number
+from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "targets_of", "uploads_of"]
 
@@ -56,35 +56,31 @@ def target_names(traces: Traces) -> list[str]:
     return list(traces["qm9_fedcmoo"].config["problem"].get("tasks", TARGETS))
 
 
+def style(method: str) -> dict[str, Any]:
+    """How the curves of a method look."""
+    look = {"color": COLOR[method], "marker": MARKS[method], "label": NAMES[method]}
+    return {**look, "markersize": 3}
+
+
 def main_runs(traces: Traces) -> dict[str, Trace]:
     """The three runs on QM9 by method."""
     return {m: traces[f"qm9_{m}"] for m in METHODS}
-
-
-def curve(ax: Axes, x: Any, y: Any, method: str) -> None:
-    """Mean over seeds, and a band of one standard deviation where there are several."""
-    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
-    ax.plot(x, y.mean(0), label=NAMES[method], linewidth=1.5, **style)
-    if len(y) > 1:
-        low, high = y.mean(0) - y.std(0), y.mean(0) + y.std(0)
-        ax.fill_between(x, low, high, color=COLOR[method], alpha=0.18, linewidth=0)
 
 
 def figure_3(traces: Traces) -> plot.Drawing:
     """Mean test loss against rounds, and against what has been uploaded."""
     runs = main_runs(traces)
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2, sharey=True)
-        for m, trace in runs.items():
-            curve(left, trace.rounds, trace.metrics["loss"], m)
-            curve(right, uploaded(trace), trace.metrics["loss"], m)
-        left.set_xlabel("round")
-        left.set_ylabel("mean test loss of 11 targets")
-        right.set_xlabel("uploaded (model size x clients of a round)")
-        left.legend()
+    def against(x: Callable[[Trace], Any], **frame: Any) -> Layer:
+        curves = (on(plot.band, x(t), t.metrics["loss"], **style(m)) for m, t in runs.items())
+        return panel(*curves, **frame)
 
-    return draw
+    label = "mean test loss of 11 targets"
+    return row(
+        against(lambda t: t.rounds, xlabel="round", ylabel=label, legend=True),
+        against(uploaded, xlabel="uploaded (model size x clients of a round)"),
+        sharey=True,
+    )
 
 
 def figure_12(traces: Traces) -> plot.Drawing:
@@ -94,32 +90,32 @@ def figure_12(traces: Traces) -> plot.Drawing:
     room = common_upload(runs)
     names = [SYMBOLS.get(name, name) for name in target_names(traces)]
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2, subplot_kw={"projection": "polar"})
-        for ax, kind in zip(axes, ("rounds", "upload"), strict=True):
-            for m, trace in runs.items():
-                if kind == "rounds":
-                    column = int(np.flatnonzero(trace.rounds == rounds)[0])
-                else:
-                    column = within(trace, room)
-                spokes(ax, trace, column, m)
-            ax.set_xticks(ANGLES, names)
-            circles = ax.get_yticks()
-            ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
-        each = "one round" if rounds == 1 else f"{rounds} rounds"
-        axes[0].set_title(f"after {each} each", pad=14)
-        axes[1].set_title(f"after uploads of {room:.0f} d a client", pad=14)
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1.12, 1.1))
+    def radial(column: Callable[[Trace], int], text: str, **more: Any) -> Layer:
+        lines = [on(spokes, trace, column(trace), m) for m, trace in runs.items()]
+        return panel(*lines, on(around, names, text), **more)
 
-    return draw
+    each = "one round" if rounds == 1 else f"{rounds} rounds"
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.12, 1.1)}
+    return row(
+        radial(lambda t: int(np.flatnonzero(t.rounds == rounds)[0]), f"after {each} each"),
+        radial(lambda t: within(t, room), f"after uploads of {room:.0f} d a client", legend=beside),
+        subplot_kw={"projection": "polar"},
+    )
+
+
+def around(ax: Axes, names: list[str], title: str) -> None:
+    """The names of the spokes, at most six circles, and the title."""
+    ax.set_xticks(ANGLES, names)
+    circles = ax.get_yticks()
+    ax.set_yticks(circles if len(circles) <= 6 else circles[1::2])
+    ax.set_title(title, pad=14)
 
 
 def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
     """One closed line through the losses of all targets, a spoke each."""
     loss = np.array([trace.metrics[f"loss_{k}"][:, column].mean() for k in TASKS])
-    style: dict[str, Any] = {"color": COLOR[method], "marker": MARKS[method], "markersize": 3}
     closed = np.append(ANGLES, ANGLES[0]), np.append(loss, loss[0])
-    ax.plot(*closed, label=NAMES[method], **style)
+    ax.plot(*closed, **style(method))
     ax.set_rlim(bottom=0)
     ax.set_rlabel_position(180 / len(TASKS))  # between two spokes
 
@@ -129,26 +125,20 @@ def uploads(traces: Traces) -> plot.Drawing:
     names = [n for n in traces if n.startswith("count_fsmgda_")]
     tasks = sorted(int(n.rpartition("_")[2]) for n in names)
 
-    def draw(fig: Figure) -> None:
-        ax = fig.subplots()
+    def draw(ax: Axes) -> None:
         for m in METHODS:
             y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
             line = "--" if m == "pref" else "-"  # it lies on FedCMOO's
             ax.plot(tasks, y, line, color=COLOR[m], marker=MARKS[m], label=NAMES[m])
             ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[m], "s": 110}
-            ax.scatter(
-                [len(TASKS)], [upload(traces[f"qm9_{m}"])], label=f"{NAMES[m]} on QM9", **ring
-            )
-        ax.set_xscale("log")
+            sent = [upload(traces[f"qm9_{m}"])]
+            ax.scatter([len(TASKS)], sent, label=f"{NAMES[m]} on QM9", **ring)
         ax.set_yscale("log")
-        ax.set_xticks(tasks, [str(k) for k in tasks])
         ax.set_yticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
-        ax.minorticks_off()
-        ax.set_xlabel("objectives M")
-        ax.set_ylabel("upload of a client and round (d)")
-        ax.legend()
+        plot.log_ticks(ax, tasks)
 
-    return draw
+    label = "upload of a client and round (d)"
+    return row(panel(draw, xlabel="objectives M", ylabel=label, legend=True))
 
 
 KINDS = {"rounds": "equal rounds", "upload": "equal upload"}
@@ -160,14 +150,14 @@ def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
 
     rows = {}
     for m, name in NAMES.items():
-        row = {"upload of a client and round (d)": f"{numbers[f'{m}.upload'].value:.4g}"}
+        line = {"upload of a client and round (d)": f"{numbers[f'{m}.upload'].value:.4g}"}
         for kind, text in KINDS.items():
             number = numbers[f"upload.{m}.at" if kind == "upload" else "rounds.at"].value
-            row[f"rounds, {text}"] = f"{number:g}"
-            row[f"loss, {text}"] = f"{numbers[f'{kind}.{m}.loss'].value:.3f}"
+            line[f"rounds, {text}"] = f"{number:g}"
+            line[f"loss, {text}"] = f"{numbers[f'{kind}.{m}.loss'].value:.3f}"
             lower = numbers.get(f"{kind}.{m}_vs_fsmgda.lower")
-            row[f"targets lower, {text}"] = "" if lower is None else f"{lower.value:g} of 11"
-        rows[name] = row
+            line[f"targets lower, {text}"] = "" if lower is None else f"{lower.value:g} of 11"
+        rows[name] = line
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

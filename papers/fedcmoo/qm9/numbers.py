@@ -10,7 +10,6 @@ from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
 __all__ = [
-    "JUDGED",
     "LOSSES",
     "METHODS",
     "TASKS",
@@ -26,7 +25,6 @@ METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
-JUDGED = 10_000  # training molecules below which nothing is said about the paper
 FLOAT_BITS = 32
 
 Array = NDArray[np.float64]
@@ -54,10 +52,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers[f"upload.{m}.at"] = mean([float(at)], "rounds")
     until = [trace_until(runs[m], rounds) for m in ("fedcmoo", "fsmgda")]
     numbers["rounds.mean_gap"] = mean(until[0] - until[1])
-    numbers |= counted(traces, p)
-    if p["molecules"] >= JUDGED:  # no verdict on the paper from a handful of molecules
-        numbers["judged.molecules"] = mean([float(p["molecules"])], "molecules")
-    return numbers
+    return numbers | counted(traces, p)
 
 
 def upload(trace: Trace) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fedlib.weights import Preference
-from papers.fedcmoo.common import method, shared
-from papers.fedcmoo.pairs import GREY, base
+from papers.fedcmoo.common import GREY, method, shared
+from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.numbers import derive

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from papers.fedcmoo.sweeps.numbers import GREY
-from papers.kit.claims import Claim, PaperValue
+from papers.fedcmoo.common import GREY, cmoo
+from papers.kit.claims import PaperValue
 from papers.kit.rules import Rule, all_of, rises, told_value, value
 
 __all__ = ["C6", "C10", "CLAIMS", "PAPER_VALUES"]
@@ -18,8 +16,6 @@ MODERATE = ("0.5", "1", "2")  # r_2 / r_1
 STRONG = ("0.25", "4")
 ALL = ("0.25", "0.5", "1", "2", "4")
 ONE_SEED = "One seed, so no interval over seeds."
-
-cmoo = partial(Claim, paper="C")
 
 
 def run(data: str, second: str) -> str:

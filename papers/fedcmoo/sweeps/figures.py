@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fedlib.core import Trace
-from papers.fedcmoo.sweeps.numbers import GREY, final, ratios_of
+from papers.fedcmoo.common import GREY
+from papers.fedcmoo.sweeps.numbers import final, ratios_of
 from papers.kit import plot
 from papers.kit.numbers import mean
 from papers.kit.panels import columns, row
@@ -58,11 +59,10 @@ def figure_2(traces: Traces) -> plot.Drawing:
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
         plot.dots(ax, steps, rows)
-        ax.set(xscale="log", xlabel="local steps")
-        ax.set_xticks(steps, [str(s) for s in steps])
-        ax.minorticks_off()
+        plot.log_ticks(ax, steps)
 
-    return row(*columns(fill, GREY, ylabel="final mean test accuracy", legend=True), sharey=True)
+    frame: Any = {"ylabel": "final mean test accuracy", "xlabel": "local steps"}
+    return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
 
 
 def curves(traces: Traces) -> plot.Drawing:

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.weights.preference import balancing
+from papers.fedcmoo.common import GREY
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-__all__ = ["CURVES", "GREY", "LATE", "derive", "final", "ratios_of"]
+__all__ = ["CURVES", "LATE", "derive", "final", "ratios_of"]
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 
 Array = NDArray[np.float64]
 

@@ -13,6 +13,10 @@ from fedlib.compress.sketches import Sketch
 from fedlib.weights import FindWeights
 from fedlib.weights.gram import combine, gram_of, symmetric
 from fedlib.weights.rules import minimum_norm
+from papers.fedcmoo.pairs.claims import TABLE_4
+from papers.fedcmoo.pairs.numbers import METHODS, decline
+from papers.fedcmoo.pairs.rules import TABLE_1
+from papers.fedcmoo.probe.claims import PAIRS, TABLE_3
 
 __all__ = [
     "gap_closed",
@@ -23,46 +27,29 @@ __all__ = [
     "table_4",
 ]
 
-ROWS_3 = {
-    "sum of client Gram matrices": ((50.95, 11.51, 20.61, 14.56), 24.41),
-    "two-way, randomized SVD": ((10.15, 1.38, 2.04, 1.76), 3.83),
-    "two-way, random masking": ((51.25, 10.26, 17.40, 12.98), 22.97),
-    "two-way, top-k": ((17.15, 0.15, 0.04, 0.15), 4.38),
-    "one-way, randomized SVD": ((10.87, 1.68, 1.79, 1.96), 4.08),
-    "one-way, random masking": ((76.54, 4.23, 6.29, 5.70), 23.19),
-    "one-way, top-k": ((24.13, 0.04, 0.01, 0.10), 6.07),
-}
-SINGLE = {"MNIST+FMNIST": (97.0, 90.1), "MultiMNIST": (95.4, 93.1), "CIFAR10+MNIST": (64.9, 97.1)}
-ROWS_1 = {
-    "FSMGDA": ((93.0, 75.4), (92.3, 88.2), (58.2, 96.2)),
-    "FedCMOO": ((95.5, 78.8), (94.4, 92.6), (57.4, 96.8)),
-    "FedCMOO-Pref": ((94.0, 79.2), (93.8, 91.1), (63.6, 89.1)),
-}
-ROWS_4 = {
-    "FSMGDA": (10.22, 4.26, 5.63),
-    "FedCMOO": (7.04, 0.79, 5.93),
-    "FedCMOO-Pref": (7.60, 1.91, 5.12),
-}
+#: The means that Table 3 prints, a row each.
+MEANS_3 = (24.41, 3.83, 22.97, 4.38, 4.08, 23.19, 6.07)
 
 
 def table_3() -> pd.DataFrame:
     """The paper's Table 3: the mean of the four printed entries beside the printed mean, in %."""
     found = {
-        name: {"mean of the entries": float(np.mean(entries)), "printed": printed}
-        for name, (entries, printed) in ROWS_3.items()
+        words: {"mean of the entries": float(np.mean(entries)), "printed": printed}
+        for (words, entries), printed in zip(TABLE_3.values(), MEANS_3, strict=True)
     }
     return pd.DataFrame.from_dict(found, orient="index")
 
 
 def table_4() -> pd.DataFrame:
     """The paper's Table 4, in %: recomputed from Table 1 and single-task values, and printed."""
-    rows = {}
-    for method, accuracies in ROWS_1.items():
-        for (data, alone), own, printed in zip(
-            SINGLE.items(), accuracies, ROWS_4[method], strict=True
-        ):
-            lost = np.mean([(b - a) / b for a, b in zip(own, alone, strict=True)])
-            rows[f"{method}, {data}"] = {"from Table 1": 100 * float(lost), "printed": printed}
+    rows = {
+        f"{method}, {PAIRS[data]}": {
+            "from Table 1": float(decline(own[m], own["single"])),
+            "printed": TABLE_4[data][m],
+        }
+        for m, method in METHODS.items()
+        for data, own in TABLE_1.items()
+    }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

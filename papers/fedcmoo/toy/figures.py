@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib.core import Trace
 from papers.fedcmoo.toy.numbers import edge_ratios, end, imbalance, rate_squares, runs_of, tolerated
 from papers.fedcmoo.toy.problems import plane
 from papers.kit import plot
 from papers.kit.numbers import mean, ratio
+from papers.kit.panels import Layer, across, legend_below, on, panel, row
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES"]
 
 Array = NDArray[np.float64]
-Traces = Mapping[str, Trace]
 NAMES = {
     "fedcmoo": "FedCMOO",
     "fsmgda": "FSMGDA",
@@ -59,9 +58,8 @@ def plane_figure(traces: Traces) -> plot.Drawing:
         middle.set(xlabel="$F_1$", ylabel="$F_2$", title="losses")
         label = "weight of objective 1"
         right.set(xlabel="round", ylabel=label, ylim=(-0.03, 1.03), title="weights")
-        fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
-    return draw
+    return legend_below(draw, 4)
 
 
 def smooth(values: Array, width: int = 5) -> tuple[Array, Array]:
@@ -93,52 +91,53 @@ def drift_figure(traces: Traces) -> plot.Drawing:
     def ends(method: str, spread: str, E: int) -> Array:
         return end(runs[f"{method}_{spread}_E{E}"], "stationarity")
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, len(settings) + 1)
-        for ax, spread in zip(axes, settings, strict=False):
-            rows = {
-                NAMES[m]: [mean(ends(m, spread, E)) for E in steps] for m in ("fedcmoo", "fsmgda")
-            }
-            plot.dots(ax, steps, rows)
-            ax.set_title(f"client optima spread by {spread[6:]}")
-            ax.set(ylabel="least norm at the end")
-        gains = {
-            f"spread {s[6:]}": [ratio(ends("fsmgda", s, E), ends("fedcmoo", s, E)) for E in more]
-            for s in settings
-        }
-        plot.dots(axes[-1], more, gains)
-        axes[-1].axhline(1, color="gray", linewidth=0.8)
-        axes[-1].set(title="FSMGDA over FedCMOO", ylabel="ratio")
-        for ax, ticks in zip(axes, [steps] * len(settings) + [more], strict=True):
-            ax.set(xscale="log", xlabel="local steps E", xticks=ticks, xticklabels=ticks)
-            ax.minorticks_off()
-            ax.legend()
+    def against(x: list[int], rows: Any, *more: Layer, **frame: Any) -> Layer:
+        shown, ticks = on(plot.dots, x, rows), on(plot.log_ticks, x)
+        return panel(shown, *more, ticks, xlabel="local steps E", legend=True, **frame)
 
-    return draw
+    each = {
+        s: {NAMES[m]: [mean(ends(m, s, E)) for E in steps] for m in ("fedcmoo", "fsmgda")}
+        for s in settings
+    }
+    gains = {
+        f"spread {s[6:]}": [ratio(ends("fsmgda", s, E), ends("fedcmoo", s, E)) for E in more]
+        for s in settings
+    }
+    label = "least norm at the end"
+    return row(
+        *(
+            against(steps, rows, title=f"client optima spread by {s[6:]}", ylabel=label)
+            for s, rows in each.items()
+        ),
+        against(
+            more,
+            gains,
+            across(1, color="gray", linewidth=0.8),
+            title="FSMGDA over FedCMOO",
+            ylabel="ratio",
+        ),
+    )
 
 
 def rate_figure(traces: Traces) -> plot.Drawing:
     """The mean square against T, both axes logarithmic, and a line of slope -1/2."""
     labels = {"exact": "uncompressed", "randk": "Rand-K, half of the entries"}
+    names = {key: runs_of(traces, f"rate_{key}") for key in labels}
+    horizons = sorted(int(n[1:]) for n in names["exact"])
+    rows = {
+        label: [mean(rate_squares(names[key][f"T{T}"])) for T in horizons]
+        for key, label in labels.items()
+    }
 
-    def draw(fig: Figure) -> None:
-        ax = fig.subplots()
-        rows, horizons = {}, [1]
-        for key, label in labels.items():
-            runs = {int(n[1:]): t for n, t in runs_of(traces, f"rate_{key}").items()}
-            horizons = sorted(runs)
-            rows[label] = [mean(rate_squares(runs[T])) for T in horizons]
-        plot.dots(ax, horizons, rows)
+    def slope(ax: Axes) -> None:
         first = rows["uncompressed"][0].value
         line = [0.7 * first * (T / horizons[0]) ** -0.5 for T in horizons]
         ax.plot(horizons, line, color="gray", linestyle="--", label="slope -1/2")
-        ax.set(xscale="log", xlabel="rounds T", ylabel=r"mean of $|\nabla F\,w|^2$")
-        ax.set_xticks(horizons, [str(T) for T in horizons])
-        ax.minorticks_off()
+        plot.log_ticks(ax, horizons)
         plot.plain_log(ax)
-        ax.legend()
 
-    return draw
+    frame = {"xlabel": "rounds T", "ylabel": r"mean of $|\nabla F\,w|^2$"}
+    return row(panel(on(plot.dots, horizons, rows), slope, legend=True, **frame))
 
 
 def edge_figure(traces: Traces) -> plot.Drawing:
@@ -152,26 +151,30 @@ def edge_figure(traces: Traces) -> plot.Drawing:
         losses = np.stack([end(trace, f"f_{k + 1}") for k in range(M)], -1)
         return np.asarray(losses * edge_ratios(M))
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        most = np.array([tolerated(e) for e in grid])
-        left.fill_between(grid, 1 / most, most, color="gray", alpha=0.25, label="allowed")
+    def allowed(ax: Axes) -> None:
+        bounded = [e for e in grid if e < np.log(2)]  # beyond, every ratio is allowed
+        most = np.array([tolerated(e) for e in bounded])
+        ax.fill_between(bounded, 1 / most, most, color="gray", alpha=0.25, label="allowed")
         for e in grid if 2 in counts else ():
             x = scaled(2, e)
-            left.plot([e] * len(x), x[:, 0] / x[:, 1], "o", color=plot.COLORS[0], markersize=4)
-        left.set(xscale="log", ylabel="$r_1F_1/r_2F_2$ at the end", xlabel=r"$\varepsilon$")
-        plot.plain_log(left)
-        left.set_title("two objectives, one point an instance")
+            ax.plot([e] * len(x), x[:, 0] / x[:, 1], "o", color=plot.COLORS[0], markersize=4)
+        ax.set_xscale("log")
+        plot.plain_log(ax)
+
+    def reached(ax: Axes) -> None:
         rows = {
             f"M = {M}": [mean(imbalance(scaled(M, e), np.ones(M))) for e in grid] for M in counts
         }
-        plot.dots(right, grid, rows)
-        right.plot(grid, grid, color="gray", linestyle="--", label=r"$\mu=\varepsilon$")
-        right.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$", ylabel=r"$\mu$ at the end")
-        left.legend()
-        right.legend()
+        plot.dots(ax, grid, rows)
+        ax.plot(grid, grid, color="gray", linestyle="--", label=r"$\mu=\varepsilon$")
+        ax.set(xscale="log", yscale="log")
 
-    return draw
+    title, label = "two objectives, one point an instance", "$r_1F_1/r_2F_2$ at the end"
+    frame: Any = {"xlabel": r"$\varepsilon$", "legend": True}
+    return row(
+        panel(allowed, title=title, ylabel=label, **frame),
+        panel(reached, ylabel=r"$\mu$ at the end", **frame),
+    )
 
 
 FIGURES = {

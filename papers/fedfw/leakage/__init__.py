@@ -12,29 +12,22 @@ from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study
+from papers.kit.study import Params, Study, parameters
 
 __all__ = ["STUDY", "network", "specs"]
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes picture, network and dummies",
-    "steps": "steps of L-BFGS, of up to 20 inner iterations each",
-    "data": "data sets",
-    "networks": "networks: one hidden layer of sigmoids, and a LeNet without pooling",
-    "hidden": "hidden cells of the mlp",
-    "radius": "radius of the balls",
-    "sharpness": "of the softened arg max that the attacker of l1 messages uses",
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-    "steps": 100,
-    "data": ("mnist", "cifar10"),
-    "networks": ("mlp", "lenet"),
-    "hidden": 32,
-    "radius": 10.0,
-    "sharpness": 20.0,
-}
-QUICK: Params = {**FULL, "seeds": (0, 1), "steps": 4, "data": ("digits",)}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes picture, network and dummies", tuple(range(10)), (0, 1)),
+    steps=("steps of L-BFGS, of up to 20 inner iterations each", 100, 4),
+    data=("data sets", ("mnist", "cifar10"), ("digits",)),
+    networks=(
+        "networks: one hidden layer of sigmoids, and a LeNet without pooling",
+        ("mlp", "lenet"),
+    ),
+    hidden=("hidden cells of the mlp", 32),
+    radius=("radius of the balls", 10.0),
+    sharpness=("of the softened arg max that the attacker of l1 messages uses", 20.0),
+)
 
 
 def network(name: str, kind: str, hidden: int) -> Network:
@@ -45,37 +38,23 @@ def network(name: str, kind: str, hidden: int) -> Network:
 def specs(p: Params) -> dict[str, Spec]:
     """All attacks, `DATA_NETWORK_SIGNAL`; the readings, `DATA_read_SIGNAL`; the pictures."""
     found: dict[str, Spec] = {}
-    seeds, radius = tuple(p["seeds"]), float(p["radius"])
-    ball, cross = Oracle(Ball(radius)), Oracle(L1Ball(radius))
+    seeds, radius, steps = tuple(p["seeds"]), float(p["radius"]), p["steps"]
+    whole, ball, cross = Whole(), Oracle(Ball(radius)), Oracle(L1Ball(radius))
+    soft = SmoothL1(radius, float(p["sharpness"]))
     for name in p["data"]:
         for kind in p["networks"]:
             net = network(name, kind, p["hidden"])
             task = partial(leak_problem, name=name, network=net)
             tensors = Oracle(Blocks.of_shapes(net.shapes(), Ball(radius)))
-            soft = SmoothL1(radius, float(p["sharpness"]))
-            attacks: dict[str, Any] = {
-                "gradient": Attacker(net, Whole(), None, p["steps"]),
-                "l2": Attacker(net, ball, None, p["steps"]),
-                "tensors": Attacker(net, tensors, None, p["steps"]),
-                "l1": Attacker(net, cross, None, p["steps"]),
-                "soft": Attacker(net, cross, soft, p["steps"]),
-            }
+            sent: dict[str, Any] = {"gradient": whole, "l2": ball, "tensors": tensors, "l1": cross}
+            attacks = {k: Attacker(net, what, None, steps) for k, what in sent.items()}
+            attacks["soft"] = Attacker(net, cross, soft, steps)
+            keep = ("psnr", "cosine", "mismatch", "final_w")
             for signal, attacker in attacks.items():
-                keep = ("psnr", "cosine", "mismatch", "final_w")
-                spec = Spec(attacker, task, p["steps"], seeds, 1, keep)
-                found[f"{name}_{kind}_{signal}"] = spec
-            if kind == "mlp":
-                sent: dict[str, Any] = {
-                    "gradient": Whole(),
-                    "l2": ball,
-                    "tensors": tensors,
-                    "l1": cross,
-                }
-                for signal, what in sent.items():
-                    keep = ("psnr", "cosine", "silent", "final_w")
-                    found[f"{name}_read_{signal}"] = Spec(
-                        Reader(net, what), task, 1, seeds, 1, keep
-                    )
+                found[f"{name}_{kind}_{signal}"] = Spec(attacker, task, steps, seeds, 1, keep)
+            keep = ("psnr", "cosine", "silent", "final_w")
+            for signal, what in sent.items() if kind == "mlp" else ():
+                found[f"{name}_read_{signal}"] = Spec(Reader(net, what), task, 1, seeds, 1, keep)
         task = partial(leak_problem, name=name, network=network(name, "mlp", p["hidden"]))
         found[f"{name}_shown"] = Spec(Shown(), task, 1, seeds, 1, ("psnr", "final_w"))
     return found
@@ -86,10 +65,9 @@ STUDY = Study(
     title="Leakage from gradients and from oracle answers",
     paper="D",
     data=("mnist", "cifar10"),
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.fedfw.leakage.numbers import CLEAR, places
 from papers.kit import plot
+from papers.kit.panels import Layer, grid, legend_below, on, panel
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
+__all__ = ["FIGURES", "LABELS", "NAMES", "title"]
 
-Traces = Mapping[str, Trace]
 LABELS = {
     "gradient": "gradient",
     "l2": "ℓ2 oracle",
@@ -41,59 +39,53 @@ def title(place: str) -> str:
 
 def psnr(traces: Traces) -> plot.Drawing:
     """PSNR against the steps, a panel for each data set and network."""
+    where = places(traces)
+    width = min(2, len(where))
 
-    def draw(fig: Figure) -> None:
-        where = places(traces)
-        columns = min(2, len(where))
-        axes = fig.subplots(-(-len(where) // columns), columns, sharey=True, squeeze=False)
-        for ax in axes.flat[len(where) :]:
-            ax.set_axis_off()
-        for ax, place in zip(axes.flat, where, strict=False):
-            for i, (signal, label) in enumerate(LABELS.items()):
-                curve(ax, traces[f"{place}_{signal}"], label, plot.COLORS[i], STYLES[signal])
-            plot.level(ax, CLEAR, "60 dB")
-            ax.set_ylim(bottom=LOWEST)
-            ax.set_title(title(place))
-            ax.set_xlabel("steps of L-BFGS")
-            ax.locator_params(axis="x", integer=True)
-        for row in axes:
-            row[0].set_ylabel("PSNR in dB")
-        lines, names = axes.flat[0].get_legend_handles_labels()
-        fig.legend(lines, names, loc="outside lower center", ncols=3)
+    def one(i: int) -> Layer:
+        if i >= len(where):
+            return lambda ax: ax.set_axis_off()
+        frame = {"title": title(where[i]), "xlabel": "steps of L-BFGS"}
+        ylabel = "" if i % width else "PSNR in dB"
+        return panel(on(curves, traces, where[i]), ylabel=ylabel, legend=False, **frame)
 
-    return draw
+    rows = ([one(i) for i in range(k, k + width)] for k in range(0, len(where), width))
+    return legend_below(grid(*rows, sharey=True), 3)
 
 
-def curve(ax: Axes, trace: Trace, label: str, color: str, style: str) -> None:
+def curves(ax: Axes, traces: Traces, place: str) -> None:
     """The median over the seeds, and from the lowest to the highest seed a band."""
-    x = trace.metrics["psnr"]
-    t = trace.rounds
-    ax.plot(t, np.median(x, 0), style, color=color, label=label, linewidth=1.5)
-    ax.fill_between(t, x.min(0), x.max(0), color=color, alpha=0.08, linewidth=0)
+    for i, (signal, label) in enumerate(LABELS.items()):
+        trace, color = traces[f"{place}_{signal}"], plot.COLORS[i]
+        t, x = trace.rounds, trace.metrics["psnr"]
+        ax.plot(t, np.median(x, 0), STYLES[signal], color=color, label=label, linewidth=1.5)
+        ax.fill_between(t, x.min(0), x.max(0), color=color, alpha=0.08, linewidth=0)
+    plot.level(ax, CLEAR, "60 dB")
+    ax.set_ylim(bottom=LOWEST)
+    ax.locator_params(axis="x", integer=True)
 
 
 def figure_1(traces: Traces) -> plot.Drawing:
     """The pictures that the attacks end with, beside the client's."""
+    where = places(traces)
+    heads = ["client's picture", *LABELS.values()]
 
-    def draw(fig: Figure) -> None:
-        where = places(traces)
-        count = min(ROWS, len(traces[f"{where[0]}_gradient"].seeds))
-        axes = fig.subplots(len(where) * count, len(LABELS) + 1, squeeze=False)
-        for i, place in enumerate(where):
-            name = place.rsplit("_", 1)[0]
-            shown = [traces[f"{name}_shown"], *(traces[f"{place}_{s}"] for s in LABELS)]
-            for k in range(count):
-                for ax, trace in zip(axes[i * count + k], shown, strict=True):
-                    picture(ax, np.asarray(trace.state)[k])
-                axes[i * count + k, 0].set_ylabel(title(place).replace(", ", "\n"), fontsize=6)
-        for ax, text in zip(axes[0], ("client's picture", *LABELS.values()), strict=True):
-            ax.set_title(text.replace(", ", ",\n"), fontsize=8)
+    def line(place: str, k: int) -> list[Layer]:
+        name = place.rsplit("_", 1)[0]
+        runs = [traces[f"{name}_shown"], *(traces[f"{place}_{s}"] for s in LABELS)]
+        top = [t.replace(", ", ",\n") if (place, k) == (where[0], 0) else "" for t in heads]
+        side = [title(place).replace(", ", "\n"), *[""] * len(LABELS)]
+        return [
+            on(picture, np.asarray(trace.state)[k], above, left)
+            for trace, above, left in zip(runs, top, side, strict=True)
+        ]
 
-    return draw
+    count = min(ROWS, len(traces[f"{where[0]}_gradient"].seeds))
+    return grid(*(line(place, k) for place in where for k in range(count)))
 
 
-def picture(ax: Axes, w: NDArray[np.float64]) -> None:
-    """One picture, its values cut off at 0 and 1."""
+def picture(ax: Axes, w: Array, above: str, left: str) -> None:
+    """One picture, its values cut off at 0 and 1, and what stands beside it."""
     grey = round(len(w) ** 0.5) ** 2 == len(w)
     channels = 1 if grey else 3
     side = round((len(w) / channels) ** 0.5)
@@ -102,6 +94,8 @@ def picture(ax: Axes, w: NDArray[np.float64]) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     ax.grid(visible=False)
+    ax.set_title(above, fontsize=8)
+    ax.set_ylabel(left, fontsize=6)
 
 
 FIGURES = {"psnr": psnr, "figure_1": figure_1}

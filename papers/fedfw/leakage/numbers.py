@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import data
-from fedlib.algorithms import FedFW
-from fedlib.core import Loop
+from fedlib.algorithms.fedfw import FedFW
+from fedlib.core import Loop, Trace
 from fedlib.core.sampling import seeded
+from fedlib.core.trace import Array
 from fedlib.sets import Ball, L1Ball
 from papers.fedfw.feasible_data import constrained_pictures
 from papers.fedfw.leakage.attacks import message
 from papers.fedfw.leakage.gradients import Oracle, Whole, rebuilt_models
 from papers.fedfw.leakage.problem import Network, leak_problem
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
 __all__ = ["CLEAR", "SIGNALS", "capped", "derive", "places"]
@@ -29,8 +29,6 @@ SIGNALS = ("gradient", "l2", "tensors", "l1", "soft")
 CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
 SEEN = 25.0  # dB: a picture that one recognizes
 REBUILT = 20  # rounds of the run whose models are rebuilt
-
-Array = NDArray[np.float64]
 
 
 def places(traces: Mapping[str, Any]) -> list[str]:
@@ -48,7 +46,7 @@ def capped(x: Array) -> Array:
     return np.minimum(x, CLEAR)
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
+def derive(traces: Traces, _: Params) -> dict[str, Number]:
     """Where every attack ends, differences by seed, the readings, and the checks.
 
     Keys are `run.measure`; `place.a_minus_b` is the difference of two signals' PSNR, each capped at
@@ -56,35 +54,29 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
-        path = trace.metrics["psnr"]
-        numbers[f"{name}.psnr"] = mean(path[:, -1], "dB")
-        if "cosine" in trace.metrics:
-            numbers[f"{name}.cosine"] = mean(trace.metrics["cosine"][:, -1])
-        if "mismatch" in trace.info:
-            numbers[f"{name}.start"] = mean(path[:, 0], "dB")
-            numbers[f"{name}.best"] = mean(path.max(1), "dB")
-            numbers[f"{name}.shown"] = mean(capped(path[:, -1]), "dB")
-            numbers[f"{name}.seen"] = mean(100.0 * (path[:, -1] >= SEEN), "%")
-            numbers[f"{name}.mismatch"] = mean(trace.info["mismatch"][:, -1])
-            numbers[f"{name}.steps"] = mean(first_seen(path), "steps")
-        if "silent" in trace.info:
-            numbers[f"{name}.silent"] = mean(100.0 * trace.info["silent"][:, -1], "%")
-        if wall := float(trace.provenance.get("wall_s") or 0):
-            numbers[f"{name}.wall"] = mean([wall], "s")
+        numbers |= measured({name: trace}, measures(trace))
     for place in places(traces):
         numbers |= apart(traces, place)
-    if whole(p):
-        numbers["whole.pictures"] = mean([float(len(p["seeds"]))], "pictures")
     return numbers | checked()
 
 
-def whole(p: Params) -> bool:
-    """Whether the claim may be judged: pictures of both data sets, enough steps and seeds."""
-    enough = p["steps"] >= 60 and len(p["seeds"]) >= 5
-    return {"mnist", "cifar10"} <= set(p["data"]) and set(p["networks"]) == NETWORKS and enough
+def last(x: Array) -> Array:
+    """What a curve ends with, per seed."""
+    return np.asarray(x[:, -1])
 
 
-NETWORKS = {"mlp", "lenet"}
+def measures(trace: Trace) -> dict[str, Any]:
+    """What there is to measure of a run: an attack, a reading or a picture."""
+    found: dict[str, Any] = {"psnr": (lambda t: last(t.metrics["psnr"]), "dB")}
+    if "cosine" in trace.metrics:
+        found["cosine"] = lambda t: last(t.metrics["cosine"])
+    if "mismatch" in trace.info:
+        found |= ATTACK
+    if "silent" in trace.info:
+        found["silent"] = (lambda t: 100.0 * last(t.info["silent"]), "%")
+    if wall := float(trace.provenance.get("wall_s") or 0):
+        found["wall"] = (lambda _: [wall], "s")
+    return found
 
 
 def first_seen(path: Array) -> Array:
@@ -93,16 +85,22 @@ def first_seen(path: Array) -> Array:
     return np.asarray(np.where(good.any(1), good.argmax(1), path.shape[1] - 1), float)
 
 
+ATTACK = {
+    "start": (lambda t: t.metrics["psnr"][:, 0], "dB"),
+    "best": (lambda t: t.metrics["psnr"].max(1), "dB"),
+    "shown": (lambda t: capped(last(t.metrics["psnr"])), "dB"),
+    "seen": (lambda t: 100.0 * (last(t.metrics["psnr"]) >= SEEN), "%"),
+    "mismatch": lambda t: last(t.info["mismatch"]),
+    "steps": (lambda t: first_seen(t.metrics["psnr"]), "steps"),
+}
+
+
 def apart(traces: Traces, place: str) -> dict[str, Number]:
     """Differences of the signals' final PSNR at one place."""
-    end = {s: capped(traces[f"{place}_{s}"].metrics["psnr"][:, -1]) for s in SIGNALS}
+    end = {s: capped(last(traces[f"{place}_{s}"].metrics["psnr"])) for s in SIGNALS}
     end["l1"] = np.maximum(end["l1"], end["soft"])
-    pairs = {"gradient": ("l2", "tensors"), "l2": ("l1",), "tensors": ("l1",)}
-    return {
-        f"{place}.{a}_minus_{b}": mean(end[a] - end[b], "dB")
-        for a, others in pairs.items()
-        for b in others
-    }
+    pairs = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))
+    return {f"{place}.{a}_minus_{b}": mean(end[a] - end[b], "dB") for a, b in pairs}
 
 
 @lru_cache(maxsize=1)
@@ -114,7 +112,7 @@ def checked() -> dict[str, Number]:
 def rescaled() -> list[float]:
     """On three digits and both networks: the relative distance of -|g| s / r from g, s = lmo(g)."""
     found = []
-    for kind in sorted(NETWORKS):
+    for kind in ("lenet", "mlp"):
         for seed in range(3):
             net = Network(kind, 1, 8)
             problem = leak_problem(seed, name="digits", network=net)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms import FedAvg, FedDR, FedFW, FedFWPlus
+from fedlib.algorithms.baselines import FedAvg
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus
 from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, Box, L1Ball, Simplex
 from papers.fedfw.lowrank import claims, figures
@@ -19,73 +21,48 @@ from papers.fedfw.lowrank.problems import (
 )
 from papers.fedfw.lowrank.watched import Accelerated, Clock, Watched
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study
+from papers.kit.study import Params, Study, parameters
 
 __all__ = ["STUDY", "specs"]
 
-PARAMETERS = {
-    "seeds": "seeds; each fixes the generated data",
-    "rounds": "communication rounds T",
-    "evaluate_every": "rounds between two evaluations",
-    "reference_rounds": "rounds of the accelerated method that finds the smallest loss",
-    "clients": "clients N",
-    "rank": "rank of the true matrix",
-    "regression": "features and tasks: rows and columns of the matrix",
-    "samples": "rows of a client, regression",
-    "completion": "users and items: rows and columns of the matrix",
-    "observed": "share of the entries that is observed, completion",
-    "tasks": "the problems: multi-task regression, matrix completion",
-    "lanczos": "steps of Lanczos in the oracle",
-    "penalties": "grid of lambda_0, in units of mean |grad f_i(0)| / (N D)",
-    "rates": "grid of step sizes, in units of 1 / smoothness",
-    "proximal": "grid of FedDR's eta, in units of 1 / smoothness",
-    "local_steps": "local steps E of FedDR and of the second FedAvg",
-    "sides": "sides of the square matrices that the oracles are timed on",
-    "repetitions": "repetitions of each timing",
-    "message_rounds": "rounds in which all messages are looked at",
-    "message_rows": "digits of the problem there",
-}
-FULL: Params = {
-    "seeds": (0, 1, 2, 3, 4),
-    "rounds": 600,
-    "evaluate_every": 2,
-    "reference_rounds": 3000,
-    "clients": 10,
-    "rank": 3,
-    "regression": (60, 40),
-    "samples": 60,
-    "completion": (100, 80),
-    "observed": 0.3,
-    "tasks": TASKS,
-    "lanczos": 15,
-    "penalties": (0.01, 0.1, 1.0, 10.0),
-    "rates": (0.1, 0.3, 1.0),
-    "proximal": (1.0, 10.0, 100.0),
-    "local_steps": 5,
-    "sides": (100, 200, 500, 1000, 2000),
-    "repetitions": 5,
-    "message_rounds": 100,
-    "message_rows": 1000,
-}
-QUICK: Params = {
-    **FULL,
-    "seeds": (0, 1),
-    "rounds": 24,
-    "reference_rounds": 60,
-    "clients": 5,
-    "rank": 2,
-    "regression": (12, 8),
-    "samples": 20,
-    "completion": (20, 12),
-    "tasks": ("regression",),
-    "penalties": (0.1, 1.0),
-    "rates": (1.0,),
-    "proximal": (10.0,),
-    "sides": (50, 100),
-    "repetitions": 2,
-    "message_rounds": 3,
-    "message_rows": 100,
-}
+PARAMETERS = parameters(
+    seeds=("seeds; each fixes the generated data", (0, 1, 2, 3, 4), (0, 1)),
+    rounds=("communication rounds T", 600, 24),
+    evaluate_every=("rounds between two evaluations", 2),
+    reference_rounds=("rounds of the accelerated method that finds the smallest loss", 3000, 60),
+    clients=("clients N", 10, 5),
+    rank=("rank of the true matrix", 3, 2),
+    regression=(
+        "features and tasks: rows and columns of the matrix",
+        claims.REGRESSION,
+        (12, 8),
+    ),
+    samples=("rows of a client, regression", 60, 20),
+    completion=(
+        "users and items: rows and columns of the matrix",
+        claims.COMPLETION,
+        (20, 12),
+    ),
+    observed=("share of the entries that is observed, completion", 0.3),
+    tasks=("the problems: multi-task regression, matrix completion", TASKS, ("regression",)),
+    lanczos=("steps of Lanczos in the oracle", 15),
+    penalties=(
+        "grid of lambda_0, in units of mean |grad f_i(0)| / (N D)",
+        claims.PENALTIES,
+        (0.1, 1.0),
+    ),
+    rates=("grid of step sizes, in units of 1 / smoothness", claims.RATES, (1.0,)),
+    proximal=("grid of FedDR's eta, in units of 1 / smoothness", claims.PROXIMAL, (10.0,)),
+    local_steps=("local steps E of FedDR and of the second FedAvg", 5),
+    sides=(
+        "sides of the square matrices that the oracles are timed on",
+        (100, 200, 500, 1000, 2000),
+        (50, 100),
+    ),
+    repetitions=("repetitions of each timing", 5, 2),
+    message_rounds=("rounds in which all messages are looked at", 100, 3),
+    message_rows=("digits of the problem there", 1000, 100),
+)
 KEEP = ("loss", "error", "heldout", "rank")
 INSTANT = 100  # sides up to this are timed over several calls
 CALLS = 20
@@ -170,10 +147,9 @@ STUDY = Study(
     name="fw_lowrank",
     title="The low-rank case",
     paper="D",
-    profiles={"quick": QUICK, "full": FULL},
-    parameters=PARAMETERS,
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    **PARAMETERS,
 )

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.fedfw.lowrank.numbers import FRANK_WOLFE, TASKS, best_runs, excess
 from papers.kit import plot
+from papers.kit.panels import Layer, grid, legend_below, on, panel, row
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
+__all__ = ["FIGURES", "LABELS"]
 
-Traces = Mapping[str, Trace]
-Array = NDArray[np.float64]
 LABELS = {
     "fedfw": "FedFW",
     "plus": "FedFW+",
@@ -30,81 +29,81 @@ LABELS = {
 LOWEST = 0.01  # %: below it a loss in float32 is exact
 
 
-def seconds(traces: Traces, trace: Trace) -> tuple[float, float]:
-    """Medians of the clock for a run's matrix."""
-    ball = trace.config["problem"]["set"]
-    info = traces[f"clock_{ball['rows']}x{ball['columns']}"].info
-    return float(np.median(info["lmo"])), float(np.median(info["project"]))
+def pace(traces: Traces, trace: Trace, method: str, unit: str) -> float:
+    """What a round costs: one round, its Mbit, or the oracle seconds of all clients together."""
+    if unit == "rounds":
+        return 1.0
+    if unit == "Mbit sent":
+        return float(trace.config["bits"]["bits_up"]) / 1e6
+    problem = trace.config["problem"]
+    info = traces[f"clock_{problem['set']['rows']}x{problem['set']['columns']}"].info
+    if method in FRANK_WOLFE:
+        return float(problem["clients"] * np.median(info["lmo"]))
+    return float(np.median(info["project"]))
 
 
-def oracle_work(traces: Traces, trace: Trace, method: str) -> float:
-    """Oracle seconds of a round, those of all clients together."""
-    lmo, project = seconds(traces, trace)
-    clients: int = trace.config["problem"]["clients"]
-    return clients * lmo if method in FRANK_WOLFE else project
+def race(ax: Axes, traces: Traces, task: str, unit: str, value: Callable[[Trace], Array]) -> None:
+    """A curve a method: the mean, and a band from the lowest to the highest seed."""
+    for i, (method, trace) in enumerate(shown(traces, task).items()):
+        x = pace(traces, trace, method, unit) * trace.rounds[1:]
+        y, color = value(trace)[:, 1:], plot.COLORS[i]
+        style = "-" if method in FRANK_WOLFE else "--"
+        ax.plot(x, y.mean(0), style, color=color, label=LABELS[method], linewidth=1.5)
+        ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.1, linewidth=0)
 
 
 def loss(traces: Traces) -> plot.Drawing:
     """Excess loss against rounds, bits and oracle seconds, a row for each task."""
 
-    def draw(fig: Figure) -> None:
-        tasks = there(traces)
-        axes = fig.subplots(len(tasks), 3, sharey=True, squeeze=False)
-        for row, task in zip(axes, tasks, strict=True):
-            for i, (method, trace) in enumerate(shown(traces, task).items()):
-                y = np.maximum(excess(trace, traces[f"{task}_reference"]), LOWEST)
-                bits = trace.config["bits"]["bits_up"] / 1e6
-                steps = (1.0, bits, oracle_work(traces, trace, method))
-                for ax, step in zip(row, steps, strict=True):
-                    line(ax, step * trace.rounds, y, method, i)
-            for ax, text in zip(row, ("rounds", "Mbit sent", "oracle seconds"), strict=True):
-                ax.set_xscale("log")
-                ax.set_xlabel(text)
-                plot.plain_log(ax)
-            row[0].set_ylabel(f"{task}: excess loss, %")
-        below(fig, axes[0, 0])
+    def panels(task: str) -> list[Layer]:
+        def above(trace: Trace) -> Array:
+            return np.maximum(excess(trace, traces[f"{task}_reference"]), LOWEST)
 
-    return draw
+        return [
+            panel(
+                on(race, traces, task, unit, above),
+                on(plot.plain_log),
+                xscale="log",
+                xlabel=unit,
+                ylabel=f"{task}: excess loss, %" if unit == "rounds" else "",
+            )
+            for unit in ("rounds", "Mbit sent", "oracle seconds")
+        ]
+
+    return together(traces, panels, sharey=True)
 
 
 def truth(traces: Traces) -> plot.Drawing:
     """Error to the true matrix against rounds and bits, and the rank, a row for each task."""
 
-    def draw(fig: Figure) -> None:
-        tasks = there(traces)
-        axes = fig.subplots(len(tasks), 3, squeeze=False)
-        for row, task in zip(axes, tasks, strict=True):
-            for i, (method, trace) in enumerate(shown(traces, task).items()):
-                bits = trace.config["bits"]["bits_up"] / 1e6
-                line(row[0], trace.rounds.astype(float), trace.metrics["error"], method, i)
-                line(row[1], bits * trace.rounds, trace.metrics["error"], method, i)
-                line(row[2], trace.rounds.astype(float), trace.metrics["rank"], method, i)
-            for ax, text in zip(row, ("rounds", "Mbit sent", "rounds"), strict=True):
-                ax.set_xscale("log")
-                ax.set_xlabel(text)
-            row[0].set_ylabel(f"{task}: error, relative")
-            row[2].set_ylabel("rank")
-            row[2].axhline(rank(traces, task), color="#d62728", linestyle=":", linewidth=1.3)
-        below(fig, axes[0, 0])
+    def panels(task: str) -> list[Layer]:
+        rank = traces[f"{task}_reference"].config["problem"]["rank"]
 
-    return draw
+        def true_rank(ax: Axes) -> None:
+            ax.axhline(rank, color="#d62728", linestyle=":", linewidth=1.3)
+
+        def one(unit: str, metric: str, *more: Layer, ylabel: str = "") -> Layer:
+            curves = on(race, traces, task, unit, lambda t: t.metrics[metric])
+            return panel(curves, *more, xscale="log", xlabel=unit, ylabel=ylabel)
+
+        return [
+            one("rounds", "error", ylabel=f"{task}: error, relative"),
+            one("Mbit sent", "error"),
+            one("rounds", "rank", true_rank, ylabel="rank"),
+        ]
+
+    return together(traces, panels)
 
 
-def below(fig: Figure, ax: Axes) -> None:
-    """One legend for all panels, below them."""
-    handles, labels = ax.get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: Any) -> plot.Drawing:
+    """A row of panels for each task, and one legend below them."""
+    tasks = there(traces)
+    return legend_below(grid(*map(panels, tasks), **options), len(shown(traces, tasks[0])))
 
 
 def there(traces: Traces) -> list[str]:
     """The tasks that have runs."""
     return [task for task in TASKS if f"{task}_reference" in traces]
-
-
-def rank(traces: Traces, task: str) -> int:
-    """The rank of the true matrix."""
-    found: int = traces[f"{task}_reference"].config["problem"]["rank"]
-    return found
 
 
 def shown(traces: Traces, task: str) -> dict[str, Trace]:
@@ -113,39 +112,32 @@ def shown(traces: Traces, task: str) -> dict[str, Trace]:
     return {m: traces[best[f"{task}_{m}"]] for m in LABELS if f"{task}_{m}" in best}
 
 
-def line(ax: Axes, x: Array, y: Array, method: str, i: int) -> None:
-    """The mean with a band from the lowest to the highest seed, from the first step on."""
-    x, y = np.asarray(x, float)[1:], y[:, 1:]
-    style = "-" if method in FRANK_WOLFE else "--"
-    ax.plot(x, y.mean(0), style, color=plot.COLORS[i], label=LABELS[method], linewidth=1.5)
-    ax.fill_between(x, y.min(0), y.max(0), color=plot.COLORS[i], alpha=0.1, linewidth=0)
-
-
 def clock(traces: Traces) -> plot.Drawing:
     """Seconds of the two oracles, and bits of the two messages, against the side of the matrix."""
+    sides, runs = squares(traces)
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 2)
-        sides, runs = squares(traces)
+    def by_side(ax: Axes) -> None:
+        ax.set(xscale="log", yscale="log")
+        ax.set_xticks(sides, [f"{side:g}" for side in sides])
+        ax.minorticks_off()
+
+    def seconds(ax: Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
             each = [1e3 * t.info[oracle][0] for t in runs]
-            axes[0].plot(
-                sides, [np.median(x) for x in each], "o-", color=plot.COLORS[i], label=text
-            )
             spread = [x.min() for x in each], [x.max() for x in each]
-            axes[0].fill_between(sides, *spread, color=plot.COLORS[i], alpha=0.18, linewidth=0)
-        for i, (text, bits) in enumerate((("rank one", 64 * sides), ("dense", 32 * sides**2))):
-            axes[1].plot(sides, bits / 1e6, "o-", color=plot.COLORS[i], label=text)
-        for ax, text in zip(axes, ("CPU time in ms", "message in Mbit"), strict=True):
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xticks(sides, [f"{side:g}" for side in sides])
-            ax.minorticks_off()
-            ax.set_xlabel("side of the square matrix")
-            ax.set_ylabel(text)
-            ax.legend()
+            middle, color = [np.median(x) for x in each], plot.COLORS[i]
+            ax.plot(sides, middle, "o-", color=color, label=text)
+            ax.fill_between(sides, *spread, color=color, alpha=0.18, linewidth=0)
 
-    return draw
+    def bits(ax: Axes) -> None:
+        for i, (text, each) in enumerate((("rank one", 64 * sides), ("dense", 32 * sides**2))):
+            ax.plot(sides, each / 1e6, "o-", color=plot.COLORS[i], label=text)
+
+    frame: Any = {"xlabel": "side of the square matrix", "legend": True}
+    return row(
+        panel(seconds, by_side, ylabel="CPU time in ms", **frame),
+        panel(bits, by_side, ylabel="message in Mbit", **frame),
+    )
 
 
 def squares(traces: Traces) -> tuple[Array, list[Trace]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.federation import FLOAT_BITS
-from papers.kit.numbers import Number, mean, ratio
+from fedlib.core.trace import Array
+from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
 __all__ = [
@@ -30,8 +30,8 @@ FRANK_WOLFE = ("fedfw", "plus")
 PROJECTIONS = ("avg1", "avg5", "dr")
 LEVELS = (10.0, 1.0)  # % of the excess loss at the start
 RADIUS = 10.0  # of the sets whose messages are looked at
-
-Array = NDArray[np.float64]
+Measure = Callable[[Trace], Array]
+UNITS = {"rounds": "rounds", "reached": "%", "mbit": "Mbit", "seconds": "s", "parallel": "s"}
 
 
 def best_runs(traces: Traces) -> dict[str, str]:
@@ -88,59 +88,59 @@ def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[floa
     return (clients * lmo, lmo) if method in FRANK_WOLFE else (project, project)
 
 
+def last(metric: str) -> Measure:
+    """Per seed a metric of the last model."""
+    return lambda t: np.asarray(t.metrics[metric][:, -1])
+
+
+def remaining(trace: Trace) -> Array:
+    """The Frank-Wolfe gap as a share of the loss that was taken away, in %: how exact it is."""
+    loss = trace.metrics["loss"]
+    return np.asarray(100 * trace.metrics["gap"][:, -1] / (loss[:, 0] - loss[:, -1]))
+
+
+REFERENCE = {
+    "loss": last("loss"),
+    "gap": (remaining, "%"),
+    "error": last("error"),
+    "rank": last("rank"),
+}
+#: What messages look like at worst, over all rounds.
+WORST: dict[str, Measure] = {
+    "most": lambda t: t.info["most"].max(1),
+    "second": lambda t: t.info["second"].max(1),
+    "off": lambda t: t.info["off"].max(1),
+    "wire": lambda t: t.info["wire"].max(1),
+    "fewest": lambda t: t.info["fewest"].min(1),
+}
+
+
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Where every run ends; rounds, bits and seconds to two levels; messages; the clock.
 
     Keys are `run.measure`; `TASK_METHOD.measure` is that of the method's best run, and
     `TASK.FW_vs_OTHER.measure` the ratio of two methods by seed.
     """
-    numbers: dict[str, Number] = {}
-    best = best_runs(traces)
+    references = {n: t for task in TASKS for n in [f"{task}_reference"] if (t := traces.get(n))}
+    numbers = measured(references, REFERENCE)
     spent: dict[str, dict[str, Array]] = {}
-    for task in TASKS:
-        if f"{task}_reference" in traces:
-            numbers |= of_reference(traces[f"{task}_reference"], f"{task}_reference")
-    for kind, name in best.items():
+    for kind, name in best_runs(traces).items():
         task, method = kind.split("_")
-        if f"{task}_reference" not in traces:
+        trace, reference = traces[name], references.get(f"{task}_reference")
+        if reference is None:
             continue
-        trace, reference = traces[name], traces[f"{task}_reference"]
         seconds = oracle_seconds(traces, task, p)
         spent[kind] = reach(trace, reference, method, seconds, p["clients"])
-        numbers |= ends(kind, trace, excess(trace, reference)[:, -1])
-        numbers |= {f"{kind}.{k}": mean(x, unit(k)) for k, x in spent[kind].items()}
+        numbers[f"{kind}.excess"] = mean(excess(trace, reference)[:, -1], "%")
+        own = {k: last(k) for k in ("error", "rank", "heldout") if k in trace.metrics}
+        numbers |= measured({kind: trace}, own)
+        numbers[f"{kind}.kbit"] = mean([trace.config["bits"]["bits_up"] / 1e3], "kbit")
+        units = {k: UNITS[k.partition("_")[0]] for k in spent[kind]}
+        numbers |= {f"{kind}.{k}": mean(x, units[k]) for k, x in spent[kind].items()}
         numbers[f"{kind}.grid"] = mean([float(name.rsplit("_", 1)[1][1:])])
     numbers |= ratios(spent, numbers) | looks(traces) | ticks(traces)
     walls = [float(t.provenance.get("wall_s") or 0) for t in traces.values()]
-    numbers["all.wall"] = mean([sum(walls) / 60], "min")
-    if (
-        set(TASKS) <= set(p["tasks"])
-        and len(p["seeds"]) >= 5
-        and p["rounds"] >= 300
-        and p["message_rounds"] >= 50
-    ):
-        numbers["whole.rounds"] = mean([float(p["rounds"])], "rounds")
-    return numbers
-
-
-def of_reference(trace: Trace, name: str) -> dict[str, Number]:
-    """Its loss and, as a share of the loss it took away, its Frank-Wolfe gap: how exact it is."""
-    loss = trace.metrics["loss"]
-    share = 100 * trace.metrics["gap"][:, -1] / (loss[:, 0] - loss[:, -1])
-    found = {f"{name}.loss": mean(loss[:, -1]), f"{name}.gap": mean(share, "%")}
-    found[f"{name}.error"] = mean(trace.metrics["error"][:, -1])
-    found[f"{name}.rank"] = mean(trace.metrics["rank"][:, -1])
-    return found
-
-
-def ends(kind: str, trace: Trace, last: Array) -> dict[str, Number]:
-    """What the last model is worth, and the bits of a round."""
-    found = {f"{kind}.excess": mean(last, "%")}
-    for metric in ("error", "rank", "heldout"):
-        if metric in trace.metrics:
-            found[f"{kind}.{metric}"] = mean(trace.metrics[metric][:, -1])
-    found[f"{kind}.kbit"] = mean([trace.config["bits"]["bits_up"] / 1e3], "kbit")
-    return found
+    return numbers | {"all.wall": mean([sum(walls) / 60], "min")}
 
 
 def reach(
@@ -162,12 +162,6 @@ def reach(
             found[f"seconds_{level:g}"] = everybody * rounds
             found[f"parallel_{level:g}"] = parallel * rounds
     return found
-
-
-def unit(measure: str) -> str:
-    """The unit of what it took."""
-    kinds = {"rounds": "rounds", "reached": "%", "mbit": "Mbit", "seconds": "s", "parallel": "s"}
-    return kinds[measure.partition("_")[0]]
 
 
 def ratios(
@@ -195,32 +189,24 @@ def ratios(
 
 
 def looks(traces: Traces) -> dict[str, Number]:
-    """What messages look like, over all rounds, and how far their bits are from the formula."""
+    """What messages look like, and how far their bits are from the formula."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
-        if not name.startswith("messages_"):
-            continue
-        info = trace.info
-        worst = {k: info[k].max(1) for k in ("most", "second", "off", "wire")}
-        worst["fewest"] = info["fewest"].min(1)
-        found |= {f"{name}.{k}": mean(x) for k, x in worst.items()}
-        bits, d = per_message(trace)
-        found[f"{name}.bits"] = mean([bits], "bits")
-        found[f"{name}.bits_off"] = mean([bits - formula(trace, d)], "bits")
-        found[f"{name}.entries"] = mean([float(d)])
+        if name.startswith("messages_"):
+            bits, d = per_message(trace)
+            found |= measured({name: trace}, WORST)
+            found[f"{name}.bits"] = mean([bits], "bits")
+            found[f"{name}.bits_off"] = mean([bits - formula(trace, d)], "bits")
+            found[f"{name}.entries"] = mean([float(d)])
     return found
 
 
 def per_message(trace: Trace) -> tuple[float, int]:
     """Bits of one message of a run, and the entries of its vector; all clients send one a round."""
     problem = trace.config["problem"]
-    d = problem["features"] * problem["tasks"] if "tasks" in problem else pixels(problem)
-    return trace.config["bits"]["bits_up"] / problem["clients"], int(d)
-
-
-def pixels(problem: Mapping[str, list[list[int]]]) -> int:
-    """Parameters of a linear model from the shapes of its tensors."""
-    return int(sum(np.prod(shape) for shape in problem["shapes"]))
+    matrix = [[problem["features"], problem["tasks"]]] if "tasks" in problem else problem["shapes"]
+    d = sum(int(np.prod(shape)) for shape in matrix)
+    return trace.config["bits"]["bits_up"] / problem["clients"], d
 
 
 def formula(trace: Trace, d: int) -> float:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from fedlib import checks
-from fedlib.algorithms import FedFW
+from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation

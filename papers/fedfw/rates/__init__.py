@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from fedlib.algorithms import FedFW, FedFWPlus, FedFWReset, FedFWSto, NaiveFW
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
+from fedlib.algorithms.fedfw_reset import FedFWReset
+from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.core.protocols import Algorithm
 from fedlib.steps import Convex, Fixed, Nonconvex
 from papers.fedfw.rates import claims, figures, rules

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms import FedFW
+from fedlib.algorithms.fedfw import FedFW
 from fedlib.core.client import Client, Reply
 from fedlib.core.types import ConvexSet
 

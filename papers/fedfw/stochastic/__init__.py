@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms import FedDR, FedFWSto
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFWSto
 from papers.fedfw.cells import CODE_FEDDR, COLUMNS, ETA, KEEP, make_problem
 from papers.fedfw.stochastic import claims, figures
 from papers.fedfw.stochastic.numbers import COLUMNS_3, TRACED_3, derive

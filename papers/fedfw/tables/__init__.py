@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from fedlib.algorithms import FedDR, FedFW, FedFWPlus, FedFWReset
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedfw_reset import FedFWReset
 from papers.fedfw.cells import (
     CNN_RATES,
     CODE_FEDDR,

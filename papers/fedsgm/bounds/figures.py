@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedlib.core import Trace
 from papers.fedsgm.bounds.methods import METHODS
-from papers.fedsgm.bounds.numbers import Array, Reached, horizons, reached, slopes
+from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
 from papers.fedsgm.bounds.runs import parts
+from papers.fedsgm.curves import Array
 from papers.kit import plot
+from papers.kit.panels import grid, on, panel, row
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fedlib.core import Trace
-
 __all__ = ["FIGURES", "hard_instance", "scaled", "settings", "sweep_rounds"]
 
-Traces = Mapping[str, "Trace"]
 SHADES = {"printed": 0, "corrected": 1, "ours": 2, "tenth": 3}
 NAMES = {
     "printed": "as printed",
@@ -29,41 +30,50 @@ NAMES = {
     "ours": "ours",
     "tenth": "printed step, a tenth of the threshold",
 }
+ACCURACY = "max(f gap, g)"
 
 
 def sweep_rounds(traces: Traces) -> plot.Drawing:
     """Measured accuracy and bound against T, one panel a theorem, with the fitted slopes."""
     found = {n: reached(n, t) for n, t in traces.items() if parts(n)[2].startswith("T")}
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(3, 3)
-        for ax, (key, method) in zip(axes.flat, METHODS.items(), strict=True):
-            for i, version in enumerate((*method.versions, *(["tenth"] if key == "hard" else []))):
-                runs = horizons(f"{key}_{version}", found)
-                curve(ax, list(runs), [found[n] for n in runs.values()], version)
-                if slope := slopes(f"{key}_{version}", found).get("slope"):
-                    ax.text(0.03, 0.03 + 0.1 * i, slope.text(".2f"), transform=ax.transAxes,
-                            color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
-            first = horizons(f"{key}_printed", found)
-            if key != "weak":  # whose distance is a square root, of slope -1/4
-                half(ax, list(first), found[next(iter(first.values()))])
-                start(ax, [traces[n] for n in first.values()])
-            ax.set_title(method.label, fontsize=9)
-            frame(ax, [T for T in runs if str(T)[0] == "1"])
-            ax.set_ylim(lowest(ax) / 4, None)
-        for ax in axes[-1]:
-            ax.set_xlabel("rounds T")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("max(f gap, g)")
-        axes[-1, -1].set_ylabel("distance to prox point")
-        legend(fig, axes.flat)
+    def theorem(ax: Axes, key: str) -> None:
+        for i, version in enumerate((*METHODS[key].versions, *(["tenth"] * (key == "hard")))):
+            runs = horizons(f"{key}_{version}", found)
+            curve(ax, list(runs), [found[n] for n in runs.values()], version)
+            if slope := slopes(f"{key}_{version}", found).get("slope"):
+                ax.text(0.03, 0.03 + 0.1 * i, slope.text(".2f"), transform=ax.transAxes,
+                        color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
+        first = horizons(f"{key}_printed", found)
+        if key != "weak":  # whose distance is a square root, of slope -1/4
+            half(ax, list(first), found[next(iter(first.values()))])
+            start(ax, [traces[n] for n in first.values()])
+        ax.set_title(METHODS[key].label, fontsize=9)
+        frame(ax, [T for T in runs if str(T)[0] == "1"])
+        ax.set_ylim(lowest(ax) / 4, None)
 
-    return draw
+    panels = [
+        panel(
+            on(theorem, key),
+            xlabel="rounds T" if i >= 6 else "",
+            ylabel="distance to prox point" if key == "weak" else "" if i % 3 else ACCURACY,
+        )
+        for i, key in enumerate(METHODS)
+    ]
+    return with_legend(grid(panels[:3], panels[3:6], panels[6:]))
 
 
 def settings(traces: Traces) -> plot.Drawing:
     """Measured accuracy and bound against E, q, q0 and n."""
-    panels = (
+
+    def theorem(ax: Axes, key: str, letter: str) -> None:
+        for version in METHODS[key].versions:
+            runs = along(traces, f"{key}_{version}", letter)
+            curve(ax, list(runs), [reached(n, traces[n]) for n in runs.values()], version)
+        ax.set_title(METHODS[key].label, fontsize=8)
+        frame(ax, list(runs))
+
+    shown = (
         ("hard", "E", "local steps E"),
         ("soft", "E", "local steps E"),
         ("feedback", "up", "uplink K/d"),
@@ -73,21 +83,11 @@ def settings(traces: Traces) -> plot.Drawing:
         ("sampled", "E", "local steps E"),
         ("sampled", "n", "participants n of 10"),
     )
-
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(2, 4)
-        for ax, (key, letter, label) in zip(axes.flat, panels, strict=True):
-            for version in METHODS[key].versions:
-                runs = along(traces, f"{key}_{version}", letter)
-                curve(ax, list(runs), [reached(n, traces[n]) for n in runs.values()], version)
-            ax.set_title(METHODS[key].label, fontsize=8)
-            ax.set_xlabel(label)
-            frame(ax, list(runs))
-        for ax in axes[:, 0]:
-            ax.set_ylabel("max(f gap, g)")
-        legend(fig, axes.flat)
-
-    return draw
+    panels = [
+        panel(on(theorem, key, letter), xlabel=label, ylabel="" if i % 4 else ACCURACY)
+        for i, (key, letter, label) in enumerate(shown)
+    ]
+    return with_legend(grid(panels[:4], panels[4:]))
 
 
 def scaled(traces: Traces) -> plot.Drawing:
@@ -96,74 +96,70 @@ def scaled(traces: Traces) -> plot.Drawing:
     pairs = {tuple(map(float, parts(n)[2][1:].split("s"))): r for n, r in runs.items()}
     factors, steps = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
 
-    def draw(fig: Figure) -> None:
-        axes = fig.subplots(1, 3)
+    def shares(ax: Axes, measure: str, title: str) -> None:
         for color, k in zip(plot.COLORS, steps, strict=False):
-            row = [pairs[x, k] for x in factors]
-            label = f"{k:g} times the step"
-            spread(axes[0], factors, [r.gap / r.bound for r in row], color, label)
-            spread(axes[1], factors, [r.g / r.bound for r in row], color, label)
-            spread(axes[2], factors, [r.worst / r.bound for r in row], color, label)
-        for ax, title in zip(axes, ("f gap", "g", "max(f gap, g)"), strict=True):
-            ax.set_title(f"{title} / bound", fontsize=9)
-            ax.set_xlabel("threshold / bound")
-            ax.set_xscale("symlog", linthresh=0.03)
-            ax.set_xticks(factors, [f"{x:g}" for x in factors])
-            ax.minorticks_off()
-        axes[0].legend()
+            values = [getattr(pairs[x, k], measure) / pairs[x, k].bound for x in factors]
+            spread(ax, factors, values, color, f"{k:g} times the step")
+        ax.set_title(f"{title} / bound", fontsize=9)
+        ax.set_xscale("symlog", linthresh=0.03)
+        ax.set_xticks(factors, [f"{x:g}" for x in factors])
+        ax.minorticks_off()
 
-    return draw
+    titles = {"gap": "f gap", "g": "g", "worst": ACCURACY}
+    return row(
+        *(
+            panel(on(shares, *item), xlabel="threshold / bound", legend=item[0] == "gap")
+            for item in titles.items()
+        )
+    )
 
 
 def hard_instance(traces: Traces) -> plot.Drawing:
     """The staircase: objective gap and bound against T at E = 1, their ratio against E."""
+    found = {n: reached(n, t) for n, t in traces.items() if n.startswith("stairs")}
+    sweeps = {v: horizons(f"stairs_{v}", found) for v in ("printed", "ours")}
 
-    def draw(fig: Figure) -> None:
-        left, right = fig.subplots(1, 2)
-        for version in ("printed", "ours"):
-            color = plot.COLORS[SHADES[version]]
-            runs = horizons(f"stairs_{version}", traces)
-            found = {T: reached(n, traces[n]) for T, n in runs.items()}
-            gaps, bounds = (
-                [float(r.gap[0]) for r in found.values()],
-                [r.bound for r in found.values()],
-            )
-            left.plot(list(found), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
-            left.plot(
-                list(found),
-                gaps,
+    def gaps(ax: Axes) -> None:
+        for version, runs in sweeps.items():
+            color, printed = plot.COLORS[SHADES[version]], version == "printed"
+            bounds = [found[n].bound for n in runs.values()]
+            ax.plot(list(runs), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
+            ax.plot(
+                list(runs),
+                [float(found[n].gap[0]) for n in runs.values()],
                 "o",
                 color=color,
                 label=f"reached, {NAMES[version]}",
-                fillstyle="none" if version == "printed" else "full",
-                markersize=8 if version == "printed" else 4,
+                fillstyle="none" if printed else "full",
+                markersize=8 if printed else 4,
             )
-            local = along(traces, f"stairs_{version}", "E")
-            last = reached(list(runs.values())[-1], traces[list(runs.values())[-1]])
-            shares = [float(last.gap[0] / last.bound)]
-            for n in local.values():
-                r = reached(n, traces[n])
-                shares.append(float(r.gap[0] / r.bound))
-            right.plot([1.0, *local], shares, "o-", color=color, label=NAMES[version])
-        frame(left, list(horizons("stairs_printed", traces)))
-        left.set_xlabel("rounds T")
-        left.set_title("f gap of the averaged iterate, E = 1")
-        right.set_xlabel("local steps E")
-        right.set_title("f gap / bound at the same number of steps E T")
-        right.set_ylim(0, 1.05)
-        left.legend()
-        right.legend()
+        frame(ax, list(sweeps["printed"]))
 
-    return draw
+    def shares(ax: Axes) -> None:
+        for version, runs in sweeps.items():
+            local = {1.0: runs[max(runs)]} | along(traces, f"stairs_{version}", "E")
+            share = [float(found[n].gap[0] / found[n].bound) for n in local.values()]
+            color = plot.COLORS[SHADES[version]]
+            ax.plot(list(local), share, "o-", color=color, label=NAMES[version])
+
+    return row(
+        panel(gaps, title="f gap of the averaged iterate, E = 1", xlabel="rounds T", legend=True),
+        panel(
+            shares,
+            title="f gap / bound at the same number of steps E T",
+            xlabel="local steps E",
+            ylim=(0, 1.05),
+            legend=True,
+        ),
+    )
 
 
 def along(traces: Traces, start: str, letter: str) -> dict[float, str]:
     """Value -> name of the runs of a sweep, in order."""
-    found = {}
-    for name in traces:
-        rest, setting = name.rsplit("_", 1)
-        if rest == start and setting.rstrip("0123456789.") == letter:
-            found[float(setting[len(letter) :])] = name
+    settings = {n: n.rsplit("_", 1)[1] for n in traces if n.rsplit("_", 1)[0] == start}
+    found = {
+        float(s[len(letter) :]): n for n, s in settings.items() if s.rstrip("0123456789.") == letter
+    }
     return dict(sorted(found.items()))
 
 
@@ -221,19 +217,19 @@ def lowest(ax: Axes) -> float:
     return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
 
 
-def legend(fig: Figure, axes: Sequence[Axes]) -> None:
-    """One legend above all panels, every label once."""
-    found: dict[str, Artist] = {}
-    for ax in axes:
-        handles, labels = ax.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    fig.legend(
-        list(found.values()),
-        list(found),
-        loc="outside upper center",
-        ncols=4,
-        fontsize=7.5,
-    )
+def with_legend(draw: plot.Drawing) -> plot.Drawing:
+    """The figure with one legend above all panels, every label once."""
+
+    def drawn(fig: Figure) -> None:
+        draw(fig)
+        found: dict[str, Artist] = {}
+        for ax in fig.axes:
+            handles, labels = ax.get_legend_handles_labels()
+            found |= dict(zip(labels, handles, strict=True))
+        place: Any = {"loc": "outside upper center", "ncols": 4, "fontsize": 7.5}
+        fig.legend(list(found.values()), list(found), **place)
+
+    return drawn
 
 
 FIGURES = {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import sqrt
+from typing import Any
 
 import torch
 
@@ -13,24 +14,14 @@ from fedlib.core import Problem
 from fedlib.core.types import ConvexSet, describe
 from fedlib.sets import Ball, Box
 from papers.fedsgm import theory
-from papers.fedsgm.gamma import Version, bound, gamma_local, gamma_partial_direct, step_size
+from papers.fedsgm.gamma import bound, gamma_local, gamma_partial_direct, step_size
 from papers.fedsgm.problems.norms import norms, reference_solution
 from papers.fedsgm.problems.weakly_convex import multiplier_bound, random_clipped, slater_slack
 from papers.fedsgm.theory import Rate, Setting
 
 __all__ = [
-    "BATCH",
-    "CLIENTS",
-    "DELTA",
-    "DIM",
-    "METHODS",
-    "RHO",
-    "RHO_HAT",
-    "Method",
-    "disagreement",
-    "hard_rate",
-    "instance",
-    "weak_multiplier",
+    *("BATCH", "CLIENTS", "DELTA", "DIM", "METHODS", "RHO", "RHO_HAT", "Method", "disagreement"),
+    *("hard_rate", "instance", "weak_multiplier"),
 ]
 
 CLIENTS, DIM, ROWS, BATCH = 10, 10, 4, 2
@@ -81,12 +72,12 @@ def disagreement(problem: Problem) -> float:
 class Method:
     """A theorem's setting: how it is called, its instances, and what it prescribes.
 
-    `rate` maps the setting, the version and the largest sigma of the instances to a Rate.
+    `rate` maps the setting and the version to a Rate.
     """
 
     label: str
     versions: tuple[str, ...]
-    rate: Callable[[Setting, str, float], Rate]
+    rate: Callable[[Setting, Any], Rate]
     problem: Callable[[int], Problem] = instance
     D: float = 1.0
     uplink: str = ""  # "topk", "randk" or nothing
@@ -94,15 +85,15 @@ class Method:
     stochastic: bool = False
 
 
-def hard_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
+def hard_rate(s: Setting, version: str) -> Rate:
     """F Theorem 3, printed or with Gamma_direct = 3E/2 - 1 (ours)."""
     return theory.theorem_3(s) if version == "printed" else ours(s, gamma_local(s.E, "direct"))
 
 
-def partial_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
+def partial_rate(s: Setting, version: Any) -> Rate:
     """F Theorem 1 for sampled clients; ours is the corrected one with `gamma_partial_direct`."""
     if version != "ours":
-        return theory.theorem_1_partial(s, _version(version))
+        return theory.theorem_1_partial(s, version)
     base = theory.theorem_1_partial(s, "corrected")
     direct = ours(s, gamma_partial_direct(s.E, s.q, s.q0, s.ratio))
     change = direct.accuracy - bound(s.D, s.G, s.E, s.T, base.gamma)
@@ -114,18 +105,9 @@ def weak_multiplier(s: Setting) -> float:
     return multiplier_bound(s.D, s.G, RHO_HAT, slater_slack(random_clipped(0)))
 
 
-def weak_rate(s: Setting, version: str, sigma: float) -> Rate:  # noqa: ARG001
-    """F Theorem 10."""
-    return theory.theorem_10(s, RHO, weak_multiplier(s), _version(version))
-
-
-def stochastic_rate(s: Setting, version: str, sigma: float) -> Rate:
+def stochastic_rate(s: Setting, version: Any) -> Rate:
     """F Theorem 9; a gradient is a mean of unit vectors, so never further than 2 from its mean."""
-    return theory.theorem_9(s, 2.0, sigma, BATCH, _version(version))
-
-
-def _version(version: str) -> Version:
-    return "corrected" if version == "corrected" else "printed"
+    return theory.theorem_9(s, 2.0, s.sigma, BATCH, version)
 
 
 def ours(s: Setting, gamma: float) -> Rate:
@@ -134,56 +116,42 @@ def ours(s: Setting, gamma: float) -> Rate:
     return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, float("inf"), epsilon)
 
 
-def simple(theorem: Callable[..., Rate]) -> Callable[[Setting, str, float], Rate]:
-    """A theorem of (setting, version) as a `Method.rate`."""
-    return lambda s, version, _: theorem(s, _version(version))
-
-
-def single(theorem: Callable[[Setting], Rate]) -> Callable[[Setting, str, float], Rate]:
-    """A theorem with one version as a `Method.rate`."""
-    return lambda s, _version, _sigma: theorem(s)
-
-
-BOTH = ("printed", "corrected")
+PRINTED, BOTH = ("printed",), ("printed", "corrected")
+half = partial(Method, D=2.0, sampled=True)
 METHODS: dict[str, Method] = {
     "hard": Method("F 3: hard", ("printed", "ours"), hard_rate),
-    "soft": Method("F 5: soft", BOTH, simple(theory.theorem_5)),
+    "soft": Method("F 5: soft", BOTH, theory.theorem_5),
     "feedback": Method(
-        "F 6: hard, Top-K both ways", ("printed",), single(theory.theorem_6), uplink="topk"
+        "F 6: hard, Top-K both ways", PRINTED, lambda s, _: theory.theorem_6(s), uplink="topk"
     ),
-    "soft_feedback": Method(
-        "F 2: soft, Top-K both ways", BOTH, simple(theory.theorem_2), uplink="topk"
-    ),
+    "soft_feedback": Method("F 2: soft, Top-K both ways", BOTH, theory.theorem_2, uplink="topk"),
     "unbiased": Method(
-        "W 1: hard, Rand-K uplink", ("printed",), single(theory.workshop_theorem_1), uplink="randk"
+        "W 1: hard, Rand-K uplink",
+        PRINTED,
+        lambda s, _: theory.workshop_theorem_1(s),
+        uplink="randk",
     ),
-    "sampled": Method(
-        "F 4: half of the clients",
-        BOTH,
-        simple(theory.theorem_4),
-        partial(instance, region="ball"),
-        D=2.0,
-        sampled=True,
+    "sampled": half(
+        "F 4: half of the clients", BOTH, theory.theorem_4, partial(instance, region="ball")
     ),
-    "sampled_feedback": Method(
+    "sampled_feedback": half(
         "F 1: half of the clients, Top-K",
         (*BOTH, "ours"),
         partial_rate,
         partial(instance, region="box"),
-        D=2.0,
         uplink="topk",
-        sampled=True,
     ),
-    "stochastic": Method(
+    "stochastic": half(
         "F 9: half, minibatches",
         BOTH,
         stochastic_rate,
         partial(instance, region="ball", rows=ROWS),
-        D=2.0,
-        sampled=True,
         stochastic=True,
     ),
-    "weak": Method(
-        "F 10: weakly convex", ("printed",), weak_rate, random_clipped, D=2.0, sampled=True
+    "weak": half(
+        "F 10: weakly convex",
+        PRINTED,
+        lambda s, version: theory.theorem_10(s, RHO, weak_multiplier(s), version),
+        random_clipped,
     ),
 }

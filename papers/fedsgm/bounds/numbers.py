@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from papers.fedsgm.bounds.methods import RHO_HAT
 from papers.fedsgm.bounds.runs import Plan, again, parts
+from papers.fedsgm.curves import Array
 from papers.fedsgm.problems.prox import stationarity
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-__all__ = ["Array", "Reached", "derive", "horizons", "reached", "slopes"]
-
-Array = NDArray[np.float64]
+__all__ = ["Reached", "derive", "horizons", "reached", "slopes"]
 
 
 @dataclass(frozen=True)
@@ -88,14 +86,15 @@ def _good_rounds(planned: Plan, trace: Trace) -> tuple[Array, Array]:
 def derive(traces: Traces, p: Params) -> dict[str, Number]:  # noqa: ARG001
     """Per run what was reached and the bound; per sweep over T the fitted slopes."""
     found = {name: reached(name, trace) for name, trace in traces.items()}
-    numbers: dict[str, Number] = {}
-    for name, r in found.items():
-        numbers[f"{name}.gap"] = mean(r.gap)
-        numbers[f"{name}.g"] = mean(r.g)
-        numbers[f"{name}.worst"] = mean(r.worst)
-        numbers[f"{name}.share"] = mean(r.share)
-        numbers[f"{name}.top"] = exact(float(r.share.max()))
-        numbers[f"{name}.bound"] = exact(r.bound)
+    measures = {
+        "gap": lambda r: r.gap,
+        "g": lambda r: r.g,
+        "worst": lambda r: r.worst,
+        "share": lambda r: r.share,
+        "top": lambda r: [r.share.max()],
+        "bound": lambda r: [r.bound],
+    }
+    numbers = measured(found, measures)
     for start in dict.fromkeys(n.rsplit("_", 1)[0] for n in found if horizon(n)):
         numbers |= {f"{start}.{k}": v for k, v in slopes(start, found).items()}
     return numbers
@@ -105,21 +104,22 @@ def slopes(start: str, found: Mapping[str, Reached]) -> dict[str, Number]:
     """Slopes of log `shown` and of the log of its bound against log T, least squares.
 
     The interval is over the instances; those where the measure is not positive somewhere are left
-    out.
+    out. Of a single T there is no slope.
     """
     runs = horizons(start, found)
+    if len(runs) < 2:
+        return {}
     x = np.log(list(runs))
-    measured = np.array([found[n].shown for n in runs.values()])  # [T, S]
-    usable = (measured > 0).all(0)
-    promised = np.array([found[n].gap_bound for n in runs.values()])
-    bound = exact(float(np.polyfit(x, np.log(promised), 1)[0]))
-    if len(x) < 2 or not usable.any():
-        return {"slope_bound": bound} if len(x) > 1 else {}
-    fitted = np.polyfit(x, np.log(measured[:, usable]), 1)[0]
-    return {"slope": replace(mean(fitted), unit=""), "slope_bound": bound}
+    shown = np.array([found[n].shown for n in runs.values()])  # [T, S]
+    usable = (shown > 0).all(0)
+    promised = np.log([found[n].gap_bound for n in runs.values()])
+    bound = {"slope_bound": mean([np.polyfit(x, promised, 1)[0]])}
+    if not usable.any():
+        return bound
+    return {"slope": mean(np.polyfit(x, np.log(shown[:, usable]), 1)[0])} | bound
 
 
-def horizons(start: str, names: Mapping[str, object]) -> dict[int, str]:
+def horizons(start: str, names: Iterable[str]) -> dict[int, str]:
     """T -> name of the runs of a sweep over T, in order."""
     found = {horizon(n): n for n in names if n.rsplit("_", 1)[0] == start and horizon(n)}
     return dict(sorted(found.items()))
@@ -129,8 +129,3 @@ def horizon(name: str) -> int:
     """T, if this is a run of a sweep over T; else 0."""
     setting = parts(name)[2]
     return int(setting[1:]) if setting[0] == "T" else 0
-
-
-def exact(x: float) -> Number:
-    """A number without spread."""
-    return Number(x, x, x, (x,))

@@ -7,7 +7,7 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from fedlib.algorithms import FedSGM
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.compress import RandK, TopK
 from fedlib.core import Problem, Trace
 from fedlib.steps import Hard, Soft
@@ -55,7 +55,6 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
     """
     method, now = METHODS[name], {**p, **changes}
     seeds, dim = tuple(now["seeds"]), 2 if name == "weak" else DIM
-    sigma = max(disagreement(method.problem(s)) for s in seeds)
     participants = now["participants"] if method.sampled else CLIENTS
     up, down = float(now["up"]), float(now["down"])
     s = Setting(
@@ -68,10 +67,10 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
         q=TopK(up).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         q0=TopK(down).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         qu=RandK(up).variance(dim) or 0.0 if method.uplink == "randk" else 0.0,
-        sigma=sigma,
+        sigma=max(disagreement(method.problem(s)) for s in seeds),
         delta=DELTA,
     )
-    rate = method.rate(s, version, sigma)
+    rate = method.rate(s, version)
     extras: dict[str, Any] = {}
     if method.uplink == "topk":
         extras = {"uplink": TopK(up), "downlink": TopK(down)}
@@ -96,7 +95,7 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
 def stairs(rounds: int, local_steps: int, version: str) -> Plan:
     """The staircase with as many coordinates as there are steps in the run."""
     s = Setting(D=1.0, G=1.0, E=local_steps, T=rounds)
-    rate = hard_rate(s, version, 0.0)
+    rate = hard_rate(s, version)
     algorithm = FedSGM(
         lr=rate.lr, local_steps=local_steps, participants=1, tolerance=rate.tolerance
     )

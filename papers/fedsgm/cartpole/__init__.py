@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from fedlib import checks
-from fedlib.algorithms import PolicyFedSGM
+from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
 from fedlib.problems import cartpole

@@ -64,7 +64,6 @@ def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> p
 
 
 def figure_3(traces: Traces) -> plot.Drawing:
-    """Reward and cost of the four main curves."""
     return reward_and_cost(traces, CURVES)
 
 

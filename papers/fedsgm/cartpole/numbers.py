@@ -98,5 +98,4 @@ def area(trace: Trace) -> Array:
 
 
 def second_half(values: Array) -> Array:
-    """The later half of the columns."""
     return values[:, values.shape[1] // 2 :]

@@ -29,12 +29,10 @@ TOLD = {
 
 
 def lowest(terms: Iterable[Term]) -> Term:
-    """The smallest of some terms."""
     return _one_of("smallest", min, tuple(terms))
 
 
 def highest(terms: Iterable[Term]) -> Term:
-    """The largest of some terms."""
     return _one_of("largest", max, tuple(terms))
 
 
@@ -51,7 +49,6 @@ def dominates(pair: str) -> Condition:
 
 
 def late(runs: Iterable[str], k: str) -> list[Term]:
-    """The late values of some runs."""
     return [value(f"{run}.{k}") for run in runs]
 
 

@@ -41,7 +41,6 @@ def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
 
 
 def level(traces: Traces) -> Layer:
-    """The level that the study was made with."""
     return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
@@ -59,7 +58,6 @@ def best(traces: Traces, group: str) -> Traces:
 
 
 def duals(traces: Traces) -> Traces:
-    """The runs of IPP ConEx."""
     names = [n for n in traces if n.startswith("conex_dual")]
     return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from fedlib import data
-from fedlib.algorithms import SGM, FedSGM, PenaltyFedAvg
+from fedlib.algorithms.baselines import SGM, PenaltyFedAvg
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Problem
 from fedlib.problems import neyman_pearson

@@ -24,7 +24,6 @@ full = partial(Claim, paper="F")
 
 
 def runs(starts: Iterable[str], ends: Iterable[str]) -> tuple[str, ...]:
-    """The runs of a sweep from several starts."""
     return tuple(f"{a}{b}" for a in starts for b in ends)
 
 

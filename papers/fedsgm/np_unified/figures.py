@@ -23,7 +23,6 @@ HEIGHT = (0.02, 0.8)  # of the axes of g
 
 
 def level(traces: Traces) -> Layer:
-    """The level that the study was made with."""
     return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 

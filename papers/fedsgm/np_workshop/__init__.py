@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from fedlib import data
-from fedlib.algorithms import FedSGM
+from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.compress import Identity, RandK
 from fedlib.core import Problem, Trace
 from fedlib.metrics import multiplier

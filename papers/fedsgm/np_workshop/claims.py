@@ -121,34 +121,14 @@ CLAIMS = (
     ),
 )
 
+in_text = partial(PaperValue, place="W, text on Figure 1")
+drawn = partial(PaperValue, place="W, Figure 1")
+
 PAPER_VALUES = (
-    PaperValue(
-        "violations, hard / soft",
-        "ratio.main",
-        4.0,
-        "about 4 times fewer",
-        "W, text on Figure 1",
-        0.25,
-    ),
-    PaperValue(
-        "the same at step size 0.1",
-        "ratio.lr0.1",
-        4.0,
-        "about 4 times",
-        "W, text on Figure 1",
-        0.25,
-    ),
-    PaperValue(
-        "the same at step size 1", "ratio.lr1", 4.0, "about 4 times", "W, text on Figure 1", 0.25
-    ),
-    PaperValue("late constraint, soft", "soft.g", None, "at or below 0.1 (curve)", "W, Figure 1"),
-    PaperValue("late constraint, hard", "hard.g", None, "around 0.1 (curve)", "W, Figure 1"),
-    PaperValue(
-        "late objective, soft / hard",
-        "loss_ratio.main",
-        1.0,
-        "no loss",
-        "W, text on Figure 1",
-        0.05,
-    ),
+    in_text("violations, hard / soft", "ratio.main", 4.0, "about 4 times fewer", rtol=0.25),
+    in_text("the same at step size 0.1", "ratio.lr0.1", 4.0, "about 4 times", rtol=0.25),
+    in_text("the same at step size 1", "ratio.lr1", 4.0, "about 4 times", rtol=0.25),
+    drawn("late constraint, soft", "soft.g", None, "at or below 0.1 (curve)"),
+    drawn("late constraint, hard", "hard.g", None, "around 0.1 (curve)"),
+    in_text("late objective, soft / hard", "loss_ratio.main", 1.0, "no loss", rtol=0.05),
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, violations
 from papers.kit import plot
@@ -86,13 +84,11 @@ def sharpness(traces: Traces) -> plot.Drawing:
 
 
 def rate_of(trace: Trace) -> float:
-    """The step size that a run was made with."""
     return float(trace.config["algorithm"]["lr"])
 
 
 def beta_of(trace: Trace) -> float:
-    """The sharpness that a run was made with."""
-    return float(np.float64(trace.config["algorithm"]["switch"]["beta"]))
+    return float(trace.config["algorithm"]["switch"]["beta"])
 
 
 def is_rate_run(name: str, mode: str) -> bool:

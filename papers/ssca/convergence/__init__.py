@@ -74,7 +74,6 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def grid(p: Params) -> dict[str, PowerLaw]:
-    """SGD's step sizes, by name."""
     return {
         f"a{a:g}_p{fall:g}": PowerLaw(float(a), float(fall))
         for a in p["rates"]
@@ -83,7 +82,6 @@ def grid(p: Params) -> dict[str, PowerLaw]:
 
 
 def base(algorithm: Any, split: str, p: Params, every: int = 0) -> Spec:
-    """One run on the problem of the study."""
     problem = digits_problem if split == "samples" else vertical_problem
     made: Any = partial(problem, **common.task(p))
     every = every or p["evaluate_every"]

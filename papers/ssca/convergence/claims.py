@@ -42,7 +42,6 @@ LIMITS = tuple(f"{s}_limit_B{b}_U{u:g}" for s in SPLITS for b in BATCHES for u i
 
 
 def grid(kind: str, *batches: int) -> tuple[str, ...]:
-    """The runs of SGD's grid."""
     return tuple(f"{kind}_B{b}_a{a:g}_p{p:g}" for b in batches for a in RATES for p in FALLS)
 
 
@@ -52,7 +51,6 @@ def values(*keys: str) -> str:
 
 
 def costs(run: str) -> str:
-    """The cost of a run at every look."""
     return values(*(f"{run}.cost_{r}" for r in LOOKS))
 
 
@@ -119,7 +117,6 @@ def work(k: int) -> Parts:
 
 
 def each(measure: str, *numbers: int) -> str:
-    """A number of some algorithms."""
     return values(*(f"alg_{k}.{measure}" for k in numbers))
 
 

@@ -71,12 +71,10 @@ def network(hidden: int, rows: int = 80) -> Problem:
 
 
 def by_features(hidden: int) -> VerticalProblem:
-    """The same network, features split."""
     return vertical_network(network(hidden), clients=CLIENTS, scale=1.0)
 
 
 def algorithm(split: str, limited: bool) -> Any:
-    """One of the four algorithms."""
     if limited:
         return common.constrained(split, BATCH, LEVEL, clients=CLIENTS)
     return common.ssca(split, BATCH, clients=CLIENTS)
@@ -167,7 +165,6 @@ def server_work(split: str, limited: bool, hidden: int) -> int:
 
 
 def round_work(method: Any, problem: Problem, fed: Vectorized | None = None) -> int:
-    """The numbers that are written in a round."""
     state, draw = method.init(problem), method.draw(problem, seeded(0, "rounds"))
     with Written() as work:
         method.round(fed or Vectorized(problem), state, draw)

@@ -32,13 +32,11 @@ TITLES = {"sgd": "E = 1", "sgd2": "E = 2"}
 
 
 def batches(traces: Traces) -> list[int]:
-    """The batches of the runs, as those of a client with samples."""
     names = [n.split("_") for n in traces if n.startswith("samples_ssca")]
     return sorted({int(parts[2].removeprefix("B")) for parts in names})
 
 
 def colors(traces: Traces) -> dict[int, str]:
-    """A colour for every batch."""
     return dict(zip(batches(traces), plot.COLORS, strict=False))
 
 
@@ -73,7 +71,6 @@ def costs(axes: Sequence[Axes]) -> None:
 
 
 def clients(traces: Traces) -> int:
-    """I."""
     return int(next(iter(traces.values())).config["problem"]["clients"])
 
 
@@ -175,7 +172,6 @@ def heat(ax: Axes, traces: Traces, kind: str) -> None:
 
 
 def place(trace: Trace) -> tuple[float, float]:
-    """The first step and the exponent of a run of SGD."""
     lr = trace.config["algorithm"]["lr"]
     return lr["scale"], lr["exponent"]
 

@@ -135,7 +135,6 @@ def baselines(curves: Traces) -> dict[str, Trace]:
 
 
 def unit(measure: str) -> str:
-    """The unit of a measure."""
     return UNITS.get(measure.partition("_")[0], "")
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fedlib import checks
-from fedlib.algorithms import ConstrainedSSCA
+from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.steps import PowerLaw
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -87,7 +87,6 @@ def limited(batch: int, level: float, clients: int, **changes: Any) -> OneConstr
 
 
 def base(method: Any, p: Params, also: str = "") -> Spec:
-    """One run on the study's problem."""
     problem = partial(long_problem, also=also, **common.task(p))
     keep = (*METRICS, *REPORTS)
     return Spec(method, problem, p["rounds"], tuple(p["seeds"]), p["every"], keep)

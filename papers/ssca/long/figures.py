@@ -10,7 +10,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit import plot
-from papers.kit.panels import Layer, on, panel, row
+from papers.kit.panels import Layer, columns, on, panel, row
 from papers.kit.study import Traces
 from papers.ssca.long.claims import TENTH
 from papers.ssca.long.numbers import best_sgd
@@ -31,7 +31,6 @@ FLOOR = 1e-5  # slacks below are drawn here
 
 
 def batches(traces: Traces) -> list[int]:
-    """The batch sizes, descending."""
     sizes = {int(n.rpartition("_B")[2]) for n in traces if n.startswith("ssca_")}
     return sorted(sizes, reverse=True)
 
@@ -67,7 +66,6 @@ def cost(traces: Traces) -> plot.Drawing:
 
 
 def rate(trace: Trace) -> str:
-    """The step size of a run of SGD."""
     rule = trace.config["algorithm"]["lr"]
     return (
         f"{rule['scale']:g} / t^{rule['exponent']:g}" if rule["exponent"] else f"{rule['scale']:g}"
@@ -78,7 +76,7 @@ def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
     forms = CONSTRAINED | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
-    def curves(level: str, ax: Axes) -> None:
+    def fill(ax: Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
             trace = traces[f"limit_{name}_U{level}"]
             x = trace.metrics["cost_all"] - float(level)
@@ -90,13 +88,10 @@ def violation(traces: Traces) -> plot.Drawing:
         ax.set_yscale("symlog", linthresh=0.01)
         ax.yaxis.set_major_formatter("{x:g}")
 
-    panels = [
-        panel(partial(curves, level), title=f"U = {level}", xlabel="round")
-        for level in levels(traces)
-    ]
-    panels[0] = panel(panels[0], ylabel="F - U")
-    panels[-1] = panel(panels[-1], legend=True)
-    return row(*panels, sharey=True)
+    titles = {level: f"U = {level}" for level in levels(traces)}
+    return row(
+        *columns(fill, titles, ylabel="F - U", legend=True, at=-1, xlabel="round"), sharey=True
+    )
 
 
 def penalty(traces: Traces) -> plot.Drawing:

@@ -121,7 +121,6 @@ def theorem_5(traces: Traces) -> plot.Drawing:
 
 
 def handed(trace: Trace) -> int:
-    """The round of the handover."""
     return int(trace.config["algorithm"]["rounds"])
 
 

@@ -17,6 +17,7 @@ import torch
 from expect import refuses
 
 from fedlib import data
+from fedlib.data import loaders
 
 
 def listing(folder):
@@ -86,7 +87,7 @@ def test_cifar10_packed_training_images_are_the_canonical_bytes(real):
     if not (folder / "cifar10/labels.npz").exists():
         pytest.skip("the packed set is not in the data cache")
     mosaics = [folder / f"cifar10/train_{i:02d}.webp" for i in range(10)]
-    X = np.concatenate([data._read_mosaic(path) for path in mosaics])
+    X = np.concatenate([loaders._read_mosaic(path) for path in mosaics])
     with np.load(folder / "cifar10/labels.npz") as arrays:
         y = arrays["y_train"][:10000, None]
     records = np.concatenate([y, X.transpose(0, 3, 1, 2).reshape(10000, 3072)], axis=1)
@@ -446,7 +447,7 @@ def test_cifar10_mosaic_and_jpeg_layout(tmp_path):
     tiles = np.random.default_rng(0).integers(0, 256, (80, 32, 32, 3)).astype(np.uint8)
     mosaic = np.block([[[tiles[40 * r + c]] for c in range(40)] for r in range(2)])
     image_module.fromarray(mosaic).save(tmp_path / "m.webp", "WEBP", lossless=True, exact=True)
-    assert np.array_equal(data._read_mosaic(tmp_path / "m.webp"), tiles)
+    assert np.array_equal(loaders._read_mosaic(tmp_path / "m.webp"), tiles)
     grey, pieces = np.array([0, 80, 255]), []
     for value in grey:
         buffer = io.BytesIO()
@@ -454,7 +455,7 @@ def test_cifar10_mosaic_and_jpeg_layout(tmp_path):
         pieces.append(buffer.getvalue())
     offset = np.cumsum([0] + [len(piece) for piece in pieces])
     np.savez(tmp_path / "j.npz", jpeg=np.frombuffer(b"".join(pieces), np.uint8), offset=offset)
-    assert np.abs(data._read_jpegs(tmp_path / "j.npz").mean((1, 2, 3)) - grey).max() < 2
+    assert np.abs(loaders._read_jpegs(tmp_path / "j.npz").mean((1, 2, 3)) - grey).max() < 2
 
 
 def test_qm9_says_what_to_do(cache):

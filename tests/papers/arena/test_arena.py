@@ -18,7 +18,8 @@ from papers.arena.multiples import units
 from papers.arena.numbers import contest, tuning
 from papers.arena.problems import BATCHES, LEVELS, NAMES, arena_problem, shaped, shortest
 from papers.arena.reference import doubled, residual, slope, solved
-from papers.arena.rules import best_of, column, grid_runs, off, setting, shown, taken, uploads
+from papers.arena.rules import best_of, column, fields, off, setting, shown, taken, uploads
+from papers.kit import plot
 from papers.kit.numbers import mean
 
 STAND_IN = 2000
@@ -291,7 +292,7 @@ def test_off_is_the_larger_of_both_percentages():
 
 
 def test_the_winner_is_the_smallest_loss_of_those_that_are_not_shown_to_violate():
-    gaps = {"soft": mean([0.1] * 3), "hard": mean([0.2] * 3), "fedavg": mean([-0.5] * 3)}
+    gaps = {"soft": 0.1, "hard": 0.2, "fedavg": -0.5}
     fine = {"soft": mean([1.0] * 3), "hard": mean([-9.0] * 3), "fedavg": mean([40.0] * 3)}
     assert best_of(gaps, fine) == "soft"
     assert best_of(gaps, fine | {"fedavg": mean([-4.0, 40.0, 10.0])}) == "fedavg"
@@ -313,17 +314,22 @@ def field(soft=0.6):
 
 def test_the_setting_is_read_off_the_runs():
     assert setting(field()) == {"local_steps": STEPS, "passes": 10 * STEPS}
-    assert [*grid_runs(field(), "np", "soft")] == ["np_soft_1", "np_soft_2"]
+    (one,) = fields(field(), P)
+    assert {m: [*runs] for m, runs in one.runs.items()} == {
+        "soft": ["np_soft_1", "np_soft_2"],
+        "penalty": ["np_penalty_1"],
+        "fedavg": ["np_fedavg_1"],
+    }
 
 
 def test_a_contest_pairs_seeds_and_names_one_winner():
-    found = contest(field(), "np", "grads", OPTIMUM, P)
+    found = contest(*fields(field(), P), "grads")
     assert [found[f"np_{m}_grads.wins"].value for m in ("soft", "penalty", "fedavg")] == [1, 0, 0]
     assert [found[f"np_{m}_grads.out"].value for m in ("soft", "penalty", "fedavg")] == [0, 0, 1]
     assert found["np_penalty_grads.behind"].value == pytest.approx(0.1)
     assert found["np_soft_grads.test_gap"].value == pytest.approx(0.1)
     assert found["np_fedavg_grads.test_excess"].value == pytest.approx(200)
-    after = contest(field(soft=0.8), "np", "grads", OPTIMUM, P)
+    after = contest(*fields(field(soft=0.8), P), "grads")
     assert after["np_penalty_grads.wins"].value == 1
 
 
@@ -334,7 +340,7 @@ def test_tuning_counts_usable_and_nearly_best_configurations():
         "np_soft_3": ending(0.7, LEVEL),
         "np_soft_4": ending(0.6, 2 * LEVEL),
     }
-    found = tuning("np", "soft", runs, OPTIMUM, P)
+    found = tuning(*fields(runs | {"np_reference": OPTIMUM}, P), "soft")
     assert found["np_soft_tuning.feasible"].value == 75
     assert found["np_soft_tuning.near"].value == 50
     assert found["np_soft_tuning.best"].value == pytest.approx(20)
@@ -357,6 +363,13 @@ def test_the_text_follows_the_numbers():
     assert "by 0.1 to 0.1: FedSGM soft." in arena_report.verdicts(other, "np")
 
 
+def test_a_problem_without_methods_is_left_out():
+    alone = arena.derive({"np_reference": OPTIMUM}, P)
+    assert "np_reference.f" in alone
+    assert arena_report.in_short(alone) == "In short: nothing was run."
+    assert arena_report.optima(alone).empty
+
+
 def test_the_tables_hold_every_method_that_takes_part():
     numbers = arena.derive(field(), P)
     table = arena_report.standings(numbers, "np", "grads")
@@ -372,7 +385,7 @@ def test_the_tables_hold_every_method_that_takes_part():
 def test_figures_draw_in_both_themes(name):
     draw = arena.STUDY.figures[name](field())
     for theme in ("light", "dark"):
-        assert len(fl.papers.kit.plot.render(draw, theme)) > 5000
+        assert len(plot.render(draw, theme)) > 5000
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")

@@ -9,9 +9,9 @@ import torch
 
 from fedlib.core import Trace
 from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs
-from papers.fedcmoo.pairs import GREY, METHODS, STUDY, figures, rules
+from papers.fedcmoo.pairs import STUDY, figures, rules
 from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_4
-from papers.fedcmoo.pairs.numbers import DATA, HOW, decline, derive, final, rounds_to
+from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, METHODS, decline, derive, final, rounds_to
 from papers.kit.numbers import Number, mean
 from papers.kit.plot import render
 

@@ -14,7 +14,7 @@ from fedlib.weights import MinNorm
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.probe import STUDY
-from papers.fedcmoo.probe.claims import c7, c13
+from papers.fedcmoo.probe.claims import C7, C13
 from papers.fedcmoo.probe.methods import (
     ERRORS,
     SKETCHES,
@@ -294,7 +294,7 @@ class TestRules:
             ((behind, behind), "not reproduced"),
         ):
             n = derive(dict(zip(names, traces, strict=True)), {})
-            assert c7(n).verdict == verdict
+            assert C7(n).verdict == verdict
 
     def test_c13_is_an_order_in_the_mean_and_in_nearly_all_rounds(self):
         pairs_ = {
@@ -302,33 +302,29 @@ class TestRules:
         }
         low = {f"{way}_block": [0.01] * 4 for way in ("two_way", "one_way")}
         whole = {**pairs_, "gram_attributes": flat_errors(**low)}
-        assert c13(derive(whole, {})).verdict == "reproduced"
+        assert C13(derive(whole, {})).verdict == "reproduced"
         once = flat_errors(two_way_block=[0.01, 0.1, 0.1, 0.1])
-        done = c13(derive({**whole, "gram_multi_mnist": once}, {}))
+        done = C13(derive({**whole, "gram_multi_mnist": once}, {}))
         assert (done.verdict, done.reason) == ("partly", "does not hold: MultiMNIST, two-way")
         assert (
             "forty attributes, one-way"
-            in c13(
+            in C13(
                 derive({**whole, "gram_attributes": flat_errors(two_way_block=[0.01] * 4)}, {})
             ).reason
         )
         wrong = flat_errors(**low)
         all_wrong = {**dict.fromkeys(pairs_, wrong), "gram_attributes": flat_errors()}
-        assert c13(derive(all_wrong, {})).verdict == "not reproduced"
+        assert C13(derive(all_wrong, {})).verdict == "not reproduced"
 
 
 class TestStudy:
-    def test_claims_name_runs_that_exist_and_measure_what_table_3_prints(self):
+    def test_runs_keep_what_table_3_prints(self):
         specs = STUDY.specs(STUDY.resolve("full"))
-        for claim in STUDY.claims:
-            assert set(claim.runs) <= set(specs)
         assert len(STUDY.paper_values) == 28
         keys = {v.key.split(".", 1)[0] for v in STUDY.paper_values}
         assert keys <= set(specs)
         for name in keys:
             assert set(ERRORS) <= set(specs[name].keep)
-        for profile in STUDY.profiles.values():
-            assert profile.keys() == STUDY.parameters.keys()
 
     def test_runs_can_be_left_out(self):
         p = STUDY.resolve("quick")

@@ -141,6 +141,17 @@ def test_a_direct_import_under_another_name_is_the_same(library):
     assert code_digest([STUDY]) == before
 
 
+def test_a_folder_may_import_its_own_files(library, tmp_path):
+    folder = tmp_path / "papers" / "own"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from papers.own import parts\n\ndef made():\n    return parts.size()\n"
+    )
+    (folder / "parts.py").write_text("def size():\n    return 1\n")
+    fingerprint._source.cache_clear()
+    assert definitions(["papers.own:made"]) == {"papers.own:made", "papers.own.parts:size"}
+
+
 def test_a_package_that_is_not_there_is_no_fault(library, tmp_path):
     before = code_digest([METHOD_NAME])
     (tmp_path / "papers").rename(tmp_path / "others")

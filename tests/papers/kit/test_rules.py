@@ -150,6 +150,13 @@ def test_parameters_that_stand_in_no_configuration_are_needs_of_their_own():
     assert one.verdict(N, config(), config(), {"lrs": (1, 2)}).verdict == "reproduced"
 
 
+def test_a_list_with_the_papers_values_is_no_change():
+    study = STUDIES["ssca_tradeoff"]
+    same = study.resolve("full", levels=[*study.profiles["full"]["levels"]], seeds=range(10))
+    assert study.changed(same) == {}
+    assert [*study.changed({**same, "levels": [0.3]})] == ["levels"]
+
+
 def test_a_run_that_is_not_stored_cannot_be_compared():
     found = claim().verdict(N, config(), {})
     assert found.reason == "not judged, because no run run of the paper's setting is stored"
