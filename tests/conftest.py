@@ -1,8 +1,16 @@
 """Fixtures that many tests share."""
 
+import importlib
+import os
+from pathlib import Path
+
 import pytest
 import torch
 from problems import np_problem
+
+from fedlib import data
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +22,28 @@ def problem():
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def real(monkeypatch):
+    """Use the real data; gives a function that skips when the cache lacks one of some sets."""
+    folder = Path(os.environ.get("FEDLIB_DATA") or ROOT.parent / "shared" / "data").resolve()
+    if not folder.is_dir():
+        pytest.skip("no folder of real data: set FEDLIB_DATA to one")
+    monkeypatch.setenv("FEDLIB_DATA", str(folder))
+
+    def need(*names):
+        for name in names:
+            if not data.available(name):
+                pytest.skip(f"{name} is not in the data cache")
+        return folder
+
+    return need
+
+
+@pytest.fixture(scope="module")
+def driver():
+    """The program that executes the notebooks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "notebooks")
+        yield importlib.import_module("execute")

@@ -33,13 +33,6 @@ def extension(monkeypatch):
     return importlib.import_module
 
 
-@pytest.fixture(scope="module")
-def driver():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "notebooks")
-        yield importlib.import_module("execute")
-
-
 def downloads(page, folder):
     """The folded lines under each figure: label -> bytes of the file."""
     folds = re.findall(r'<details class="figure-files">(.*?)</details>', page, flags=re.S)

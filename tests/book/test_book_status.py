@@ -7,12 +7,11 @@ import sys
 import jupytext
 import pytest
 import test_book_ext
-import test_notebooks
 import toy_book
 
 from papers.kit.fingerprint import code_digest
 
-build, driver = test_book_ext.build, test_notebooks.driver
+build = test_book_ext.build
 TODAY = code_digest(toy_book.PROVENANCE["roots"])
 
 

@@ -65,13 +65,6 @@ def recipe(words):
     return [shlex.split(line) for line in lines if line.startswith(PYTHON)]
 
 
-@pytest.fixture(scope="module")
-def driver():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "notebooks")
-        yield importlib.import_module("execute")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def extension():
     with pytest.MonkeyPatch.context() as patch:

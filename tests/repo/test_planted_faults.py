@@ -26,7 +26,7 @@ from papers import STUDIES
 from papers.kit import fingerprint, store
 
 ROOT = Path(__file__).resolve().parents[2]
-build, driver, small = test_book_ext.build, test_notebooks.driver, test_notebooks.small
+build, small = test_book_ext.build, test_notebooks.small
 STUDY = STUDIES["np_workshop"]
 REPAIR = r"restore it or reproduce it|delete it and reproduce|reproduce it with this version"
 SQUARE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'

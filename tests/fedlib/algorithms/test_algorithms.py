@@ -2,18 +2,21 @@
 
 import inspect
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
+from math import inf, nan
 from pathlib import Path
 
+import numpy as np
 import plain
 import pytest
 import torch
-from expect import close
+from expect import close, refuses
 from problems import np_problem
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
+from fedlib.core.grid import fill, floats
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 from fedlib.testing.contract import CHECKS
@@ -36,6 +39,77 @@ def test_every_algorithm_has_a_name_of_its_own_at_the_top():
 def test_is_held_to_account(name, check):
     for algorithm, problem in examples()[name]:
         check(algorithm, problem)
+
+
+#: By the name of a field: what no method takes.
+BAD = {
+    **dict.fromkeys(("lr", "dual_lr", "server_lr", "tau"), (0.0, -1.0, nan, True)),
+    **dict.fromkeys(("eta", "kl_limit"), (0, -1.0)),
+    **dict.fromkeys(("lam0", "mu", "ridge", "step", "prox", "constraint_prox"), (-1.0, inf, "1")),
+    **dict.fromkeys(("participation", "theta"), (0.0, 1.5, "1")),
+    **dict.fromkeys(("local_steps", "participants", "steps", "inner_steps"), (0, -3, 1.5)),
+    **dict.fromkeys(("cg_steps", "curvature_states", "gram_participants"), (0, 2.0)),
+    **dict.fromkeys(("tolerance", "level"), (nan, "a")),
+    **{"rho": (-1.0, fl.PowerLaw(1.2, 0.4)), "gamma": (0.5, fl.PowerLaw(1.1)), "gae": (1.5,)},
+    **{"relaxation": (2.0,), "penalty": (-1.0,), "growth": (0.5,), "patience": (0,), "task": (0,)},
+    **{"objective": ("loss",), "damping": (-1,), "discount": (1.5,)},
+}
+
+
+@each
+def test_refuses_bad_parameters(name):
+    algorithm, _ = examples()[name][0]
+    for field in BAD.keys() & {f.name for f in fields(algorithm)}:
+        for value in BAD[field]:
+            words, errors = f"{name}: {field} must *, got {value!r}", (ValueError, TypeError)
+            refuses(words, replace, algorithm, **{field: value}, error=errors)
+
+
+@each
+def test_refuses_what_the_problem_has_not(name):
+    algorithm, problem = examples()[name][0]
+    vertical = hasattr(problem, "composite")
+    clients = problem.composite.clients if vertical else problem.num_clients
+    of = "the problem's samples" if vertical else "the rows of the smallest client"
+    most = {
+        **dict.fromkeys(("participants", "head"), f"{clients} (the problem's clients)"),
+        **dict.fromkeys(("batch_size", "value_batch_size"), f"{min(problem.sizes)} ({of})"),
+        "shared": f"{problem.dim} (the model's parameters)",
+        "task": f"{problem.num_objectives} (the problem's objectives)",
+    }
+    for field in most.keys() & {f.name for f in fields(algorithm)}:
+        larger = replace(algorithm, **{field: int(most[field].split()[0]) + 1})
+        refuses(f"{name}: {field} must lie in 1..{most[field]}, got", larger.init, problem)
+
+
+#: Fields that the last example of a method has otherwise: its rounds are recorded with them too.
+OTHERS = (
+    ("FedCMOO", {"gram": fl.OneWay(fl.Largest()), "weights": fl.MinNorm()}),
+    ("FedCMOOPref", {"batch_size": 2, "value_batch_size": 2}),
+    ("FedFW", {"participation": 0.3}),
+    ("ConstrainedSSCA", {"growth": 2.0, "patience": 2}),
+    ("SSCA", {"batch_size": 2, "ridge": 0.01}),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [*((a.__name__, {}) for a in ALGORITHMS if a is not fl.PolicyFedSGM), *OTHERS],
+)
+def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
+    algorithm, problem = examples()[name][-1]
+    algorithm = replace(algorithm, **changes)
+    less = {field: 0.8 * x for field, x in floats(algorithm).items() if field != "growth"}
+    grid = [algorithm, fill(algorithm, less)]
+    together = fl.run(grid, problem, rounds=4, seeds=[3, 4])
+    loop = fl.run(grid, problem, rounds=4, seeds=[3, 4], engine=fl.Loop)
+    ordered = fl.run(grid, replace(problem, one_by_one=True), rounds=4, seeds=[3, 4])
+    alone = fl.run(grid[1], problem, rounds=4, seeds=[4])
+    for trace in (together[1], loop[1], ordered[1]):
+        close(trace.state.w[1], alone.state.w[0], 1e-10)
+        for key, values in alone.info.items():
+            np.testing.assert_allclose(trace.info[key][1], values[0], rtol=1e-8, atol=1e-8)
+    assert not less or not torch.equal(together[0].state.w, together[1].state.w)
 
 
 @each

@@ -102,7 +102,5 @@ def test_several_steps_a_round_are_the_same_steps():
 
 
 def test_refusals():
-    refuses("theta must lie in (0, 1]", replace, METHOD, theta=0.0)
-    refuses("dual_lr must be positive", replace, METHOD, dual_lr=0.0)
     two = quadratics(A.repeat(2, 1), B.repeat(2, 1), level=LEVEL)
     refuses("ConEx: the problem must have one client", METHOD.init, two)

@@ -171,31 +171,9 @@ def test_without_a_constraint_the_policy_learns_to_balance():
     assert trace.metrics["cost"][0, -1] > 60  # at the price of the constraint
 
 
-def test_a_run_is_the_same_twice():
-    a, b = (fl.run(ALGORITHM, small, rounds=2, progress=False) for _ in range(2))
-    assert torch.equal(a.state.w, b.state.w)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"participants": 0}, "participants"),
-        ({"tolerance": "none"}, "tolerance"),
-        ({"kl_limit": 0}, "kl_limit must be positive"),
-        ({"damping": -1}, "damping"),
-        ({"gae": 1.5}, "gae must lie in"),
-        ({"cg_steps": 0}, "cg_steps"),
-    ],
-)
-def test_bad_parameters_are_named(change, words):
-    with pytest.raises((ValueError, TypeError), match=words):
-        replace(ALGORITHM, **change)
-
-
 def test_what_does_not_fit_the_problem_is_named():
     refuses("simulated", ALGORITHM.init, np_problem(), error=TypeError)
-    refuses("participants must lie in", replace(ALGORITHM, participants=4).init, small())
-    with pytest.raises(ValueError, match="curvature_states must be at most the 400"):
-        replace(ALGORITHM, curvature_states=401).init(small())
+    many = replace(ALGORITHM, curvature_states=401)
+    refuses("curvature_states must be at most the 400", many.init, small())
     refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())
     refuses("chance", small().mean_losses, small().w0)

@@ -7,17 +7,7 @@ import torch
 from torch.func import jacrev
 
 from fedlib.policy import Gaussian, Logits
-from fedlib.policy.trpo import (
-    advantages,
-    backtrack,
-    conjugate_gradient,
-    cosine_basis,
-    cosine_features,
-    discounted,
-    fisher_product,
-    normalized,
-    ridge,
-)
+from fedlib.policy import trpo as c
 
 HEADS = pytest.mark.parametrize("head", [Gaussian(), Logits()], ids=lambda h: type(h).__name__)
 
@@ -52,7 +42,7 @@ def test_discounted_sums_equal_a_loop(steps):
     for t in reversed(range(steps)):
         y = x[t] + keep[t] * y
         expected.insert(0, y)
-    torch.testing.assert_close(discounted(x, keep), torch.stack(expected))
+    torch.testing.assert_close(c.discounted(x, keep), torch.stack(expected))
 
 
 @pytest.mark.parametrize(("discount", "gae"), [(1.0, 0.97), (0.9, 1.0), (0.99, 0.0)])
@@ -61,7 +51,7 @@ def test_advantages_equal_a_loop_with_ends_and_a_cut(discount, gae):
     ended = torch.zeros(30, 2, dtype=torch.float64)
     ended[[4, 17], 0] = 1
     ended[29, 1] = 1  # one environment ends with the last step, the other is cut there
-    got, returns = advantages(amount, values, ended, discount, gae)
+    got, returns = c.advantages(amount, values, ended, discount, gae)
     for e in range(2):
         expected = by_hand(amount[:, e], values[:, e], ended[:, e], discount, gae)
         torch.testing.assert_close(got[:, e].float(), expected[0])
@@ -72,91 +62,81 @@ def test_a_perfect_critic_leaves_no_advantage():
     amount = normal(20, 1)
     ended = torch.zeros(20, 1, dtype=torch.float64)
     ended[-1] = 1
-    values = torch.cat([discounted(amount, 1 - ended), torch.zeros(1, 1, dtype=torch.float64)])
-    assert advantages(amount, values, ended, 1.0, 0.97)[0].abs().max() < 1e-12
+    values = torch.cat([c.discounted(amount, 1 - ended), torch.zeros(1, 1, dtype=torch.float64)])
+    assert c.advantages(amount, values, ended, 1.0, 0.97)[0].abs().max() < 1e-12
 
 
-@HEADS
-def test_fisher_product_equals_the_explicit_fisher_matrix(head):
-    w, states = normal(26), normal(11, 3, seed=1)
-    outputs = small_policy(w, states)
-    J = jacrev(small_policy)(w, states)  # [11, 2, 26]
-    M = torch.stack([head.fisher(outputs, torch.eye(2)[i].double().expand(11, 2)) for i in (0, 1)])
-    F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
-    v = normal(26, seed=2)
-    got = fisher_product(
-        outputs=lambda u: small_policy(u, states),
-        change=lambda d: jacrev(small_policy)(w, states) @ d,
-        fisher=lambda m: head.fisher(outputs, m),
-        w=w,
-        v=v,
-    )
-    torch.testing.assert_close(got, F @ v, atol=1e-12, rtol=1e-12)
-    assert torch.linalg.eigvalsh(F).min() > -1e-12
-
-
-@HEADS
-def test_fisher_matrix_is_the_curvature_of_the_divergence(head):
-    w, states = 0.3 * normal(26), normal(11, 3, seed=1)
+def product(head, w, states, v):
     before = small_policy(w, states)
-
-    def divergence(u):
-        return head.kl(before, small_policy(u, states)).mean()
-
-    H = jacrev(jacrev(divergence))(w)
-    v = normal(26, seed=2)
-    got = fisher_product(
+    return c.fisher_product(
         outputs=lambda u: small_policy(u, states),
         change=lambda d: jacrev(small_policy)(w, states) @ d,
         fisher=lambda m: head.fisher(before, m),
         w=w,
         v=v,
     )
-    torch.testing.assert_close(got, H @ v, atol=1e-10, rtol=1e-8)
+
+
+@HEADS
+def test_fisher_product_equals_the_explicit_fisher_matrix(head):
+    w, states, v = normal(26), normal(11, 3, seed=1), normal(26, seed=2)
+    outputs, J = small_policy(w, states), jacrev(small_policy)(w, states)  # [11, 2, 26]
+    M = torch.stack([head.fisher(outputs, torch.eye(2)[i].double().expand(11, 2)) for i in (0, 1)])
+    F = torch.einsum("bia,jbi,bjc->ac", J, M, J) / 11
+    torch.testing.assert_close(product(head, w, states, v), F @ v, atol=1e-12, rtol=1e-12)
+    assert torch.linalg.eigvalsh(F).min() > -1e-12
+
+
+@HEADS
+def test_fisher_matrix_is_the_curvature_of_the_divergence(head):
+    w, states, v = 0.3 * normal(26), normal(11, 3, seed=1), normal(26, seed=2)
+    before = small_policy(w, states)
+    H = jacrev(jacrev(lambda u: head.kl(before, small_policy(u, states)).mean()))(w)
+    torch.testing.assert_close(product(head, w, states, v), H @ v, atol=1e-10, rtol=1e-8)
 
 
 def test_conjugate_gradient_solves_in_as_many_steps_as_there_are_dimensions():
     root, b = normal(12, 12), normal(12, seed=1)
     A = root @ root.T + 0.1 * torch.eye(12)
-    x, rest = conjugate_gradient(lambda p: A @ p, b, 12)
+    x, rest = c.conjugate_gradient(lambda p: A @ p, b, 12)
     torch.testing.assert_close(A @ x, b, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(rest, b - A @ x, atol=1e-8, rtol=0)
-    few, left = conjugate_gradient(lambda p: A @ p, b, 3)
+    few, left = c.conjugate_gradient(lambda p: A @ p, b, 3)
     torch.testing.assert_close(left, b - A @ few, atol=1e-10, rtol=0)
     assert left.norm() > 1e-3
-    assert conjugate_gradient(lambda p: A @ p, torch.zeros(12).double(), 3)[0].norm() == 0
+    assert c.conjugate_gradient(lambda p: A @ p, torch.zeros(12).double(), 3)[0].norm() == 0
 
 
 def test_backtracking_takes_the_longest_step_within_the_limit_or_none():
     step = torch.tensor([3.0, 4.0], dtype=torch.float64)
-    taken, at = backtrack(lambda m: m @ m, step, 10.0, 0.5, 4)  # 25, 6.25: the second
+    taken, at = c.backtrack(lambda m: m @ m, step, 10.0, 0.5, 4)  # 25, 6.25: the second
     torch.testing.assert_close(taken, 0.5 * step)
     assert at == 6.25
-    taken, at = backtrack(lambda m: m @ m, step, 0.01, 0.5, 4)
+    taken, at = c.backtrack(lambda m: m @ m, step, 0.01, 0.5, 4)
     assert (taken.norm(), at) == (0, 0)
-    assert torch.equal(backtrack(lambda m: 0 * m.sum(), step, 0.01, 0.5, 4)[0], step)
+    assert torch.equal(c.backtrack(lambda m: 0 * m.sum(), step, 0.01, 0.5, 4)[0], step)
 
 
 def test_ridge_is_least_squares_as_the_penalty_vanishes_and_shrinks_with_it():
     x, y = normal(50, 4), normal(50, 2, seed=1)
     exact = torch.linalg.lstsq(x, y).solution
-    torch.testing.assert_close(ridge(x, y, 1e-12), exact, atol=1e-8, rtol=0)
+    torch.testing.assert_close(c.ridge(x, y, 1e-12), exact, atol=1e-8, rtol=0)
     by_formula = torch.linalg.solve(x.T @ x / 50 + 0.3 * torch.eye(4), x.T @ y / 50)
-    torch.testing.assert_close(ridge(x, y, 0.3), by_formula)
+    torch.testing.assert_close(c.ridge(x, y, 0.3), by_formula)
 
 
 def test_features_hold_all_monomials_up_to_degree_two():
     z = torch.tensor([2.0, 3.0], dtype=torch.float64)
-    basis = cosine_basis(2, 5, z)
-    found = cosine_features(z, basis)
+    basis = c.cosine_basis(2, 5, z)
+    found = c.cosine_features(z, basis)
     assert found.shape == (5 + 6,)
     assert found[5:].tolist() == [1, 2, 3, 4, 6, 9]
     torch.testing.assert_close(found[:5], torch.cos(z @ basis[:2] + basis[2]))
-    assert torch.equal(basis, cosine_basis(2, 5, z))
+    assert torch.equal(basis, c.cosine_basis(2, 5, z))
 
 
 def test_normalized_has_mean_zero_and_variance_one_and_survives_constants():
-    x = normalized(5 + 3 * normal(40))
+    x = c.normalized(5 + 3 * normal(40))
     assert abs(x.mean()) < 1e-12
     assert math.isclose(x.square().mean(), 1, rel_tol=1e-6)
-    assert torch.equal(normalized(torch.full((4,), 7.0)), torch.zeros(4))
+    assert torch.equal(c.normalized(torch.full((4,), 7.0)), torch.zeros(4))

@@ -1,7 +1,5 @@
 """The l1 ball and the simplex: oracles against linear programs, projections against a QP solver."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -95,57 +93,6 @@ def test_the_projection_equals_that_of_a_solver(convex_set):
 
 
 @every
-def test_points_of_the_set_stay_and_the_projection_is_nonexpansive(convex_set):
-    g = torch.Generator().manual_seed(1)
-    shares = torch.rand(200, 6, generator=g, dtype=torch.float64)
-    z = convex_set.radius * shares / shares.sum(1, keepdim=True)
-    if isinstance(convex_set, L1Ball):
-        z = z * torch.randn(200, 6, generator=g).sign() * torch.rand(200, 1, generator=g).double()
-    p = vmap(convex_set.project)(z)
-    torch.testing.assert_close(p, z, rtol=1e-13, atol=1e-15 * convex_set.radius)
-    x, y = inputs(6, seed=2), inputs(6, seed=3)
-    moved = (vmap(convex_set.project)(x) - vmap(convex_set.project)(y)).norm(dim=1)
-    assert (moved <= (x - y).norm(dim=1) * (1 + 1e-12) + 1e-14 * convex_set.radius).all()
-
-
-@every
-def test_contains_has_a_tolerance(convex_set):
-    z = vertices(convex_set, 4)
-    for factor, tol, answer in ((1.01, 1e-6, False), (1.01, 0.1, True), (1.0, 1e-12, True)):
-        inside = vmap(lambda x, t=tol: convex_set.contains(x, t))(factor * z)
-        assert (inside == answer).all()
-    assert bool(convex_set.contains(0.99 * z[0], 1e-6)) == isinstance(convex_set, L1Ball)
-    assert not SIMPLEX.contains(torch.tensor([2.0, -0.5]))
-
-
-@every
-def test_diameter_is_the_largest_distance_of_two_vertices(convex_set):
-    for dim in (1, 2, 5):
-        z = vertices(convex_set, dim)
-        assert convex_set.diameter(dim) == pytest.approx(float(torch.cdist(z, z).max()))
-    with pytest.raises(ValueError, match="dim must be at least 1, got 0"):
-        convex_set.diameter(0)
-
-
-@every
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_dtype_stays_and_vmap_is_the_loop(convex_set, dtype):
-    x = inputs(6, 60, dtype=dtype)
-    for method in (convex_set.project, convex_set.lmo, convex_set.gauge):
-        together = vmap(method)(x)
-        assert together.dtype == dtype
-        torch.testing.assert_close(together, torch.stack([method(v) for v in x]))
-
-
-@every
-def test_float32_does_not_overflow(convex_set):
-    x = torch.tensor([3e38, -3e38, 0, 1e-45, 3e30, 1.0])
-    p = convex_set.project(x)
-    assert convex_set.contains(p)
-    torch.testing.assert_close(p.double(), convex_set.project(x.double()))
-
-
-@every
 def test_large_points_keep_their_digits(convex_set):
     """Two entries that differ by half a radius at a height of 1e8: the sum is still right."""
     r = convex_set.radius
@@ -155,25 +102,13 @@ def test_large_points_keep_their_digits(convex_set):
     assert convex_set.project(x).tolist() == pytest.approx(wanted, rel=1e-12)
 
 
-@every
-def test_nan_is_not_hidden(convex_set):
-    x = torch.tensor([1.0, math.nan, 0.0])
-    assert convex_set.project(x).isnan().any()
-    assert convex_set.lmo(x).isnan().any()
-    assert not convex_set.contains(x)
-
-
-@every
-def test_gradient_of_the_projection_is_finite(convex_set):
-    for x in (torch.zeros(3), torch.ones(3) * 9, torch.tensor([0.1, 0.0, -7.0])):
-        assert torch.func.jacrev(convex_set.project)(x).isfinite().all()
-
-
 def test_known_points():
     assert L1.project(torch.tensor([3.0, -1.0, 0.5])).tolist() == [2.0, 0.0, 0.0]
     assert L1.project(torch.tensor([2.0, -2.0])).tolist() == [1.0, -1.0]
     assert L1.lmo(torch.tensor([1.0, -3.0])).tolist() == [0.0, 2.0]
     assert SIMPLEX.lmo(torch.tensor([1.0, -3.0])).tolist() == [0.0, 1.5]
+    assert not SIMPLEX.contains(torch.tensor([2.0, -0.5]))
+    assert (L1.diameter(1), SIMPLEX.diameter(1)) == (4.0, 0.0)
     assert SIMPLEX.project(torch.tensor([0.0, 0.0, 0.0])).tolist() == [0.5, 0.5, 0.5]
 
 
@@ -214,18 +149,3 @@ def test_the_wire_carries_extreme_points_in_so_many_bits(convex_set, dim, bits):
     if not isinstance(convex_set, Ball) and dim > 2:  # it cannot carry anything else
         other = torch.full((dim,), 0.3, dtype=torch.float64)
         assert not torch.allclose(wire.decode(wire.encode(other), other), other)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: L1Ball(0), ValueError, "L1Ball: radius must be positive, got 0."),
-        (lambda: L1Ball("1"), TypeError, "L1Ball: radius must be a number"),
-        (lambda: Simplex(-1.0), ValueError, "Simplex: radius must be positive, got -1.0."),
-        (lambda: Simplex(math.nan), ValueError, "Simplex: radius must be positive, got nan."),
-    ],
-)
-def test_bad_radii(call, error, text):
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value).startswith(text)

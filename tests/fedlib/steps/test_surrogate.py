@@ -33,21 +33,13 @@ def instances(seed, M):
 
 def solve(p, **options):
     """All instances at once."""
+    first = ("objective", "linear", "constant", "levels")
 
-    def one(objective, linear, constant, levels, tau, penalty, curvature):
-        found = best_response(
-            objective,
-            linear,
-            constant,
-            levels,
-            tau=tau,
-            penalty=penalty,
-            curvature=curvature,
-            **options,
-        )
-        return tuple(found)
+    def one(p):
+        rest = {name: x for name, x in p.items() if name not in first}
+        return tuple(best_response(*(p[name] for name in first), **rest, **options))
 
-    return vmap(one)(*p.values())
+    return vmap(one)(p)
 
 
 def lagrangian_minimizer(p, nu):

@@ -1,7 +1,5 @@
 """Features split over clients: what is sent, and that the result is that of pooled features."""
 
-import inspect
-import re
 from dataclasses import fields, replace
 
 import numpy as np
@@ -22,7 +20,7 @@ from fedlib.algorithms import (
 from fedlib.algorithms._vertical import messages
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, describe
+from fedlib.core.types import Batch
 from fedlib.data import Table
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
@@ -37,6 +35,7 @@ NORM = ConstrainedVerticalSSCA(
 )
 SGD = VerticalSGD(lr=PowerLaw(0.5, 0.1), batch_size=B, ridge=1e-3)
 ALL = (FREE, NORM, SGD)
+DEBIASED = replace(FREE, debias=True), replace(NORM, debias=True)
 TWIN = {VerticalSSCA: SSCA, ConstrainedVerticalSSCA: ConstrainedSSCA, VerticalSGD: MiniBatchSGD}
 by_name = {"ids": lambda a: type(a).__name__}
 
@@ -223,45 +222,37 @@ def test_what_a_client_sends_depends_on_others_by_what_it_heard_only():
 # --- the same numbers -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clients", [1, 2, 5])
-@pytest.mark.parametrize("debias", [False, True])
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_equals_the_horizontal_algorithm_on_the_same_batches(algorithm, debias, clients):
-    if debias and algorithm is SGD:
-        return
-    algorithm = replace(algorithm, debias=True) if debias else algorithm
-    problem, twin, rng = task(clients), horizontal(algorithm), seeded(1, "rounds")
+def moved(algorithm, problem, rounds, seed=0):
+    """The last state of some rounds, all equal to those of the algorithm with pooled features."""
+    twin, rng = horizontal(algorithm), seeded(seed, "rounds")
     state, pooled = algorithm.init(problem), twin.init(problem)
-    for _ in range(12):
+    for _ in range(rounds):
         draw = algorithm.draw(problem, rng)
         state, info = algorithm.round(fl.Vectorized(problem), state, draw)
         pooled, twin_info = twin.round(fl.Vectorized(problem), pooled, draw)
         for a, b in zip(state, pooled, strict=True):
-            torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+            torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-11)
         for key in twin_info.keys() - {"bits_up", "bits_down"}:
             torch.testing.assert_close(info[key], twin_info[key], atol=1e-9, rtol=1e-9)
-    assert (state.w - problem.w0).norm() > 0.1
+    return state
+
+
+@pytest.mark.parametrize("clients", [1, 2, 5])
+@pytest.mark.parametrize(
+    "algorithm", [*ALL, *(replace(a, debias=True) for a in ALL[:2])], **by_name
+)
+def test_equals_the_horizontal_algorithm_on_the_same_batches(algorithm, clients):
+    problem = task(clients)
+    assert (moved(algorithm, problem, 12, seed=1).w - problem.w0).norm() > 0.1
 
 
 @pytest.mark.parametrize("clients", [1, 2, 5])
 @pytest.mark.parametrize("objective", ["problem", "norm"])
 def test_equals_the_horizontal_algorithm_with_constraints_of_the_problem(clients, objective):
-    problem, rng = general(clients), seeded(0, "rounds")
     levels = 0.0 if objective == "problem" else (2.0, 0.3, 0.3)
     method = replace(NORM, objective=objective, levels=levels, penalty=10.0, growth=2.0, patience=3)
-    twin = horizontal(method)
-    state, pooled = method.init(problem), twin.init(problem)
-    for _ in range(8):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(fl.Vectorized(problem), state, draw)
-        pooled, _ = twin.round(fl.Vectorized(problem), pooled, draw)
-        for a, b in zip(state, pooled, strict=True):
-            torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-11)
-    mean = replace(FREE, ridge=0.0)  # without constraints: the objective alone
-    draw = mean.draw(problem, rng)
-    a, _ = mean.round(fl.Vectorized(problem), mean.init(problem), draw)
-    b, _ = horizontal(mean).round(fl.Vectorized(problem), horizontal(mean).init(problem), draw)
-    close(a.w, b.w)
+    moved(method, general(clients), 8)
+    moved(replace(FREE, ridge=0.0), general(clients), 1)  # without constraints: the objective alone
 
 
 @pytest.mark.parametrize("closed", [True, False])
@@ -311,33 +302,17 @@ def test_a_batch_is_common_distinct_and_uniform():
     assert (times / 2000 - 0.2).abs().max() < 0.04  # standard deviation 0.009
 
 
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_seeds_and_a_grid_run_together_on_both_engines(algorithm):
-    grid = (
-        [replace(algorithm, lr=PowerLaw(a, 0.1)) for a in (0.2, 0.5)]
-        if algorithm is SGD
-        else [replace(algorithm, tau=tau) for tau in (0.1, 0.2)]
-    )
-    options = {"rounds": 3, "evaluate_every": 3}
-    fast = fl.run(grid, lambda seed: task(3, seed), seeds=[0, 4], **options)
-    slow = fl.run(grid, lambda seed: task(3, seed), seeds=[0, 4], engine=fl.Loop, **options)
-    alone = fl.run(grid[1], task(3, 4), seeds=[4], **options)
-    for a, b in zip(fast, slow, strict=True):
-        np.testing.assert_allclose(a.metrics["cost"], b.metrics["cost"], atol=1e-11)
-        close(a.state.w, b.state.w, 1e-11)
-        np.testing.assert_array_equal(a.info["bits_between"], b.info["bits_between"])
-    close(fast[1].state.w[1], alone.state.w[0], 1e-11)
-    assert not torch.allclose(fast[0].state.w, fast[1].state.w)
-    assert fast[0].config["problem"]["clients"] == 3
-    assert fast[0].config["problem"]["blocks"] == ["0-21", "22-42", "43-63"]
-
-
-def test_autograd_runs_recorded_too():
-    a, b = (
-        fl.run(FREE, general(2), rounds=4, seeds=[0, 1], engine=engine)
-        for engine in (fl.Vectorized, fl.Loop)
-    )
+@pytest.mark.parametrize("problem", [task(3), general(2)], ids=["network", "general"])
+def test_runs_on_both_engines(problem):
+    options = {"rounds": 3, "seeds": [0, 4], "evaluate_every": 3}
+    a, b = (fl.run(FREE, problem, **options, engine=e) for e in (fl.Vectorized, fl.Loop))
     close(a.state.w, b.state.w, 1e-11)
+    for name, values in a.metrics.items():
+        np.testing.assert_allclose(values, b.metrics[name], atol=1e-11)
+    np.testing.assert_array_equal(a.info["bits_between"], b.info["bits_between"])
+    if problem.name != "general":
+        described = a.config["problem"]
+        assert (described["clients"], described["blocks"]) == (3, ["0-21", "22-42", "43-63"])
 
 
 def test_the_cost_falls_and_the_constraint_is_met():
@@ -390,83 +365,38 @@ def blocks(*lists):
     return [torch.tensor(numbers) for numbers in lists]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"blocks": blocks([*range(40)], [*range(39, 64)])},
-            r"vertical: features must appear only once .* 39 is in parts 0, 1 \(1 such\)\.",
-        ),
-        (
-            {"blocks": blocks([*range(40)], [*range(42, 64)])},
-            r"vertical: features must all appear .* 40 is in no part \(2 such\)\.",
-        ),
-        ({"blocks": blocks([*range(64)], [64])}, r"features must lie in 0\.\.63, got 64\."),
-        ({"clients": 65}, r"clients must lie in 1\.\.64 \(the number of features\), got 65\."),
-        ({"labels_at": (1, 3)}, r"labels_at must name all clients 1\.\.5.* to \[2, 4, 5\]\."),
-    ],
-)
-def test_refused_divisions(options, words):
-    with pytest.raises(ValueError, match=words):
-        task(**options)
+def test_refused_divisions():
+    for cuts, words in (
+        (([*range(40)], [*range(39, 64)]), "only once * 39 is in parts 0, 1 (1 such)."),
+        (([*range(40)], [*range(42, 64)]), "all appear * 40 is in no part (2 such)."),
+    ):
+        refuses(f"vertical: features must *{words}", task, blocks=blocks(*cuts))
+    more = blocks([*range(64)], [64])
+    refuses("features must lie in 0..63, got 64.", task, blocks=more)
+    refuses("clients must lie in 1..64 (the number of features), got 65.", task, clients=65)
+    refuses("labels_at must name all clients 1..5* to [2, 4, 5].", task, labels_at=(1, 3))
 
 
 def test_refused_problems():
-    with pytest.raises(ValueError, match="composite must give the losses of swish_network"):
-        vertical_network(network(), clients=2, scale=255.0)
-    with pytest.raises(TypeError, match="network must be made by swish_network, got 'general'"):
-        vertical_network(general())
+    words, two = "composite must give the losses of swish_network", {"clients": 2, "scale": 255.0}
+    refuses(words, vertical_network, network(), **two)
+    words = "network must be made by swish_network, got 'general'"
+    refuses(words, vertical_network, general(), error=TypeError)
     form = task(2).composite
     refuses("features must be divided as general has them*[7]", vertical, general(), form)
-    with pytest.raises(ValueError, match="parameters must be divided as general has them"):
-        vertical(general(3), replace(form, features=Partition("features", contiguous(7, 2), 7)))
+    seven = replace(form, features=Partition("features", contiguous(7, 2), 7))
+    refuses("parameters must be divided as general has them", vertical, general(3), seven)
     refuses("parameters must be in 3 parts", replace, form, parameters=form.features)
     refuses("must be given together", replace, form, inner_pullback=None)
+    words = "problem must be a VerticalProblem, swish_network"
     for algorithm in ALL:
-        with pytest.raises(TypeError, match="problem must be a VerticalProblem, swish_network"):
-            algorithm.init(network())
-
-
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_refused_parameters(algorithm):
-    who, problem = type(algorithm).__name__, task(5)
-    with pytest.raises(ValueError, match=rf"{who}: batch_size must lie in 1\.\.300 .* got 301"):
-        replace(algorithm, batch_size=301).init(problem)
-    refuses(f"{who}: head must lie in 1..5 * got 6.", replace(algorithm, head=6).init, problem)
-    if algorithm is SGD:
-        refuses("VerticalSGD: lr must be a PowerLaw", replace, algorithm, lr=0.1, error=TypeError)
-    else:
-        refuses(f"{who}: tau must be positive, got 0", replace, algorithm, tau=0.0)
-        refuses(f"{who}: rho must lie in (0, 1]", replace, algorithm, rho=PowerLaw(1.2, 0.3))
-        refuses(f"{who}: gamma must lie in (0, 1]", replace, algorithm, gamma=PowerLaw(1.1))
-    if algorithm is not NORM:
-        refuses(f"{who}: ridge must be nonnegative", replace, algorithm, ridge=-1.0)
+        refuses(words, algorithm.init, network(), error=TypeError)
 
 
 def test_refused_penalties_and_levels():
-    who = "ConstrainedVerticalSSCA"
+    who, own = "ConstrainedVerticalSSCA", replace(NORM, objective="problem")
     refuses(f"{who}: penalty must be positive, got 0", replace, NORM, penalty=0.0)
     refuses(f"{who}: levels must be positive, got -0.1", replace, NORM, levels=-0.1)
     refuses(f"{who}: objective must be one of 'problem', 'norm'", replace, NORM, objective="w")
-    with pytest.raises(ValueError, match=f"{who}: the problem must have a constraint"):
-        replace(NORM, objective="problem").init(task())
+    refuses(f"{who}: the problem must have a constraint", own.init, task())
     refuses(f"{who}: levels must hold 1 numbers", replace(NORM, levels=(0.1, 0.2)).init, task())
-
-
-# --- form -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("algorithm", ALL, **by_name)
-def test_the_pseudocode_is_numbered_cited_and_every_field_explained(algorithm):
-    doc, source = type(algorithm).__doc__, inspect.getsource(type(algorithm))
-    steps = [int(n) for n in re.findall(r"^ {8}(\d+) ", doc, re.MULTILINE)]
-    assert steps == list(range(1, len(steps) + 1))
-    cited = set()
-    for comment in re.findall(r"#\s(\d[\d, -]*)$", source.replace(doc, ""), re.MULTILINE):
-        low, _, high = comment.partition("-")
-        cited |= set(range(int(low), int(high or low) + 1))
-    assert cited >= set(steps)
-    for f in fields(algorithm):
-        assert re.search(rf"\b{f.name}\b", doc), f.name
-    assert describe(algorithm)["type"] == type(algorithm).__name__
-    assert algorithm.init(task())._fields[0] == "w"

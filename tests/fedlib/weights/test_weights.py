@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from expect import close
+from expect import close, refuses
 from torch.func import vmap
 
 from fedlib.core.record import record
@@ -307,17 +307,10 @@ def test_what_is_not_finite_stays_in_its_own_problem():
         assert torch.isnan(x[1]).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: FindWeights(step=-1.0), "FindWeights: step must be nonnegative"),
-        (lambda: FindWeights(steps=0), "FindWeights: steps must be at least 1"),
-        (lambda: Least(1.0), "Least: share must lie in"),
-        (lambda: Preference(ratios=(1.0, 0.0)), "Preference: ratios must be positive"),
-        (lambda: Preference(epsilon=-0.1), "Preference: epsilon must be nonnegative"),
-        (lambda: Preference(ratios=(1.0, 2.0)).check("X", 3), "for each of the 3 objectives"),
-    ],
-)
-def test_errors_are_one_sentence(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
+def test_errors_are_one_sentence():
+    refuses("FindWeights: step must be nonnegative", FindWeights, step=-1.0)
+    refuses("FindWeights: steps must be at least 1", FindWeights, steps=0)
+    refuses("Least: share must lie in", Least, 1.0)
+    refuses("Preference: ratios must be positive", Preference, ratios=(1.0, 0.0))
+    refuses("Preference: epsilon must be nonnegative", Preference, epsilon=-0.1)
+    refuses("for each of the 3 objectives", Preference(ratios=(1.0, 2.0)).check, "X", 3)

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 from expect import refuses
 
+from papers.fedcmoo import checks as own
 from papers.fedcmoo import theory
-from papers.fedcmoo.checks import (
-    column_variance,
-    gram_factor,
-    local_work,
-    project_simplex,
-    random_gradients,
-    theory_run,
-    waves,
-)
 from papers.fedcmoo.theory import Rates, Setting
 
 CASE = Setting(b=2.0, sigma_l=1.0, sigma_g=3.0, q=1.0, M=4, N=5, n=2, n_gram=2, tau=8, T=50)
@@ -83,40 +75,40 @@ def test_long_steps_are_refused_where_the_lemma_does():
 def test_projection_is_the_nearest_point():
     """The variational inequality against all vertices, and a value by hand."""
     v = np.random.default_rng(0).standard_normal((200, 5))
-    p = project_simplex(v)
+    p = own.project_simplex(v)
     assert (p >= 0).all()
     assert np.allclose(p.sum(1), 1)
     away = v - p
     assert (away.max(1) <= (away * p).sum(1) + 1e-12).all()
-    assert project_simplex(np.array([0.9, 0.5, -1.0])) == pytest.approx([0.7, 0.3, 0.0])
+    assert own.project_simplex(np.array([0.9, 0.5, -1.0])) == pytest.approx([0.7, 0.3, 0.0])
 
 
 @pytest.mark.parametrize("common", [False, True])
 def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
     rng = np.random.default_rng(1)
     s = replace(CASE, n_gram=3, sigma_l=0.5)
-    g = random_gradients(rng, 5, 6, 4, 2.0, 0.7)
+    g = own.random_gradients(rng, 5, 6, 4, 2.0, 0.7)
     assert np.linalg.norm(g, axis=1) == pytest.approx(2.0)
-    y = gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
+    y = own.gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
     error = y - g.mean(0)
     assert np.abs(error.mean(0)).max() < 0.12
     found = np.square(error).sum(1)
     spread = found.std(0) / sqrt(4000)
-    assert (np.abs(found.mean(0) - column_variance(g, s)) < 5 * spread).all()
+    assert (np.abs(found.mean(0) - own.column_variance(g, s)) < 5 * spread).all()
 
 
 def test_everything_is_exact_without_noise_sampling_and_compression():
     rng = np.random.default_rng(2)
     s = replace(CASE, n_gram=5, sigma_l=0.0, q=0.0)
-    g = random_gradients(rng, 5, 6, 4, 2.0, 0.7)
-    assert np.allclose(gram_factor(g[None], s, rng)[0], g.mean(0))
-    assert column_variance(g, s) == pytest.approx(0)
-    refuses("6 / K - 1", gram_factor, g[None], replace(s, q=0.3), rng)
+    g = own.random_gradients(rng, 5, 6, 4, 2.0, 0.7)
+    assert np.allclose(own.gram_factor(g[None], s, rng)[0], g.mean(0))
+    assert own.column_variance(g, s) == pytest.approx(0)
+    refuses("6 / K - 1", own.gram_factor, g[None], replace(s, q=0.3), rng)
 
 
 def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
     rng = np.random.default_rng(3)
-    problem = waves(rng, replace(CASE, L=1.5), 3, 0.3)
+    problem = own.waves(rng, replace(CASE, L=1.5), 3, 0.3)
     x = rng.standard_normal((7, 3))
     step = 1e-6
     moved = [problem.losses(x + step * e) - problem.losses(x - step * e) for e in np.eye(3)]
@@ -131,7 +123,7 @@ def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
 def test_local_work_is_a_plain_loop():
     rng = np.random.default_rng(4)
     s = replace(CASE, sigma_l=0.0, N=2, n=2, n_gram=1, tau=3)
-    problem = waves(rng, s, 3, 0.5)
+    problem = own.waves(rng, s, 3, 0.5)
     x, w = rng.standard_normal((1, 3)), np.array([[0.1, 0.2, 0.3, 0.4]])
     ends = []
     for i in range(2):
@@ -140,17 +132,17 @@ def test_local_work_is_a_plain_loop():
             point = point - 0.05 * problem.gradients(point, np.array([[i]]))[:, 0] @ w[0]
         ends.append(point)
     wanted = (x - (ends[0] + ends[1]) / 2) / (3 * 0.05)
-    assert np.allclose(local_work(problem, s, x, w, 0.05, rng), wanted)
+    assert np.allclose(own.local_work(problem, s, x, w, 0.05, rng), wanted)
 
 
 def test_a_run_without_noise_is_gradient_descent_with_moving_weights():
     rng = np.random.default_rng(5)
     s = Setting(b=1.0, M=2, N=3, n=3, n_gram=3, tau=1, T=4)
-    problem = waves(rng, s, 3, 0.5)
-    found = theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
+    problem = own.waves(rng, s, 3, 0.5)
+    found = own.theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
     x, w = np.zeros((1, 3)), np.array([0.5, 0.5])
     for t in range(4):
         jac = problem.gradients(x)[0].mean(0)
         assert found[0, t] == pytest.approx(np.square(jac @ w).sum())
-        w = project_simplex(w - 0.2 * jac.T @ jac @ w)
+        w = own.project_simplex(w - 0.2 * jac.T @ jac @ w)
         x = x - 0.1 * (jac @ w)

@@ -1,8 +1,5 @@
 """Molecules as padded graphs: features of known ones, targets, and the problem on them."""
 
-import os
-from pathlib import Path
-
 import pytest
 import torch
 from expect import refuses
@@ -12,7 +9,6 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
 from papers.fedcmoo.problems.qm9 import qm9
 
-ROOT = Path(__file__).resolve().parents[3]
 NAMES = tuple("A B C mu alpha homo lumo gap r2 zpve u0 u298 h298 g298 cv".split())  # noqa: SIM905
 
 
@@ -80,10 +76,10 @@ def test_energies_are_those_of_atomization(few):
 
 
 def test_a_molecule_that_does_not_fit(few):
-    with pytest.raises(ValueError, match="graphs: size must be at least 5, got 4"):
-        molecules.graphs(few, torch.tensor([0, 2]), torch.zeros(3, 11), size=4)
-    with pytest.raises(ValueError, match="graphs: rows must be different molecules"):
-        molecules.graphs(few, torch.tensor([0, 0]), torch.zeros(3, 11))
+    graphs, rest = molecules.graphs, torch.zeros(3, 11)
+    words = "graphs: size must be at least 5, got 4"
+    refuses(words, graphs, few, torch.tensor([0, 2]), rest, size=4)
+    refuses("graphs: rows must be different molecules", graphs, few, torch.tensor([0, 0]), rest)
 
 
 def small(few, repeats=4):
@@ -132,11 +128,8 @@ def test_errors(few):
 # ---- real files -----------------------------------------------------------------------------
 
 
-def test_real_molecules(monkeypatch):
-    folder = Path(os.environ.get("FEDLIB_DATA") or ROOT.parent / "shared" / "data").resolve()
-    monkeypatch.setenv("FEDLIB_DATA", str(folder))
-    if not data.available("qm9"):
-        pytest.skip("qm9 is not in the data cache")
+def test_real_molecules(real):
+    real("qm9")
     whole = data.qm9()
     y = molecules.targets(whole)
     methane = y[whole.smiles.index("C"), molecules.TARGETS.index("u0")]

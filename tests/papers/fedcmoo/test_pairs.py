@@ -1,16 +1,11 @@
 """Composite pictures: geometry on planted pixels, turns, and the real sets where they are."""
 
-import os
-from pathlib import Path
-
 import pytest
 import torch
 from expect import refuses
 
 from fedlib import data
 from papers.fedcmoo.data import pairs
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def generator(seed=0):
@@ -118,22 +113,6 @@ def test_errors():
 
 
 # ---- real files -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def real(monkeypatch):
-    """Use the real cache; gives a function that skips when it lacks a data set."""
-    folder = Path(os.environ.get("FEDLIB_DATA") or ROOT.parent / "shared" / "data").resolve()
-    if not folder.is_dir():
-        pytest.skip("no folder of real data: set FEDLIB_DATA to one")
-    monkeypatch.setenv("FEDLIB_DATA", str(folder))
-
-    def need(*names):
-        for name in names:
-            if not data.available(name):
-                pytest.skip(f"{name} is not in the data cache")
-
-    return need
 
 
 def test_multi_mnist(real):

@@ -1,22 +1,19 @@
 """Problems with several tasks on pictures: pairs of digits, and forty attributes of a pair."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
+from expect import refuses
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, data, models, run
+from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
 from fedlib.core.sampling import seeded
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.data.attributes import DIGITS, GROUPS, ITEMS, NAMES, labelled
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.problems.paired_digits import paired_digits
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def made(count, seed, channels=1):
@@ -102,18 +99,13 @@ def test_three_channels_take_the_larger_network_and_the_exact_pictures():
     assert whole.config["evaluate"] == 8
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"kinds": ("nll", "mse")}, "paired_digits: kinds must be one of 'nll'"),
-        ({"kinds": ("nll",)}, "paired_digits: kinds must hold two losses"),
-        ({"copies": -1}, r"paired_digits: copies must be at least 0"),
-        ({"evaluate": 31}, r"paired_digits: evaluate must lie in 1\.\.30 \(the test pictures\)"),
-    ],
-)
-def test_errors_of_pairs(options, text):
-    with pytest.raises(ValueError, match=text):
-        paired_digits(TRAIN, TEST, clients=4, **options)
+def test_errors_of_pairs():
+    who, sets = "paired_digits", (TRAIN, TEST)
+    refuses(f"{who}: kinds must be one of 'nll'", paired_digits, *sets, kinds=("nll", "mse"))
+    refuses(f"{who}: kinds must hold two losses", paired_digits, *sets, kinds=("nll",))
+    refuses(f"{who}: copies must be at least 0", paired_digits, *sets, clients=4, copies=-1)
+    words = f"{who}: evaluate must lie in 1..30 (the test pictures)"
+    refuses(words, paired_digits, *sets, clients=4, evaluate=31)
 
 
 def test_fedcmoo_runs_on_pairs():
@@ -182,15 +174,8 @@ def test_segments_of_the_display():
     # the segments that are lit, from the usual display: top, upper right, lower right, bottom,
     # lower left, upper left, middle
     lit = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()  # noqa: SIM905
-    places = {
-        "a": "top",
-        "b": "upper right",
-        "d": "bottom",
-        "e": "lower left",
-        "f": "upper left",
-        "g": "middle",
-    }
-    for letter, place in places.items():
+    places = ("top", "upper right", "bottom", "lower left", "upper left", "middle")
+    for letter, place in zip("abdefg", places, strict=True):
         has = "".join(str(n) for n in range(10) if letter in lit[n])
         assert DIGITS[f"{place} segment"] == has, place
 
@@ -251,28 +236,21 @@ def test_five_groups_against_torch():
     assert float(values["accuracy_3"]) == pytest.approx(float(right), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"groups": [[0, 1], [2]]}, "attributes: groups must hold groups of equal length"),
-        ({"groups": [[0], [40]]}, r"attributes: groups must lie in 0\.\.39"),
-        ({"evaluate": 0}, r"attributes: evaluate must lie in 1\.\.30"),
-    ],
-)
-def test_errors_of_attributes(options, text):
-    with pytest.raises(ValueError, match=text):
-        attributes(labelled(TRAIN), labelled(TEST), clients=4, **options)
+def test_errors_of_attributes():
+    sets = labelled(TRAIN), labelled(TEST)
+    for options, words in (
+        ({"groups": [[0, 1], [2]]}, "groups must hold groups of equal length"),
+        ({"groups": [[0], [40]]}, "groups must lie in 0..39"),
+        ({"evaluate": 0}, "evaluate must lie in 1..30"),
+    ):
+        refuses(f"attributes: {words}", attributes, *sets, clients=4, **options)
 
 
 # ---- real files -----------------------------------------------------------------------------
 
 
-def test_the_real_federation_of_hundred_clients(monkeypatch):
-    folder = Path(os.environ.get("FEDLIB_DATA") or ROOT.parent / "shared" / "data").resolve()
-    monkeypatch.setenv("FEDLIB_DATA", str(folder))
-    for name in ("mnist", "fashion_mnist"):
-        if not data.available(name):
-            pytest.skip(f"{name} is not in the data cache")
+def test_the_real_federation_of_hundred_clients(real):
+    real("mnist", "fashion_mnist")
     train, test = pairs.load("mnist_fashion", "train"), pairs.load("mnist_fashion", "test", 500)
     problem = paired_digits(train, test)
     assert problem.rows.shape == (100, 600)

@@ -7,27 +7,13 @@ import numpy as np
 import pytest
 from expect import refuses
 
+from papers.fedfw import checks as c
 from papers.fedfw import theory, theory_fw
-from papers.fedfw.checks import (
-    Bowls,
-    ball,
-    bowls,
-    box,
-    cross,
-    distance,
-    fw_gap,
-    naive,
-    run,
-    schedule,
-    surrogate,
-    surrogate_gap,
-    tilted,
-)
 from papers.fedfw.theory_fw import Constants
 
 CASE = Constants(L=2.0, D=3.0, N=4, lam0=0.5, dual=1.0, slope=2.0, spread=5.0, sigma=1.5)
-TOY = Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]]))  # (x - 3)^2 and (x + 1)^2
-LINE = box(-1.0, 1.0)
+TOY = c.Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]]))  # (x - 3)^2 and (x + 1)^2
+LINE = c.box(-1.0, 1.0)
 
 
 @pytest.fixture
@@ -99,20 +85,20 @@ def test_stochastic_and_printed_bounds_by_hand():
 def test_oracles(rng):
     g = rng.standard_normal((50, 3))
     for oracle, size in (
-        (ball(2.0), 2 * np.linalg.norm(g, axis=1)),
-        (cross(2.0), 2 * abs(g).max(1)),
+        (c.ball(2.0), 2 * np.linalg.norm(g, axis=1)),
+        (c.cross(2.0), 2 * abs(g).max(1)),
     ):
         assert (g * oracle(g)).sum(1) == pytest.approx(-size)
-    assert box([-1.0, 0, 2], [1.0, 1, 3])(np.array([1.0, -1, 0])).tolist() == [-1, 1, 3]
-    assert np.isfinite(ball(1.0)(np.zeros(3))).all()
-    turned = tilted(2.0, 0.3)(g[:, :2])
+    assert c.box([-1.0, 0, 2], [1.0, 1, 3])(np.array([1.0, -1, 0])).tolist() == [-1, 1, 3]
+    assert np.isfinite(c.ball(1.0)(np.zeros(3))).all()
+    turned = c.tilted(2.0, 0.3)(g[:, :2])
     assert np.linalg.norm(turned, axis=1) == pytest.approx(2)
     length = np.linalg.norm(g[:, :2], axis=1)
     assert (g[:, :2] * turned).sum(1) == pytest.approx(-2 * length * np.cos(0.3))
 
 
 def test_bowls_against_differences(rng):
-    problem = bowls(rng, 3, 2, s=0.4, samples=5)
+    problem = c.bowls(rng, 3, 2, s=0.4, samples=5)
     x = rng.standard_normal((4, 3, 2))
     for k in range(2):
         h = 1e-6 * np.eye(2)[k]
@@ -127,7 +113,7 @@ def test_bowls_against_differences(rng):
 
 
 def test_samples_are_unbiased_with_the_stated_noise(rng):
-    problem = bowls(rng, 2, 3, samples=4)
+    problem = c.bowls(rng, 2, 3, samples=4)
     x = np.broadcast_to(rng.standard_normal((2, 3)), (20_000, 2, 3))
     off = problem.gradients(x, rng) - problem.gradients(x)
     assert np.abs(off.mean(0)).max() < 0.05
@@ -136,7 +122,7 @@ def test_samples_are_unbiased_with_the_stated_noise(rng):
 
 
 def test_spread_and_floor_are_bounds(rng):
-    problem = bowls(rng, 4, 2, s=0.7)
+    problem = c.bowls(rng, 4, 2, s=0.7)
     x = rng.uniform(-2, 2, (5000, 2))
     apart = problem.gradients(x[:, None]) - problem.gradient(x)[:, None]
     found = np.sqrt(np.square(apart).sum(-1).mean(-1)).max()
@@ -145,79 +131,79 @@ def test_spread_and_floor_are_bounds(rng):
     assert problem.floor(2.0) <= least < problem.floor(2.0) + 0.1
 
 
-@pytest.mark.parametrize(("norm", "oracle"), [(1, cross), (2, ball)])
+@pytest.mark.parametrize(("norm", "oracle"), [(1, c.cross), (2, c.ball)])
 @pytest.mark.parametrize("radius", [0.3, 1.0, 50.0])
 def test_minimizers_have_no_gap(rng, norm, oracle, radius):
-    problem = bowls(rng, 4, 5)
+    problem = c.bowls(rng, 4, 5)
     best = problem.minimizer(radius, norm)
     assert np.linalg.norm(best, norm) <= radius * (1 + 1e-12)
-    assert fw_gap(problem, oracle(radius), best) < 1e-9
+    assert c.fw_gap(problem, oracle(radius), best) < 1e-9
     with pytest.raises(ValueError, match=r"minimizer: s must be 0 \(convex bowls\), got 1"):
         replace(problem, s=1.0).minimizer(1.0, norm)
 
 
 def test_schedules_by_hand():
-    plan = schedule("convex", 3, 0.5)
+    plan = c.schedule("convex", 3, 0.5)
     assert plan.eta == pytest.approx([1, 2 / 3, 1 / 2])
     assert plan.lam == pytest.approx(0.5 * np.sqrt([2, 3, 4]))
-    half = schedule("convex", 3, 0.5, 0.5)
+    half = c.schedule("convex", 3, 0.5, 0.5)
     assert half.eta == pytest.approx([1, 4 / 5, 2 / 3])
-    plan = schedule("nonconvex", 8, 0.5)
+    plan = c.schedule("nonconvex", 8, 0.5)
     assert plan.eta == pytest.approx([1 / 4] * 8)
     assert plan.lam == pytest.approx([1] * 8)
-    assert schedule("nonconvex", 52, 0.5, 0.5).eta[0] == pytest.approx(1 / 9)
-    plan = schedule("stochastic", 2, 0.5)
+    assert c.schedule("nonconvex", 52, 0.5, 0.5).eta[0] == pytest.approx(1 / 9)
+    plan = c.schedule("stochastic", 2, 0.5)
     assert plan.eta == pytest.approx([1, 9 / 10])
     assert plan.rho == pytest.approx([1, 4 / 9 ** (2 / 3)])
-    refuses("schedule: kind must be one of", schedule, "linear", 2, 0.5)
+    refuses("schedule: kind must be one of", c.schedule, "linear", 2, 0.5)
 
 
 def test_two_rounds_by_hand():
     """Gradients / 2 are x - 3 and x + 1: both go to their ends, then the penalty acts."""
-    path = run(TOY, LINE, schedule("convex", 2, 0.5), np.zeros((1, 1)))
+    path = c.run(TOY, LINE, c.schedule("convex", 2, 0.5), np.zeros((1, 1)))
     assert path.x[:, 0, :, 0] == pytest.approx(np.array([[0, 0], [1, -1], [1, 1 / 3]]))
     # Round 2: 1 - 3 + lam and -1 + 1 - lam with lam = 0.5 sqrt(3): the second turns to +1
     assert path.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3), -0.5 * sqrt(3)])
-    assert surrogate_gap(path)[1, 0] == pytest.approx(0.5 * sqrt(3) * 2)
-    plus = run(TOY, LINE, schedule("convex", 2, 0.5), np.zeros((1, 1)), plus=0.25)
+    assert c.surrogate_gap(path)[1, 0] == pytest.approx(0.5 * sqrt(3) * 2)
+    plus = c.run(TOY, LINE, c.schedule("convex", 2, 0.5), np.zeros((1, 1)), plus=0.25)
     assert plus.g[1, 0, :, 0] == pytest.approx([-2 + 0.5 * sqrt(3) + 0.25, -0.5 * sqrt(3) - 0.25])
 
 
 def test_the_naive_scheme_stays():
-    found = naive(TOY, LINE, schedule("convex", 50, 1.0).eta, np.array([[0.0], [0.3]]))
+    found = c.naive(TOY, LINE, c.schedule("convex", 50, 1.0).eta, np.array([[0.0], [0.3]]))
     assert np.abs(found[1:]).max() < 1e-15
-    slow = naive(TOY, LINE, np.full(20, 0.1), np.array([[0.3]]))
+    slow = c.naive(TOY, LINE, np.full(20, 0.1), np.array([[0.3]]))
     assert slow[-1, 0, 0] == pytest.approx(0.3 * 0.9**20)
 
 
 def test_server_follows_the_clients(rng):
-    problem, plan = bowls(rng, 4, 3), schedule("convex", 40, 0.2, 0.3)
-    path = run(problem, ball(1.0), plan, np.zeros((6, 3)), rng, share=0.3)
+    problem, plan = c.bowls(rng, 4, 3), c.schedule("convex", 40, 0.2, 0.3)
+    path = c.run(problem, c.ball(1.0), plan, np.zeros((6, 3)), rng, share=0.3)
     assert path.server == pytest.approx(path.x.mean(2), abs=1e-12)
     moved = np.abs(np.diff(path.x, axis=0)).sum(-1) > 0
     assert moved.mean() == pytest.approx(0.3, abs=0.05)
-    assert np.abs(run(problem, ball(1.0), plan, np.zeros((1, 3))).x[1:] - 0).max() > 0
+    assert np.abs(c.run(problem, c.ball(1.0), plan, np.zeros((1, 3))).x[1:] - 0).max() > 0
 
 
 def test_measures_by_hand():
     x = np.array([[[[1.0], [-1.0]]]])
-    assert distance(x)[0, 0] == pytest.approx(sqrt(2))
-    assert surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx((4 + 0) / 2 + 3)
-    assert fw_gap(TOY, LINE, np.array([0.0])) == pytest.approx(2)
+    assert c.distance(x)[0, 0] == pytest.approx(sqrt(2))
+    assert c.surrogate(TOY, x, np.array([3.0]))[0, 0] == pytest.approx((4 + 0) / 2 + 3)
+    assert c.fw_gap(TOY, LINE, np.array([0.0])) == pytest.approx(2)
 
 
 def test_wrong_oracles_leave_what_they_should(rng):
-    problem, plan = bowls(rng, 3, 2), schedule("convex", 30, 0.2)
+    problem, plan = c.bowls(rng, 3, 2), c.schedule("convex", 30, 0.2)
     slip = np.full(30, 0.06)
-    path = run(problem, ball(1.0), plan, np.zeros((1, 2)), quality=0.7, slip=slip)
-    best = (path.g * (path.x[:-1] - ball(1.0)(path.g))).sum(-1)
+    path = c.run(problem, c.ball(1.0), plan, np.zeros((1, 2)), quality=0.7, slip=slip)
+    best = (path.g * (path.x[:-1] - c.ball(1.0)(path.g))).sum(-1)
     left = (path.g * (path.x[:-1] - path.s)).sum(-1)
     assert left == pytest.approx(np.maximum(0.7 * best - 0.02, 0), abs=1e-12)
 
 
 def test_stochastic_gradients_are_averaged(rng):
-    problem, plan = bowls(rng, 3, 2, samples=4), schedule("stochastic", 5, 0.2)
-    path = run(problem, ball(1.0), plan, np.zeros((1, 2)), np.random.default_rng(1))
+    problem, plan = c.bowls(rng, 3, 2, samples=4), c.schedule("stochastic", 5, 0.2)
+    path = c.run(problem, c.ball(1.0), plan, np.zeros((1, 2)), np.random.default_rng(1))
     again, d = np.random.default_rng(1), 0.0
     for t in range(5):
         d = (1 - plan.rho[t]) * d + plan.rho[t] * problem.gradients(path.x[t], again) / 3

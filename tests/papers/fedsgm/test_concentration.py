@@ -4,6 +4,7 @@ import math
 from math import log, sqrt
 
 import pytest
+from expect import refuses
 
 from papers.fedsgm import concentration as c
 from papers.fedsgm.gamma import gamma_feedback, gamma_local, gamma_partial_direct
@@ -109,17 +110,10 @@ def test_noisy_rate_by_hand():
     assert rate.accuracy == pytest.approx(wanted + error)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: c.sampling_walk(CASE, 0.1, proxy=0.0), "sampling_walk: proxy must be positive"),
-        (lambda: c.square_bound(CASE, 0.1, 1.0, "best"), "square_bound: version must be one of"),
-        (lambda: c.gamma_sampled(1, 0.0, 1.0, 1.0), r"gamma_sampled: q must lie in \(0, 1\]"),
-        (lambda: c.gamma_sampled(1, 1.0, 1.0, 0.5), "gamma_sampled: ratio must be at least 1"),
-        (lambda: c.gamma_noisy(CASE, -1.0), "gamma_noisy: sigma_xi must be nonnegative"),
-        (lambda: c.noisy_rate(CASE, 1.0, 1.0, 0), "noisy_rate: value_batch must be at least 1"),
-    ],
-)
-def test_errors(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
+def test_errors():
+    refuses("sampling_walk: proxy must be positive", c.sampling_walk, CASE, 0.1, proxy=0.0)
+    refuses("square_bound: version must be one of", c.square_bound, CASE, 0.1, 1.0, "best")
+    refuses("gamma_sampled: q must lie in (0, 1]", c.gamma_sampled, 1, 0.0, 1.0, 1.0)
+    refuses("gamma_sampled: ratio must be at least 1", c.gamma_sampled, 1, 1.0, 1.0, 0.5)
+    refuses("gamma_noisy: sigma_xi must be nonnegative", c.gamma_noisy, CASE, -1.0)
+    refuses("noisy_rate: value_batch must be at least 1", c.noisy_rate, CASE, 1.0, 1.0, 0)

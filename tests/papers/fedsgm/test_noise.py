@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 
 from papers.fedsgm import noise as c
 
@@ -75,15 +76,8 @@ def test_value_exponent_is_the_mean_over_everything_that_can_happen():
     assert c.value_exponent(values, 2, 2, 1.5) < wanted
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: c.sample_means(torch.ones(3), 4, 1, generator()), r"n must lie in 1..3"),
-        (lambda: c.noise("cauchy", (1,), 1, generator()), "noise: family must be one of"),
-        (lambda: c.largest_proxy(0.0), "largest_proxy: x must be positive"),
-        (lambda: c.value_exponent(torch.ones(2, 2), 3, 1, 1.0), r"n must lie in 1..2"),
-    ],
-)
-def test_errors(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
+def test_errors():
+    refuses("n must lie in 1..3", c.sample_means, torch.ones(3), 4, 1, generator())
+    refuses("noise: family must be one of", c.noise, "cauchy", (1,), 1, generator())
+    refuses("largest_proxy: x must be positive", c.largest_proxy, 0.0)
+    refuses("n must lie in 1..2", c.value_exponent, torch.ones(2, 2), 3, 1, 1.0)

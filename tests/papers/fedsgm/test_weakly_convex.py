@@ -3,18 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 
 from fedlib.algorithms import FedSGM
 from fedlib.core import run
 from fedlib.core.types import Batch
+from papers.fedsgm.problems import weakly_convex as c
 from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
-from papers.fedsgm.problems.weakly_convex import (
-    clipped_distances,
-    multiplier_bound,
-    random_clipped,
-    slater_slack,
-    value_spread,
-)
 
 RHO = 0.5  # of the random instances
 
@@ -35,7 +30,9 @@ def random_points(count, dim, seed=0):
 
 def test_values_and_gradient_by_hand():
     """|w - a| = 1 gives 1 - 1/4 at clip 2; a point beyond the clip has value 1, slope 0."""
-    problem = clipped_distances(column(0.0, -9.0), column(0.5, 0.5), 0.25, 2.0, 1.0, column(1.0)[0])
+    problem = c.clipped_distances(
+        column(0.0, -9.0), column(0.5, 0.5), 0.25, 2.0, 1.0, column(1.0)[0]
+    )
     f, g = problem.mean_losses(problem.w0).tolist()
     assert f == pytest.approx((0.75 + 1.0) / 2)
     assert g == pytest.approx(0.25)
@@ -46,7 +43,7 @@ def test_values_and_gradient_by_hand():
 
 
 def test_gradient_is_that_of_autograd():
-    problem = random_clipped(3, dim=3, spread=0.1, clip=0.8)  # some clients are beyond the clip
+    problem = c.random_clipped(3, dim=3, spread=0.1, clip=0.8)  # some clients are beyond the clip
     batch = Batch(problem.data, torch.full((10,), 0.1, dtype=torch.float64))
     weights = torch.tensor([0.3, 0.7], dtype=torch.float64)
     for w in random_points(20, 3):
@@ -55,7 +52,7 @@ def test_gradient_is_that_of_autograd():
 
 
 def test_every_loss_is_one_lipschitz_even_outside_the_ball():
-    problem = random_clipped(1, spread=0.1)
+    problem = c.random_clipped(1, spread=0.1)
     losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
     points = 3 * random_points(60, 2)
     for u, w in zip(points[:30], points[30:], strict=True):
@@ -65,7 +62,7 @@ def test_every_loss_is_one_lipschitz_even_outside_the_ball():
 
 def test_weakly_convex_with_one_over_clip_and_with_nothing_less():
     """Midpoint excess of f + rho / 2 |.|^2 along random segments, at rho = 1/clip never > 0."""
-    problem = random_clipped(2, clients=1, clip=0.5)
+    problem = c.random_clipped(2, clients=1, clip=0.5)
 
     def excess(rho, u, w):
         h = [problem.mean_losses(x)[0] + rho / 2 * x.square().sum() for x in (u, w, (u + w) / 2)]
@@ -81,27 +78,27 @@ def test_weakly_convex_with_one_over_clip_and_with_nothing_less():
 
 def test_random_instances_satisfy_their_assumptions():
     for seed in range(20):
-        problem = random_clipped(seed, dim=2 + seed % 2, spread=0.1 * (seed % 3))
-        assert slater_slack(problem) >= 0.4
+        problem = c.random_clipped(seed, dim=2 + seed % 2, spread=0.1 * (seed % 3))
+        assert c.slater_slack(problem) >= 0.4
         assert problem.set.contains(problem.data[1].mean(0))
         assert problem.set.contains(problem.data[0][0])
         assert float(problem.mean_losses(problem.w0)[1]) > 0.2  # the start is not feasible
 
 
 def test_value_spread_bounds_how_far_two_constraints_differ():
-    problem = random_clipped(4, spread=0.3)
+    problem = c.random_clipped(4, spread=0.3)
     losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
     for w in random_points(30, 2):
         g = losses(w, problem.all_clients())[:, 1]
-        assert g.max() - g.min() <= 2 * value_spread(problem) + 1e-12
-    assert value_spread(random_clipped(4)) == pytest.approx(0.0)
+        assert g.max() - g.min() <= 2 * c.value_spread(problem) + 1e-12
+    assert c.value_spread(c.random_clipped(4)) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("rho_hat", [0.75, 1.5, 6.0])
 def test_prox_point_is_that_of_a_grid_in_one_dimension(rho_hat):
     grid = np.linspace(-1, 1, 20001)
     for seed in range(6):
-        problem = random_clipped(seed, dim=1, clients=5, spread=0.05)
+        problem = c.random_clipped(seed, dim=1, clients=5, spread=0.05)
         values = torch.func.vmap(problem.mean_losses)(torch.from_numpy(grid).unsqueeze(1)).numpy()
         for w in random_points(4, 1, seed):
             h = values[:, 0] + 0.5 * rho_hat * (grid - w.item()) ** 2
@@ -116,7 +113,7 @@ def test_prox_point_is_that_of_a_grid_in_two_dimensions():
     mesh = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
     mesh = mesh[np.linalg.norm(mesh, axis=1) <= 1]
     for seed in range(4):
-        problem = random_clipped(seed, spread=0.1)
+        problem = c.random_clipped(seed, spread=0.1)
         values = torch.func.vmap(problem.mean_losses)(torch.from_numpy(mesh)).numpy()
         for w in random_points(3, 2, seed):
             h = values[:, 0] + 0.75 * ((mesh - w.numpy()) ** 2).sum(1)
@@ -131,7 +128,7 @@ def test_prox_point_is_that_of_a_grid_in_two_dimensions():
 def test_prox_point_at_a_kink_of_the_objective():
     """A centre a_j that is itself the prox centre and free: y stays there, exactly."""
     a = torch.tensor([[0.2, 0.1]], dtype=torch.float64)
-    problem = clipped_distances(a, a - 0.3, 0.9, 2.0, 1.0, a[0])
+    problem = c.clipped_distances(a, a - 0.3, 0.9, 2.0, 1.0, a[0])
     found = prox_point(problem, a[0] + 0.05, 4.0)
     assert found.y == pytest.approx(a[0].numpy(), abs=1e-12)
     assert found.residual == 0.0
@@ -140,12 +137,12 @@ def test_prox_point_at_a_kink_of_the_objective():
 
 def test_the_multiplier_is_the_slope_of_the_optimal_value():
     """Raising the level c by h lowers the value by multiplier h."""
-    problem = random_clipped(0)
+    problem = c.random_clipped(0)
     a, b = problem.data[:2]
     w = problem.data[0].mean(0)
     value, h = {}, 1e-4
     for step in (-h, 0.0, h):
-        other = clipped_distances(a, b, 0.5 + step, 2.0, 1.0, problem.w0)
+        other = c.clipped_distances(a, b, 0.5 + step, 2.0, 1.0, problem.w0)
         value[step] = prox_point(other, w, 1.5)
     assert value[0.0].multiplier > 0.1
     slope = (value[-h].value - value[h].value) / (2 * h)
@@ -155,7 +152,7 @@ def test_the_multiplier_is_the_slope_of_the_optimal_value():
 def test_lemma_11_on_random_points_and_the_rho_term_is_needed():
     over = []
     for seed in range(20):
-        problem = random_clipped(seed, clip=0.5)
+        problem = c.random_clipped(seed, clip=0.5)
         for w in random_points(5, 2, seed):
             for local_steps in (1, 4):
                 y = torch.from_numpy(prox_point(problem, w, 5.0).y)
@@ -166,7 +163,7 @@ def test_lemma_11_on_random_points_and_the_rho_term_is_needed():
 
 
 def test_theorem_10s_stationarity_falls_along_a_run():
-    problem = random_clipped(0)
+    problem = c.random_clipped(0)
     algorithm = FedSGM(lr=0.02, local_steps=1, participants=10, tolerance=0.05)
     trace = run(algorithm, problem, rounds=150, progress=False)
     points = np.stack([trace.metrics["w1"][0], trace.metrics["w2"][0]], 1)
@@ -177,36 +174,21 @@ def test_theorem_10s_stationarity_falls_along_a_run():
 
 
 def test_multiplier_bound_by_hand():
-    assert multiplier_bound(2.0, 1.0, 3.0, 0.5) == pytest.approx((2 + 12) / 0.5)
-    assert multiplier_bound(2.0, 1.0, 3.0, 0.5, share=0.25) == pytest.approx((2 + 3) / 0.5)
+    assert c.multiplier_bound(2.0, 1.0, 3.0, 0.5) == pytest.approx((2 + 12) / 0.5)
+    assert c.multiplier_bound(2.0, 1.0, 3.0, 0.5, share=0.25) == pytest.approx((2 + 3) / 0.5)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: random_clipped(-1), "random_clipped: seed must be at least 0"),
-        (
-            lambda: clipped_distances(column(0.0), column(0.0, 1.0), 1.0, 1.0, 1.0, column(0.0)[0]),
-            "a, b, w0 must be",
-        ),
-        (
-            lambda: clipped_distances(column(0.0), column(0.0), 1.0, 1.0, 1.0, column(3.0)[0]),
-            "w0 must lie in the ball",
-        ),
-        (
-            lambda: clipped_distances(column(0.0), column(0.0), 1.0, 0.0, 1.0, column(0.0)[0]),
-            "clip must be positive",
-        ),
-        (lambda: prox_point(random_clipped(0), torch.zeros(2), 0.5), "rho_hat must exceed rho"),
-        (lambda: multiplier_bound(1.0, 1.0, 1.0, 0.0), "slack must be positive"),
-    ],
-)
-def test_errors(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
+def test_errors():
+    clipped, zero = c.clipped_distances, column(0.0)
+    refuses("random_clipped: seed must be at least 0", c.random_clipped, -1)
+    refuses("a, b, w0 must be", clipped, zero, column(0.0, 1.0), 1.0, 1.0, 1.0, zero[0])
+    refuses("w0 must lie in the ball", clipped, zero, zero, 1.0, 1.0, 1.0, column(3.0)[0])
+    refuses("clip must be positive", clipped, zero, zero, 1.0, 0.0, 1.0, zero[0])
+    refuses("rho_hat must exceed rho", prox_point, c.random_clipped(0), torch.zeros(2), 0.5)
+    refuses("slack must be positive", c.multiplier_bound, 1.0, 1.0, 1.0, 0.0)
 
 
 def test_a_problem_that_has_no_feasible_point_is_reported():
-    problem = clipped_distances(column(0.0), column(9.0), 1.0, 1.0, 1.0, column(0.0)[0])
+    problem = c.clipped_distances(column(0.0), column(9.0), 1.0, 1.0, 1.0, column(0.0)[0])
     with pytest.raises(RuntimeError, match="optimality conditions must hold"):
         prox_point(problem, problem.w0, 2.0)

@@ -6,19 +6,7 @@ import torch
 from scipy.optimize import minimize
 from torch.func import grad
 
-from papers.ssca.checks import (
-    Program,
-    Ripples,
-    bias,
-    dual,
-    lemma_1,
-    minimizer,
-    multipliers,
-    power_sum,
-    primal,
-    ripples,
-    ssca,
-)
+from papers.ssca import checks as c
 from papers.ssca.leaks import combined, fibre, network_gradients, recover
 
 
@@ -29,38 +17,38 @@ def rng():
 
 def program(rng, rows, constraints):
     a0, B = rng.standard_normal((rows, 3)), rng.standard_normal((rows, constraints, 3))
-    return Program(a0, rng.standard_normal((rows, constraints)), B, 0.5, 0.2, 4.0)
+    return c.Program(a0, rng.standard_normal((rows, constraints)), B, 0.5, 0.2, 4.0)
 
 
 def test_sums_and_biases_by_hand():
-    assert power_sum(2.0, 1.0, 3) == pytest.approx(2 * (1 + 1 / 2 + 1 / 3))
-    assert bias(np.array([0.5, 0.5, 1.0])) == pytest.approx([2, 4 / 3, 1])
+    assert c.power_sum(2.0, 1.0, 3) == pytest.approx(2 * (1 + 1 / 2 + 1 / 3))
+    assert c.bias(np.array([0.5, 0.5, 1.0])) == pytest.approx([2, 4 / 3, 1])
     with pytest.raises(ValueError, match="power_sum: terms must be at least 1, got 0"):
-        power_sum(1.0, 1.0, 0)
+        c.power_sum(1.0, 1.0, 0)
 
 
 def test_program_by_hand():
     """Minimise w + w^2 / 2 + c [w^2 / 2 - A]_+ on the line."""
-    p = Program(np.ones((2, 1)), np.array([[-2.0], [0.0]]), np.zeros((2, 1, 1)), 0.5, 0.5, 3.0)
-    assert minimizer(p, np.zeros((2, 1)))[:, 0] == pytest.approx([-1, -1])
-    assert primal(p, np.full((2, 1), -1.0)) == pytest.approx([-0.5, -0.5 + 1.5])
-    assert dual(p, np.array([[0.0], [3.0]])) == pytest.approx([-0.5, -1 / 8])
-    assert multipliers(p)[:, 0] == pytest.approx([0, 3])
+    p = c.Program(np.ones((2, 1)), np.array([[-2.0], [0.0]]), np.zeros((2, 1, 1)), 0.5, 0.5, 3.0)
+    assert c.minimizer(p, np.zeros((2, 1)))[:, 0] == pytest.approx([-1, -1])
+    assert c.primal(p, np.full((2, 1), -1.0)) == pytest.approx([-0.5, -0.5 + 1.5])
+    assert c.dual(p, np.array([[0.0], [3.0]])) == pytest.approx([-0.5, -1 / 8])
+    assert c.multipliers(p)[:, 0] == pytest.approx([0, 3])
 
 
 @pytest.mark.parametrize(("constraints", "sweeps"), [(0, 1), (1, 1), (2, 300), (3, 600)])
 def test_coordinate_ascent_solves_the_programme(rng, constraints, sweeps):
     p = program(rng, 40, constraints)
-    w = minimizer(p, multipliers(p, sweeps))
-    gap = primal(p, w) - dual(p, multipliers(p, sweeps))
+    w = c.minimizer(p, c.multipliers(p, sweeps))
+    gap = c.primal(p, w) - c.dual(p, c.multipliers(p, sweeps))
     assert np.abs(gap).max() < 1e-6
     near = w + 0.1 * rng.standard_normal((500, 40, 3))
-    assert (np.array([primal(p, x) for x in near]) >= primal(p, w) - 1e-6).all()
+    assert (np.array([c.primal(p, x) for x in near]) >= c.primal(p, w) - 1e-6).all()
 
 
 def test_against_a_generic_solver(rng):
     p = program(rng, 5, 2)
-    w = minimizer(p, multipliers(p, 500))
+    w = c.minimizer(p, c.multipliers(p, 500))
     for row in range(5):
         found = minimize(
             lambda x, row=row: p.a0[row] @ x[:3] + p.tau0 * x[:3] @ x[:3] + p.c * x[3:].sum(),
@@ -79,17 +67,17 @@ def test_against_a_generic_solver(rng):
 
 
 def test_lemma_1_is_one_step(rng):
-    p = Program(
+    p = c.Program(
         np.zeros((50, 3)), rng.standard_normal((50, 1)), rng.standard_normal((50, 1, 3)), 1, 0.3, 2
     )
-    nu = lemma_1(np.square(p.B[:, 0]).sum(1), p.A[:, 0], 0.3, 2.0)
-    assert multipliers(p)[:, 0] == pytest.approx(nu, abs=1e-12)
-    edge = lemma_1(np.zeros(3), np.array([-1.0, 0.0, 1.0]), 0.3, 2.0)
+    nu = c.lemma_1(np.square(p.B[:, 0]).sum(1), p.A[:, 0], 0.3, 2.0)
+    assert c.multipliers(p)[:, 0] == pytest.approx(nu, abs=1e-12)
+    edge = c.lemma_1(np.zeros(3), np.array([-1.0, 0.0, 1.0]), 0.3, 2.0)
     assert edge == pytest.approx([0, 2, 2])
 
 
 def test_ripples_slope_and_batches(rng):
-    part = ripples(rng, 6, 2, s=0.3, centre=1.0, level=0.5)
+    part = c.ripples(rng, 6, 2, s=0.3, centre=1.0, level=0.5)
     w, rows = rng.standard_normal((3, 2)), np.array([[0, 1], [2, 2], [4, 5]])
     for k in range(2):
         h = 1e-5 * np.eye(2)[k]
@@ -103,9 +91,11 @@ def test_ripples_slope_and_batches(rng):
 
 def test_first_round_by_hand():
     """One sample, F_0 = w^2 / 2 and F_1 = (w - 2)^2 / 2 - 1, from w = 1 with rho = 1."""
-    parts = [Ripples(np.ones((1, 1)), np.array([[a]]), level=U) for a, U in ((0.0, 0), (2.0, 1.0))]
+    parts = [
+        c.Ripples(np.ones((1, 1)), np.array([[a]]), level=U) for a, U in ((0.0, 0), (2.0, 1.0))
+    ]
     one = np.ones((1, 1))
-    path = ssca(parts, np.ones(2), np.full(2, 0.5), 0.5, 1, one, np.random.default_rng(0), c=0.5)
+    path = c.ssca(parts, np.ones(2), np.full(2, 0.5), 0.5, 1, one, np.random.default_rng(0), c=0.5)
     # Both surrogates are exact: minimise w^2 / 2 + [(w - 2)^2 / 2 - 1]_+ / 2, so w = 0.586
     assert path.w[0] + path.step[0] == pytest.approx(2 - np.sqrt(2))
     assert path.error == pytest.approx(0)
