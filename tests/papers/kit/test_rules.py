@@ -56,7 +56,7 @@ N = {
         (inside("b", 1.8, 2.5), False, "interval of `b` within [1.8, 2.5]"),
         (inside("b", 1.75, 2.4), False, "interval of `b` within [1.75, 2.4]"),
         (all_of(low("a") > 0, low("b") > 0), True, "interval of `a`, `b` above 0"),
-        (within("b", 2.2, 0.1), True, "`b` within 0.1 times 2.2 of 2.2"),
+        (within("b", 2.2, 0.1), True, "`b` within 10 % of 2.2"),
         (rises("a", "b", "c"), True, "values rise: `a`, `b`, `c`"),
         (rises("a", "c", "c"), False, "values rise: `a`, `c`, `c`"),
         (falls("c", "a", "b"), False, "values fall: `c`, `a`, `b`"),
@@ -83,6 +83,7 @@ def test_the_verdict_counts_parts_and_the_reason_names_those_that_fail():
     found = Rule({"x": good, "group": {"one": bad, "two": good, "three": bad}}, "")(N)
     assert found.verdict == "partly"
     assert found.reason == "does not hold: group (one, three)"
+    assert Rule({"x": good, "group": {"one": bad, "two": good}}, "").names == "x; group (one, two)"
 
 
 def test_what_was_measured_is_filled_in():
