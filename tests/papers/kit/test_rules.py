@@ -127,7 +127,7 @@ def config(seeds=5, **algorithm):
         (config(lr=0.2), "run has algorithm.lr 0.2, the paper's setting 0.1"),
         (config(seeds=2), "run has 2 of the 3 seeds that it takes"),
         ({}, "the run run is not among these"),
-        (config(beta=1.0), "run has algorithm.beta 1.0, the paper's setting 'nothing'"),
+        (config(beta=1.0), "run has algorithm.beta 1.0, the paper's setting none"),
     ],
 )
 def test_a_claim_is_not_judged_on_other_runs(configs, reason):
@@ -165,7 +165,7 @@ def test_a_run_that_is_not_stored_cannot_be_compared():
 
 def test_differences_go_to_the_innermost_value():
     a, b = {"x": {"y": 1, "z": [1, 2]}}, {"x": {"y": 1, "z": [1, 3]}, "w": 0}
-    assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("nothing", 0)}
+    assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("none", 0)}
 
 
 def test_another_tolerance_is_not_judged_by_the_papers_level():
