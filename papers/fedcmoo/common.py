@@ -53,7 +53,6 @@ SHARED: dict[str, tuple[Any, ...]] = {
 
 
 def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
-    """Parameters of every study of pairs, some with a value of its own in the quick profile."""
     return {k: (*v[:2], quick.get(k, v[-1])) for k, v in SHARED.items()}
 
 
@@ -90,7 +89,6 @@ def pair_problem(
 
 
 def part(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
-    """Some pictures of a set."""
     return replace(whole, X=whole.X[some], y=whole.y[some])
 
 
@@ -105,13 +103,11 @@ def _test(data: str) -> pairs.Pairs:
 
 
 def test_pictures(data: str) -> pairs.Pairs:
-    """The test pictures of a composite set, for the study's gallery."""
     return _test(data)
 
 
 @lru_cache(maxsize=1)
 def encoder_sizes() -> dict[str, int]:
-    """How many parameters both tasks share, by data set."""
     grey = networks.encoder_size(networks.pair_lenet(torch.Generator()))
     colour = networks.encoder_size(networks.pair_cnn(torch.Generator()))
     return {"multi_mnist": grey, "mnist_fashion": grey, "cifar10_mnist": colour}

@@ -81,7 +81,6 @@ def standin_problem(
 
 
 def dropped_standin(seed: int, **task: Any) -> Problem:
-    """`cmoo_pairs.dropped_problem` on stand-ins."""
     return dropped(standin_problem(seed, **task), MNIST_SCALE)
 
 
@@ -131,14 +130,12 @@ def enlarged(X: UInt8[Tensor, "R 8 8"], times: int) -> UInt8[Tensor, "R h h"]:
 
 
 def on_28(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 28 28"]:
-    """A digit in the middle of 28 x 28 pixels."""
     whole = X.new_zeros(len(X), 28, 28)
     whole[:, 2:26, 2:26] = enlarged(X, 3)
     return whole
 
 
 def striped(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 8 8"]:
-    """A digit whose every second row is dim."""
     light = torch.ones(8)
     light[1::2] = DIM
     return (X * light.unsqueeze(-1)).to(torch.uint8)
@@ -173,7 +170,6 @@ def noted(
 
 
 def with_note(figure: Callable[[Traces], Drawing], traces: Traces) -> Drawing:
-    """One of `noted`."""
     drawn, made = figure(traces), what(traces)
 
     def draw(fig: Figure) -> None:

@@ -70,7 +70,6 @@ def many_problem(
     pictures: int,
     test_pictures: int,
 ) -> Problem:
-    """Two, five or forty tasks on the attributes of one set of pictures, split by the seed."""
     train, test = (
         own_pictures(source, "train", pictures),
         own_pictures(source, "test", test_pictures),
@@ -90,7 +89,6 @@ def many_problem(
 
 @lru_cache(maxsize=4)
 def own_pictures(source: str, split: str, limit: int) -> Labelled:
-    """The pictures of a source with their attributes; 0 for all of them."""
     if source == "celeba":
         return celeba.celeba(split, limit or None)
     if source == "stand-in":
@@ -126,7 +124,6 @@ def members(pictures: Labelled, source: str, tasks: str) -> tuple[tuple[int, ...
 
 @lru_cache(maxsize=2)
 def encoder(source: str) -> int:
-    """How many parameters all tasks share."""
     made = networks.resnet if source == "celeba" else networks.pair_lenet
     return networks.encoder_size(made(torch.Generator()))
 
@@ -150,7 +147,6 @@ def method(name: str, tasks: str, p: Params) -> Any:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Three methods on two, five and forty tasks; the dearest runs come last."""
     found: dict[str, Spec] = {}
     for tasks, count in SETS.items():
         each = [f"{what}_{k}" for k in range(1, count + 1) for what in ("loss", "accuracy")]

@@ -37,7 +37,6 @@ PARAMETERS = parameters(
 
 
 def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: Any) -> Spec:
-    """One run on a composite set, or on a stand-in for it."""
     problem = partial(
         standin_problem if stands_in("cmoo", p) else pair_problem,
         data=data,
@@ -52,7 +51,6 @@ def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: 
 
 
 def dropped_problem(seed: int, **task: Any) -> Problem:
-    """The problem of `pair_problem` trained with the dropout of the authors' code."""
     return dropped(pair_problem(seed, **task), MNIST_SCALE)
 
 
@@ -66,7 +64,6 @@ def with_dropout(run: Spec, p: Params) -> Spec:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Main runs, single tasks, mixed losses, variants, and CIFAR-10."""
     found: dict[str, Spec] = {}
     for data in GREY:
         for name in METHODS:

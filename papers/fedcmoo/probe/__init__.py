@@ -48,7 +48,6 @@ PARAMETERS = parameters(
 def attribute_problem(
     seed: int, *, clients: int, alpha: float, pictures: int, test_pictures: int
 ) -> Problem:
-    """Forty attributes of a digit and an item, split by the seed, without turned copies."""
     return attributes(
         labelled(pairs.load("mnist_fashion", "train", pictures or None)),
         labelled(pairs.load("mnist_fashion", "test")),
@@ -61,7 +60,6 @@ def attribute_problem(
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """The errors of the estimates along FedCMOO-Pref, and the progress of local training."""
     found: dict[str, Spec] = {}
     lengths = {**dict.fromkeys(GREY, p["gram_rounds"]), "cifar10_mnist": p["colour_rounds"]}
     for data, rounds in lengths.items():
@@ -84,12 +82,10 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def kept(run: Spec, infos: tuple[str, ...]) -> Spec:
-    """The run with what is measured in it."""
     return replace(run, keep=(*CURVES, *infos))
 
 
 def of_attributes(p: Params) -> Spec:
-    """The Gram estimates of forty gradients, all on one minibatch."""
     server_lr, lr = ATTRIBUTE_RATES
     pref = FedCMOOPref(
         lr=lr,

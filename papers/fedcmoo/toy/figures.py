@@ -32,7 +32,6 @@ def label_of(name: str) -> str:
 
 
 def plane_figure(traces: Traces) -> plot.Drawing:
-    """Paths of one seed in the plane of the models and of the losses, and the weights."""
     runs = {label_of(n): t for n, t in runs_of(traces, "plane").items()}
     seed = next(iter(runs.values())).seeds[0]
 

@@ -21,13 +21,11 @@ NETWORKS = {2: 28_515, 5: 11_168_832, 11: 616_960, 40: 11_168_832}
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Ends of all runs, gains of FedCMOO, slopes, where preferences stop, guards, uploads."""
     found = {k: v for part in (plane, drift, rate, guard, probe) for k, v in part(traces).items()}
     return found | edge(traces, p) | scale(traces, p) | uploads()
 
 
 def runs_of(traces: Traces, part: str) -> dict[str, Trace]:
-    """The runs of a part by the rest of their names."""
     start = f"{part}_"
     return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
 
@@ -66,7 +64,6 @@ def tolerated(epsilon: float) -> float:
 
 
 def plane(traces: Traces) -> dict[str, Number]:
-    """Where every method ends in the plane; with a preference also the ratio and mu."""
     found = {}
     for name, trace in runs_of(traces, "plane").items():
         for k in ("f_1", "f_2", "distance", "stationarity"):
@@ -131,7 +128,6 @@ def edge(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def scale(traces: Traces, p: Params) -> dict[str, Number]:
-    """Both losses in their own units, and the weight of the enlarged objective."""
     found = {}
     for name, trace in runs_of(traces, "scale").items():
         found[f"scale_{name}.f_1"] = mean(end(trace, "f_1") / float(p["scale"]))

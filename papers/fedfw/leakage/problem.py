@@ -58,11 +58,9 @@ class Network:
 
     @property
     def pixels(self) -> int:
-        """Numbers of a picture."""
         return self.channels * self.side**2
 
     def module(self, rng: torch.Generator) -> nn.Sequential:
-        """The network with a random start."""
         if self.kind == "mlp":
             inner = models.mlp((self.pixels, self.hidden, 10), nn.Sigmoid, rng=rng)
             return nn.Sequential(nn.Flatten(1), *inner)
@@ -81,15 +79,12 @@ class Network:
         return made
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of its tensors."""
         return [tuple(p.shape) for p in self.module(seeded(0, "split")).parameters()]
 
     def start(self, rng: torch.Generator) -> Float[Tensor, " d"]:
-        """Its random parameters, float64."""
         return models.ravel(self.module(rng))[0].double()
 
     def __call__(self, w: Float[Tensor, " d"], X: Float[Tensor, "B c s s"]) -> Tensor:
-        """The outputs `[B, 10]`."""
         made: Tensor = _apply(self)(w, X)
         return made
 
@@ -101,7 +96,6 @@ def _apply(network: Network) -> Any:
 
 @lru_cache(maxsize=1)
 def pictures(name: str) -> Table:
-    """The test pictures of a data set; of CIFAR-10 those that are not lossy copies."""
     if name == "digits":
         return data.digits()
     return data.mnist("test") if name == "mnist" else data.cifar10("test", exact_only=True)
@@ -146,7 +140,6 @@ def shape(network: Network) -> tuple[int, int, int, int]:
 
 
 def dummies(number: Tensor) -> torch.Generator:
-    """What the attackers' start is drawn from."""
     return seeded(int(number), "rounds")
 
 

@@ -109,7 +109,6 @@ def methods(known: Scales, p: Params) -> dict[str, Any]:
 
 
 def messages(p: Params) -> dict[str, Spec]:
-    """FedFW in every set, its messages looked at."""
     sets: dict[str, ConvexSet] = {
         "l1": L1Ball(RADIUS),
         "simplex": Simplex(RADIUS),
@@ -129,7 +128,6 @@ def messages(p: Params) -> dict[str, Spec]:
 
 
 def clocks(p: Params) -> dict[str, Spec]:
-    """The oracles of square matrices, and of those of the two tasks."""
     shapes = [(side, side) for side in map(int, p["sides"])]
     shapes += [(int(p[task][0]), int(p[task][1])) for task in p["tasks"]]
     found = {}

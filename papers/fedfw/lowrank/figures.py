@@ -94,7 +94,6 @@ def truth(traces: Traces) -> plot.Drawing:
 
 
 def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: Any) -> plot.Drawing:
-    """A row of panels for each task, and one legend below them."""
     tasks = there(traces)
     return legend_below(grid(*map(panels, tasks), **options), len(shown(traces, tasks[0])))
 
@@ -113,9 +112,8 @@ def clock(traces: Traces) -> plot.Drawing:
     sides, runs = squares(traces)
 
     def by_side(ax: Axes) -> None:
-        ax.set(xscale="log", yscale="log")
-        ax.set_xticks(sides, [f"{side:g}" for side in sides])
-        ax.minorticks_off()
+        ax.set_yscale("log")
+        plot.log_ticks(ax, [*sides])
 
     def seconds(ax: Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
@@ -137,7 +135,6 @@ def clock(traces: Traces) -> plot.Drawing:
 
 
 def squares(traces: Traces) -> tuple[Array, list[Trace]]:
-    """The clock's runs on square matrices, by side."""
     found = {}
     for name, trace in traces.items():
         if name.startswith("clock_"):

@@ -27,8 +27,6 @@ excess = last("excess")
 
 
 def counterexample(traces: Traces) -> plot.Drawing:
-    """Rounds and x: the naive scheme and FedFW, FedFW+, the published code's variant."""
-
     def curves(ax: Axes, kind: str) -> None:
         for step, style in zip(("falling", "constant"), STYLES, strict=False):
             if kind == "fedfw":
@@ -123,7 +121,6 @@ def theorem_2(traces: Traces) -> plot.Drawing:
 
 
 def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -> None:
-    """Means with their 95 % intervals, joined."""
     value = np.array([n.value for n in numbers])
     ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
     ax.errorbar(
@@ -132,7 +129,6 @@ def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -
 
 
 def oracles(traces: Traces) -> plot.Drawing:
-    """What wrong oracles cost: by the share of the gap, by the error, by the Lanczos steps."""
     return row(
         panel(
             on(multiplicative, traces),
@@ -158,7 +154,6 @@ def oracles(traces: Traces) -> plot.Drawing:
 
 
 def multiplicative(ax: Axes, traces: Traces) -> None:
-    """The excess by that of the exact oracle, for every share of the gap."""
     for i, norm in enumerate(shown(traces)):
         start = f"wrong_{norm}_quality"
         shares, exact = along(traces, start), excess(traces[f"wrong_{norm}_exact"])
@@ -170,7 +165,6 @@ def multiplicative(ax: Axes, traces: Traces) -> None:
 
 
 def additive(ax: Axes, traces: Traces) -> None:
-    """The excess for every additive error; of the exact oracle, dotted."""
     for i, norm in enumerate(shown(traces)):
         color = plot.COLORS[i]
         for kind, style in (("slip", "-"), ("falling", "--")):
@@ -184,13 +178,11 @@ def additive(ax: Axes, traces: Traces) -> None:
 
 
 def few_steps(ax: Axes, traces: Traces) -> None:
-    """The late gap in the nuclear ball, for every number of Lanczos steps."""
     steps = [int(k) for k in along(traces, "nuclear_k")]
     gaps = [mean(traces[f"nuclear_k{k}"].late("fw_gap")) for k in steps]
     intervals(ax, steps, gaps, plot.COLORS[2], "nuclear ball")
-    ax.set(xscale="log", ylim=(0, None))
-    ax.set_xticks(steps, [str(k) for k in steps])
-    ax.minorticks_off()
+    ax.set_ylim(0, None)
+    plot.log_ticks(ax, steps)
 
 
 FIGURES: dict[str, Figure] = {

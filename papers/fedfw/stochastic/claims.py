@@ -34,7 +34,6 @@ C9 = Rule(
 
 
 def runs(column: str) -> tuple[str, ...]:
-    """All runs of both methods in a column by the protocol as written."""
     lambdas, rates = GRIDS[column.split("_")[1]]
     names = [f"sto_{x:g}" for x in lambdas] + [f"feddr_{x:g}" for x in rates]
     return tuple(f"{column}_{name}_seed{s}" for s in SEEDS for name in names)
