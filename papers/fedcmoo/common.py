@@ -113,19 +113,24 @@ def encoder_sizes() -> dict[str, int]:
     return {"multi_mnist": grey, "mnist_fashion": grey, "cifar10_mnist": colour}
 
 
+def task(p: Params) -> dict[str, Any]:
+    """What every problem on pictures is told."""
+    same = {k: p[k] for k in ("clients", "pictures", "test_pictures")}
+    return {**same, "alpha": float(p["alpha"])}
+
+
+def work(p: Params, rates: tuple[float, float]) -> dict[str, Any]:
+    """What every method is told; `rates` are the step sizes of the server and of the clients."""
+    same = {k: p[k] for k in ("local_steps", "participants")}
+    return {"lr": rates[1], "server_lr": rates[0], "batch_size": p["batch"], **same}
+
+
 def method(name: str, data: str, p: Params, **changes: Any) -> Any:
     """An algorithm with the paper's step sizes on a data set.
 
     `name` is `"fsmgda"`, `"fedcmoo"`, `"pref"`, or `"scalarized"`, which has FedCMOO's step sizes.
     """
-    server_lr, lr = RATES[data]["fedcmoo" if name == "scalarized" else name]
-    common: dict[str, Any] = {
-        "lr": lr,
-        "server_lr": server_lr,
-        "local_steps": p["local_steps"],
-        "participants": p["participants"],
-        "batch_size": p["batch"],
-    }
+    common = work(p, RATES[data]["fedcmoo" if name == "scalarized" else name])
     if name == "scalarized":
         return Scalarized(**(common | changes))
     common["shared"] = encoder_sizes()[data]

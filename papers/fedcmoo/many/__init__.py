@@ -18,7 +18,7 @@ from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from papers.fedcmoo import networks
-from papers.fedcmoo.common import CLIPPED
+from papers.fedcmoo.common import CLIPPED, task, work
 from papers.fedcmoo.data import celeba, pairs
 from papers.fedcmoo.data.attributes import GROUPS, Labelled, labelled
 from papers.fedcmoo.many import claims, figures
@@ -130,15 +130,7 @@ def encoder(source: str) -> int:
 
 def method(name: str, tasks: str, p: Params) -> Any:
     """An algorithm with the paper's step sizes: `"fsmgda"`, `"fedcmoo"` or `"pref"`."""
-    server_lr, lr = RATES[tasks]
-    common: dict[str, Any] = {
-        "lr": lr,
-        "server_lr": server_lr,
-        "local_steps": p["local_steps"],
-        "participants": p["participants"],
-        "batch_size": p["batch"],
-        "shared": encoder(SOURCES[p["source"]]),
-    }
+    common = {**work(p, RATES[tasks]), "shared": encoder(SOURCES[p["source"]])}
     if name == "fsmgda":
         return FSMGDA(**common, least=CLIPPED if tasks == "halves" else None)
     if name == "fedcmoo":
@@ -151,15 +143,7 @@ def specs(p: Params) -> dict[str, Spec]:
     for tasks, count in SETS.items():
         each = [f"{what}_{k}" for k in range(1, count + 1) for what in ("loss", "accuracy")]
         keep = ("loss", "accuracy", *each, "direction", "mu", "fallback")
-        problem = partial(
-            many_problem,
-            source=SOURCES[p["source"]],
-            tasks=tasks,
-            clients=p["clients"],
-            alpha=float(p["alpha"]),
-            pictures=p["pictures"],
-            test_pictures=p["test_pictures"],
-        )
+        problem = partial(many_problem, source=SOURCES[p["source"]], tasks=tasks, **task(p))
         for name in reversed(METHODS):
             made = method(name, tasks, p)
             found[f"{tasks}_{name}"] = Spec(

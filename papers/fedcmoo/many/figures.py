@@ -137,17 +137,8 @@ def gap_by_tasks(traces: Traces) -> plot.Drawing:
 
 def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> None:
     count = list(SETS.values())
-    plot.dots(ax, count, rows)
-    for line, color in zip(ax.containers, colors, strict=False):
-        recolor(line, color)
+    plot.dots(ax, count, rows, colors=colors)
     plot.log_ticks(ax, count)
-
-
-def recolor(line: Any, color: str) -> None:
-    for part in (line[0], *line[1], *line[2]):
-        part.set_color(color)
-    for cap in line[1]:
-        cap.set_markeredgecolor(color)
 
 
 FIGURES = {"figure_10": figure_10, "progress": progress, "gap_by_tasks": gap_by_tasks}

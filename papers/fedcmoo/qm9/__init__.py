@@ -98,8 +98,8 @@ def specs(p: Params) -> dict[str, Spec]:
         test_molecules=p["test_molecules"],
     )
     keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
-    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], tuple(p["seeds"]), keep=keep)
-    main = replace(main, evaluate_every=p["evaluate_every"])
+    seeds, every = tuple(p["seeds"]), p["evaluate_every"]
+    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], seeds, every, keep)
     preferred = AdamFedCMOOPref(**common, value_batch_size=p["loss_rows"])
     found = {
         "qm9_fedcmoo": main,

@@ -10,7 +10,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
 from papers.fedfw.rates.curves import figure_2, figure_3, figure_4
-from papers.fedfw.rates.numbers import Bound, along, bounds, gap_bound, horizons, last, least_gaps
+from papers.fedfw.rates.numbers import Bound, along, bounds, horizons, last, least_gaps
 from papers.kit import plot
 from papers.kit.numbers import Number, mean, ratio
 from papers.kit.panels import columns, on, panel, row
@@ -113,19 +113,15 @@ def theorem_2(traces: Traces) -> plot.Drawing:
             gaps = [mean(least_gaps(traces[n])) for n in by_length.values()]
             intervals(ax, [*by_length], gaps, plot.COLORS[i], f"λ₀ = {lam:g}")
             T = np.array([*by_length])
-            above = bounds(gap_bound, known, lam, T - 1).mean(0)
+            above = bounds(theory_fw.nonconvex_gap, known, lam, T - 1).mean(0)
             ax.plot(T, above, ":", color=plot.COLORS[i], linewidth=1.2)
         steep(ax, -1 / 3, "T^(-1/3)", T)
 
     return by_set(traces, drawing, "rounds T", "smallest Frank-Wolfe gap")
 
 
-def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -> None:
-    value = np.array([n.value for n in numbers])
-    ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
-    ax.errorbar(
-        x, value, np.maximum(ends, 0), color=color, label=label, marker="o", markersize=4, capsize=3
-    )
+def intervals(ax: Axes, x: list[Any], numbers: list[Number], color: str, label: str) -> None:
+    plot.dots(ax, x, {label: numbers}, colors=[color], markersize=4)
 
 
 def oracles(traces: Traces) -> plot.Drawing:

@@ -170,14 +170,10 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
         known = traces[f"nonconvex_{norm}_reference"]
         for lam in p["nonconvex_penalties"]:
             for T, run in horizons(traces, norm, lam).items():
-                above = bounds(gap_bound, known, float(lam), np.array([T - 1]))[:, 0]
+                above = bounds(theory_fw.nonconvex_gap, known, float(lam), np.array([T - 1]))[:, 0]
                 found[f"{run}.bound"] = mean(above)
                 found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
     return found
-
-
-def gap_bound(c: Constants, rounds: int) -> float:
-    return theory_fw.nonconvex_gap(c, rounds)
 
 
 def horizons(traces: Traces, norm: str, lam: float) -> dict[int, str]:
