@@ -38,13 +38,7 @@ DIM = 0.4  # how bright every second row of a striped digit is
 
 
 def stands_in(who: str, p: Params) -> bool:
-    """Whether the parameters ask for stand-ins.
-
-    Raises
-    ------
-    ValueError
-        for a `source` that is neither 0 nor 2.
-    """
+    """Whether the parameters ask for stand-ins; ValueError for another `source`."""
     checks.one_of(who, "source", p["source"], (PAPER, STAND_IN))
     return bool(p["source"] == STAND_IN)
 
@@ -90,17 +84,7 @@ def standin_pairs(name: str, split: str, limit: int = 0) -> Pairs:
 
     In place of MultiMNIST two digits; of MNIST + Fashion-MNIST a digit and one with striped rows;
     of CIFAR-10 + MNIST a large coloured digit below a pale one. Partners are a permutation.
-
-    Parameters
-    ----------
-    name : the set whose form they have.
-    split : `"train"` or `"test"`.
-    limit : only the first so many pictures; 0 for all.
-
-    Raises
-    ------
-    ValueError
-        for a set or a split that there is not, or more pictures than there are.
+    A `limit` of 0 gives all pictures.
     """
     checks.one_of("standin_pairs", "name", name, NAMES)
     checks.one_of("standin_pairs", "split", split, ("train", "test"))

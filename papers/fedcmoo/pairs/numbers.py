@@ -126,12 +126,7 @@ def of_weights(trace: Trace) -> dict[str, Array]:
 def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
     r"""$\Delta_M$ in %: the mean over tasks of (alone - own) / alone, for accuracies.
 
-    Parameters
-    ----------
-    own : a method's accuracy in each task; numbers or arrays of them, of equal shape.
-    alone : the accuracies of models trained in one task alone.
-
-    Reference: the caption of Table 4.
+    `alone` are those of models trained in one task alone (the caption of Table 4).
     """
     a, b = np.asarray(own), np.asarray(alone)
     return np.asarray(100 * np.mean((b - a) / b, axis=0))

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMES = {
-    "fedcmoo": "FedCMOO",
-    "fsmgda": "FSMGDA",
-    "scalarized": "Scalarized",
-    "mgda": "MGDA",
-}
+NAMES = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA", "scalarized": "Scalarized", "mgda": "MGDA"}
 
 
 def label_of(name: str) -> str:
@@ -172,9 +167,4 @@ def edge_figure(traces: Traces) -> plot.Drawing:
     )
 
 
-FIGURES = {
-    "plane": plane_figure,
-    "drift": drift_figure,
-    "rate": rate_figure,
-    "edge": edge_figure,
-}
+FIGURES = {"plane": plane_figure, "drift": drift_figure, "rate": rate_figure, "edge": edge_figure}

@@ -63,10 +63,7 @@ def edge_ratios(tasks: int) -> tuple[float, ...]:
 
 
 def tolerated(epsilon: float) -> float:
-    """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse.
-
-    Raises ValueError if every ratio is allowed (`epsilon >= log 2`).
-    """
+    """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse."""
     if not 0 < epsilon < np.log(2):
         raise ValueError(f"tolerated: epsilon must be in (0, log 2), got {epsilon}.")
     both = np.ones(2)

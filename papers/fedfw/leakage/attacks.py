@@ -48,18 +48,12 @@ class Attacker:
 
     Parameters
     ----------
-    network : the model; its parameters are the problem's.
-    signal : what the client sends of its gradient.
+    network, signal : the model, and what the client sends of its gradient.
     guess : what the attacker takes for it, if something else.
     steps : as many as there are rounds.
 
     Differs: a picture that overflows is replaced by the last one that did not. Works on a CPU, one
     seed after another.
-
-    Raises
-    ------
-    ValueError, TypeError
-        if steps is no whole number from 1 on.
     """
 
     network: Network
@@ -127,11 +121,6 @@ class Reader:
 
     For an mlp. Info: `silent`, whether the message has no bias entry, so that nothing can be read;
     the picture is then 0.
-
-    Parameters
-    ----------
-    network : whose first layer is linear.
-    signal : what the client sends of its gradient.
     """
 
     network: Network

@@ -38,11 +38,6 @@ class Network:
         it starts within 1 / 2.
     channels, side : of the pictures.
     hidden : of the mlp.
-
-    Raises
-    ------
-    ValueError, TypeError
-        for another kind, and for counts out of range.
     """
 
     kind: str

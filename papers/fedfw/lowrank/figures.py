@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw.lowrank.numbers import FRANK_WOLFE, TASKS, best_runs, excess
 from papers.kit import plot
-from papers.kit.panels import Layer, grid, legend_below, on, panel, row
+from papers.kit.panels import Layer, across, grid, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ def truth(traces: Traces) -> plot.Drawing:
 
     def panels(task: str) -> list[Layer]:
         rank = traces[f"{task}_reference"].config["problem"]["rank"]
-
-        def true_rank(ax: Axes) -> None:
-            ax.axhline(rank, color="#d62728", linestyle=":", linewidth=1.3)
+        true_rank = across(rank, color="#d62728", linestyle=":", linewidth=1.3)
 
         def one(unit: str, metric: str, *more: Layer, ylabel: str = "") -> Layer:
             curves = on(race, traces, task, unit, lambda t: t.metrics[metric])

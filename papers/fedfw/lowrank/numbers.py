@@ -130,11 +130,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def reach(
-    trace: Trace,
-    reference: Trace,
-    method: str,
-    seconds: tuple[float, float] | None,
-    clients: int,
+    trace: Trace, reference: Trace, method: str, seconds: tuple[float, float] | None, clients: int
 ) -> dict[str, Array]:
     found: dict[str, Array] = {}
     values, bits = excess(trace, reference), trace.config["bits"]["bits_up"] / 1e6

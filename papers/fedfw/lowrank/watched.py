@@ -42,14 +42,7 @@ class Accelerated:
         2  theta' = (1 + sqrt(1 + 4 theta^2)) / 2
         3  v = u + (theta - 1) / theta' (u - w);  w = u
 
-    Parameters
-    ----------
-    lr : one over the smoothness of the mean.
-
-    Raises
-    ------
-    ValueError, TypeError
-        if lr is not positive.
+    `lr` is one over the smoothness of the mean.
     """
 
     lr: float

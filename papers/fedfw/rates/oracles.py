@@ -53,11 +53,6 @@ class InexactFW(FedFW):
 
     Differs: the paper only says that such errors are tolerated. The step sizes are those for exact
     oracles. An answer is no extreme point, so the number of bits sent means nothing here.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedFW`; for a quality not in (0, 1] or a negative slip or fall.
     """
 
     quality: float = 1.0
