@@ -53,7 +53,6 @@ SHARED: dict[str, tuple[Any, ...]] = {
 
 
 def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
-    """Parameters of every study of pairs, some with a value of its own in the quick profile."""
     return {k: (*v[:2], quick.get(k, v[-1])) for k, v in SHARED.items()}
 
 
@@ -90,7 +89,6 @@ def pair_problem(
 
 
 def part(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
-    """Some pictures of a set."""
     return replace(whole, X=whole.X[some], y=whole.y[some])
 
 
@@ -105,16 +103,26 @@ def _test(data: str) -> pairs.Pairs:
 
 
 def test_pictures(data: str) -> pairs.Pairs:
-    """The test pictures of a composite set, for the study's gallery."""
     return _test(data)
 
 
 @lru_cache(maxsize=1)
 def encoder_sizes() -> dict[str, int]:
-    """How many parameters both tasks share, by data set."""
     grey = networks.encoder_size(networks.pair_lenet(torch.Generator()))
     colour = networks.encoder_size(networks.pair_cnn(torch.Generator()))
     return {"multi_mnist": grey, "mnist_fashion": grey, "cifar10_mnist": colour}
+
+
+def task(p: Params) -> dict[str, Any]:
+    """What every problem on pictures is told."""
+    same = {k: p[k] for k in ("clients", "pictures", "test_pictures")}
+    return {**same, "alpha": float(p["alpha"])}
+
+
+def work(p: Params, rates: tuple[float, float]) -> dict[str, Any]:
+    """What every method is told; `rates` are the step sizes of the server and of the clients."""
+    same = {k: p[k] for k in ("local_steps", "participants")}
+    return {"lr": rates[1], "server_lr": rates[0], "batch_size": p["batch"], **same}
 
 
 def method(name: str, data: str, p: Params, **changes: Any) -> Any:
@@ -122,14 +130,7 @@ def method(name: str, data: str, p: Params, **changes: Any) -> Any:
 
     `name` is `"fsmgda"`, `"fedcmoo"`, `"pref"`, or `"scalarized"`, which has FedCMOO's step sizes.
     """
-    server_lr, lr = RATES[data]["fedcmoo" if name == "scalarized" else name]
-    common: dict[str, Any] = {
-        "lr": lr,
-        "server_lr": server_lr,
-        "local_steps": p["local_steps"],
-        "participants": p["participants"],
-        "batch_size": p["batch"],
-    }
+    common = work(p, RATES[data]["fedcmoo" if name == "scalarized" else name])
     if name == "scalarized":
         return Scalarized(**(common | changes))
     common["shared"] = encoder_sizes()[data]

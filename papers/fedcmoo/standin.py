@@ -38,13 +38,7 @@ DIM = 0.4  # how bright every second row of a striped digit is
 
 
 def stands_in(who: str, p: Params) -> bool:
-    """Whether the parameters ask for stand-ins.
-
-    Raises
-    ------
-    ValueError
-        for a `source` that is neither 0 nor 2.
-    """
+    """Whether the parameters ask for stand-ins; ValueError for another `source`."""
     checks.one_of(who, "source", p["source"], (PAPER, STAND_IN))
     return bool(p["source"] == STAND_IN)
 
@@ -81,7 +75,6 @@ def standin_problem(
 
 
 def dropped_standin(seed: int, **task: Any) -> Problem:
-    """`cmoo_pairs.dropped_problem` on stand-ins."""
     return dropped(standin_problem(seed, **task), MNIST_SCALE)
 
 
@@ -91,17 +84,7 @@ def standin_pairs(name: str, split: str, limit: int = 0) -> Pairs:
 
     In place of MultiMNIST two digits; of MNIST + Fashion-MNIST a digit and one with striped rows;
     of CIFAR-10 + MNIST a large coloured digit below a pale one. Partners are a permutation.
-
-    Parameters
-    ----------
-    name : the set whose form they have.
-    split : `"train"` or `"test"`.
-    limit : only the first so many pictures; 0 for all.
-
-    Raises
-    ------
-    ValueError
-        for a set or a split that there is not, or more pictures than there are.
+    A `limit` of 0 gives all pictures.
     """
     checks.one_of("standin_pairs", "name", name, NAMES)
     checks.one_of("standin_pairs", "split", split, ("train", "test"))
@@ -131,14 +114,12 @@ def enlarged(X: UInt8[Tensor, "R 8 8"], times: int) -> UInt8[Tensor, "R h h"]:
 
 
 def on_28(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 28 28"]:
-    """A digit in the middle of 28 x 28 pixels."""
     whole = X.new_zeros(len(X), 28, 28)
     whole[:, 2:26, 2:26] = enlarged(X, 3)
     return whole
 
 
 def striped(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 8 8"]:
-    """A digit whose every second row is dim."""
     light = torch.ones(8)
     light[1::2] = DIM
     return (X * light.unsqueeze(-1)).to(torch.uint8)
@@ -173,7 +154,6 @@ def noted(
 
 
 def with_note(figure: Callable[[Traces], Drawing], traces: Traces) -> Drawing:
-    """One of `noted`."""
     drawn, made = figure(traces), what(traces)
 
     def draw(fig: Figure) -> None:

@@ -105,7 +105,6 @@ NETS = {"mclr": "", "cnn": "CNN, ", "dnn": "60-20-10, "}
 
 
 def traced(column: str, norm: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """lambda_0 and radius behind the printed FedFW and FedFW+ of a cell."""
     return TRACED.get((column, norm), UNTRACED)
 
 

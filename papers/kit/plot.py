@@ -236,7 +236,13 @@ def level(ax: Axes, value: float, label: str) -> None:
 
 
 def dots(
-    ax: Axes, x: Sequence[float], rows: Mapping[str, Sequence[Any]], *, unit: str = ""
+    ax: Axes,
+    x: Sequence[float],
+    rows: Mapping[str, Sequence[Any]],
+    *,
+    unit: str = "",
+    colors: Sequence[str] = COLORS,
+    **style: Any,
 ) -> None:
     """Values with their intervals against a parameter, one line a row.
 
@@ -246,10 +252,12 @@ def dots(
     x : the parameter's values.
     rows : label -> numbers with `value`, `low` and `high`, as many as there are `x`.
     unit : label of the vertical axis.
+    colors : one a row, repeated if there are more rows.
+    style : of `Axes.errorbar`.
     """
     for i, (label, numbers) in enumerate(rows.items()):
         value = np.array([n.value for n in numbers])
         ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
-        color = COLORS[i % len(COLORS)]
-        ax.errorbar(x, value, np.maximum(ends, 0), color=color, label=label, marker="o", capsize=3)
+        look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
+        ax.errorbar(x, value, np.maximum(ends, 0), label=label, **look)
     ax.set_ylabel(unit)

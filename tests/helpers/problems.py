@@ -3,6 +3,7 @@
 import torch
 
 from fedlib import data
+from fedlib.core.types import Batch
 from fedlib.problems import neyman_pearson, pareto
 
 
@@ -26,3 +27,11 @@ def three_objectives():
     """Eight clients with three rows each, far from the front at the start."""
     start = torch.ones(5, dtype=torch.float64)
     return objectives(clients=8, rows=3, tasks=3, spread=0.1, noise=0.1, w0=start)
+
+
+def batches(problem):
+    """All rows of each client."""
+    whole = problem.all_clients()
+    return [
+        Batch(tuple(x[j] for x in whole.data), whole.weight[j]) for j in range(problem.num_clients)
+    ]

@@ -18,7 +18,7 @@ from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from papers.fedcmoo import networks
-from papers.fedcmoo.common import CLIPPED
+from papers.fedcmoo.common import CLIPPED, task, work
 from papers.fedcmoo.data import celeba, pairs
 from papers.fedcmoo.data.attributes import GROUPS, Labelled, labelled
 from papers.fedcmoo.many import claims, figures
@@ -70,7 +70,6 @@ def many_problem(
     pictures: int,
     test_pictures: int,
 ) -> Problem:
-    """Two, five or forty tasks on the attributes of one set of pictures, split by the seed."""
     train, test = (
         own_pictures(source, "train", pictures),
         own_pictures(source, "test", test_pictures),
@@ -90,7 +89,6 @@ def many_problem(
 
 @lru_cache(maxsize=4)
 def own_pictures(source: str, split: str, limit: int) -> Labelled:
-    """The pictures of a source with their attributes; 0 for all of them."""
     if source == "celeba":
         return celeba.celeba(split, limit or None)
     if source == "stand-in":
@@ -126,22 +124,13 @@ def members(pictures: Labelled, source: str, tasks: str) -> tuple[tuple[int, ...
 
 @lru_cache(maxsize=2)
 def encoder(source: str) -> int:
-    """How many parameters all tasks share."""
     made = networks.resnet if source == "celeba" else networks.pair_lenet
     return networks.encoder_size(made(torch.Generator()))
 
 
 def method(name: str, tasks: str, p: Params) -> Any:
     """An algorithm with the paper's step sizes: `"fsmgda"`, `"fedcmoo"` or `"pref"`."""
-    server_lr, lr = RATES[tasks]
-    common: dict[str, Any] = {
-        "lr": lr,
-        "server_lr": server_lr,
-        "local_steps": p["local_steps"],
-        "participants": p["participants"],
-        "batch_size": p["batch"],
-        "shared": encoder(SOURCES[p["source"]]),
-    }
+    common = {**work(p, RATES[tasks]), "shared": encoder(SOURCES[p["source"]])}
     if name == "fsmgda":
         return FSMGDA(**common, least=CLIPPED if tasks == "halves" else None)
     if name == "fedcmoo":
@@ -150,20 +139,11 @@ def method(name: str, tasks: str, p: Params) -> Any:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Three methods on two, five and forty tasks; the dearest runs come last."""
     found: dict[str, Spec] = {}
     for tasks, count in SETS.items():
         each = [f"{what}_{k}" for k in range(1, count + 1) for what in ("loss", "accuracy")]
         keep = ("loss", "accuracy", *each, "direction", "mu", "fallback")
-        problem = partial(
-            many_problem,
-            source=SOURCES[p["source"]],
-            tasks=tasks,
-            clients=p["clients"],
-            alpha=float(p["alpha"]),
-            pictures=p["pictures"],
-            test_pictures=p["test_pictures"],
-        )
+        problem = partial(many_problem, source=SOURCES[p["source"]], tasks=tasks, **task(p))
         for name in reversed(METHODS):
             made = method(name, tasks, p)
             found[f"{tasks}_{name}"] = Spec(

@@ -35,7 +35,6 @@ COSTS: dict[str, Any] = {
 
 
 def source_text(traces: Traces) -> str:
-    """Where the pictures come from, in words."""
     config = traces["halves_fedcmoo"].config["problem"]
     count, held = config["pictures"], config["evaluate"]
     many = config["attributes"]
@@ -72,7 +71,6 @@ def figure_10(traces: Traces) -> plot.Drawing:
 
 
 def progress(traces: Traces) -> plot.Drawing:
-    """Mean test accuracy over rounds, uploads and gradients, a row each; a column for every M."""
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
     def fill(ax: Axes, tasks: str, share: Callable[[Trace], float]) -> None:
@@ -107,7 +105,6 @@ def progress(traces: Traces) -> plot.Drawing:
 
 
 def gap_by_tasks(traces: Traces) -> plot.Drawing:
-    """Lead of FedCMOO over FSMGDA, and spread of the losses over tasks, against M."""
     found = [gaps(traces[f"{t}_fedcmoo"], traces[f"{t}_fsmgda"]) for t in SETS]
     budgets = {"gap": "rounds", "gap_gradients": "gradients", "gap_upload": "uploads"}
     leads = {f"equal {text}": [n[k] for n in found] for k, text in budgets.items()}
@@ -140,17 +137,8 @@ def gap_by_tasks(traces: Traces) -> plot.Drawing:
 
 def by_count(ax: Axes, rows: dict[str, list[Number]], colors: Sequence[str]) -> None:
     count = list(SETS.values())
-    plot.dots(ax, count, rows)
-    for line, color in zip(ax.containers, colors, strict=False):
-        recolor(line, color)
+    plot.dots(ax, count, rows, colors=colors)
     plot.log_ticks(ax, count)
-
-
-def recolor(line: Any, color: str) -> None:
-    for part in (line[0], *line[1], *line[2]):
-        part.set_color(color)
-    for cap in line[1]:
-        cap.set_markeredgecolor(color)
 
 
 FIGURES = {"figure_10": figure_10, "progress": progress, "gap_by_tasks": gap_by_tasks}

@@ -20,13 +20,11 @@ STAND_IN = "stand-in"
 
 
 def final(trace: Trace, metric: str) -> Array:
-    """Per seed, the mean of a metric over the last fifth of the evaluations, `[S]`."""
     x = trace.metrics[metric]
     return np.asarray(x[:, -max(1, round(LAST * x.shape[1])) :].mean(1))
 
 
 def per_task(trace: Trace, what: str) -> Array:
-    """Final `"loss"` or `"accuracy"` of every task, `[S, M]`."""
     count = sum(name.startswith(f"{what}_") for name in trace.metrics)
     return np.stack([final(trace, f"{what}_{k}") for k in range(1, count + 1)], 1)
 
@@ -54,7 +52,6 @@ def at(trace: Trace, metric: str, rounds: float) -> Array:
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Final values of every run, gaps at equal rounds, uploads, gradients, and spreads."""
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         numbers |= {f"{name}.{k}": v for k, v in measures(trace).items()}
@@ -76,7 +73,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def measures(trace: Trace) -> dict[str, Number]:
-    """One run: final accuracy and loss, their worst task, the spread over tasks, what it cost."""
     losses, accuracies = per_task(trace, "loss"), per_task(trace, "accuracy")
     found = {
         "accuracy": mean(100 * final(trace, "accuracy"), "%"),
@@ -96,7 +92,6 @@ def measures(trace: Trace) -> dict[str, Number]:
 
 
 def spread(values: Array) -> dict[str, Array]:
-    """How far the tasks lie apart, per seed: standard deviation, range, deviation over mean."""
     deviation = values.std(1)
     return {
         "deviation": deviation,
@@ -106,7 +101,6 @@ def spread(values: Array) -> dict[str, Array]:
 
 
 def gap(traces: Traces, tasks: str) -> Array:
-    """Final mean accuracy of FedCMOO minus FSMGDA's, in points, paired by seed."""
     ours, theirs = (final(traces[f"{tasks}_{name}"], "accuracy") for name in ("fedcmoo", "fsmgda"))
     return np.asarray(100 * (ours - theirs))
 

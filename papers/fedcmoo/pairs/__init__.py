@@ -9,7 +9,7 @@ from typing import Any
 from fedlib.compress import LowRank
 from fedlib.core import Problem
 from fedlib.weights import OneWay, TwoWay
-from papers.fedcmoo.common import RATES, method, pair_problem, shared
+from papers.fedcmoo.common import RATES, method, pair_problem, shared, task
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.pairs import claims, figures
 from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
@@ -36,37 +36,26 @@ PARAMETERS = parameters(
 )
 
 
-def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **task: Any) -> Spec:
-    """One run on a composite set, or on a stand-in for it."""
-    problem = partial(
-        standin_problem if stands_in("cmoo", p) else pair_problem,
-        data=data,
-        clients=p["clients"],
-        alpha=float(p["alpha"]),
-        copies=p["copies"],
-        pictures=p["pictures"],
-        test_pictures=p["test_pictures"],
-        **task,
-    )
+def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **more: Any) -> Spec:
+    made = standin_problem if stands_in("cmoo", p) else pair_problem
+    problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
     return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
 
 
 def dropped_problem(seed: int, **task: Any) -> Problem:
-    """The problem of `pair_problem` trained with the dropout of the authors' code."""
     return dropped(pair_problem(seed, **task), MNIST_SCALE)
 
 
 def with_dropout(run: Spec, p: Params) -> Spec:
     """The same run with dropout, on its own seeds and rounds."""
-    task: Any = run.problem
+    plain: Any = run.problem
     seeds = tuple(p["dropout_seeds"])
     made = dropped_standin if stands_in("cmoo", p) else dropped_problem
-    problem = partial(made, **task.keywords)
+    problem = partial(made, **plain.keywords)
     return replace(run, problem=problem, seeds=seeds, rounds=p["dropout_rounds"])
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Main runs, single tasks, mixed losses, variants, and CIFAR-10."""
     found: dict[str, Spec] = {}
     for data in GREY:
         for name in METHODS:

@@ -19,7 +19,6 @@ TABLE_4 = {
 
 
 def grey_runs(*methods: str) -> tuple[str, ...]:
-    """Names of runs on both grey sets, without dropout and with it."""
     return tuple(f"{data}_{m}{how}" for how in HOW for data in GREY for m in methods)
 
 

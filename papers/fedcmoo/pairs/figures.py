@@ -36,7 +36,6 @@ TASKS = {
 
 
 def methods(traces: Traces, data: str) -> dict[str, Trace]:
-    """The three methods on one data set, accuracies in %."""
     return {text: percent(traces[f"{data}_{m}"]) for m, text in METHODS.items()}
 
 
@@ -46,7 +45,6 @@ def percent(trace: Trace) -> Trace:
 
 
 def title(traces: Traces, data: str) -> str:
-    """The data set's name; where it was shortened, how far it got."""
     run = traces[f"{data}_fedcmoo"]
     seeds = f"{len(run.seeds)} seeds" if len(run.seeds) > 1 else "one seed"
     rounds = "one round" if run.rounds[-1] == 1 else f"{run.rounds[-1]} rounds"
@@ -103,14 +101,11 @@ def by_data(
 
 
 def whole_rounds(ax: Axes) -> None:
-    """No ticks between two rounds."""
     ax.set_xlabel("round")
     ax.locator_params(axis="x", integer=True)
 
 
 def weights(traces: Traces) -> plot.Drawing:
-    """The weight of the first task in every round, a dot a seed, a column a data set."""
-
     def fill(ax: Axes, data: str) -> None:
         for text, run in methods(traces, data).items():
             w = run.info["weight_1"]
@@ -213,7 +208,6 @@ def gallery(traces: Traces) -> plot.Drawing:
 
 
 def gallery_text(traces: Traces) -> str:
-    """What `gallery` shows, in words."""
     rows = "Three rows of six test pictures with their two labels: "
     if what(traces) is not None:
         return rows + (

@@ -67,7 +67,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def unit(measure: str) -> str:
-    """The unit of a measure, by its name without number and without `held_`."""
     return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
 
 
@@ -97,7 +96,6 @@ def rounds_to(trace: Trace, level: float) -> Array:
 
 
 def measures(trace: Trace) -> dict[str, Array]:
-    """What one run is measured by, per seed."""
     found: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
         if name in trace.metrics:
@@ -114,7 +112,6 @@ def measures(trace: Trace) -> dict[str, Array]:
 
 
 def of_weights(trace: Trace) -> dict[str, Array]:
-    """Means over the rounds of what a method with weights reports."""
     found: dict[str, Array] = {}
     if "weight_1" in trace.info:
         w = trace.info["weight_1"]
@@ -129,12 +126,7 @@ def of_weights(trace: Trace) -> dict[str, Array]:
 def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
     r"""$\Delta_M$ in %: the mean over tasks of (alone - own) / alone, for accuracies.
 
-    Parameters
-    ----------
-    own : a method's accuracy in each task; numbers or arrays of them, of equal shape.
-    alone : the accuracies of models trained in one task alone.
-
-    Reference: the caption of Table 4.
+    `alone` are those of models trained in one task alone (the caption of Table 4).
     """
     loss = [(np.asarray(b) - np.asarray(a)) / b for a, b in zip(own, alone, strict=True)]
     return np.asarray(100 * np.mean(loss, axis=0))
@@ -158,7 +150,6 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
 
 
 def pairs() -> dict[str, tuple[str, str]]:
-    """Which runs are compared on the same seeds, first minus second."""
     found = {
         f"{data}{how}_{a}_vs_{b}": (f"{data}_{a}{how}", f"{data}_{b}{how}")
         for data in DATA
@@ -180,7 +171,6 @@ def differences(
     seeds_a: Sequence[int],
     seeds_b: Sequence[int],
 ) -> dict[str, Number]:
-    """Measures of run a minus those of run b, on the seeds that both have."""
     seeds = [s for s in seeds_a if s in seeds_b]
     if not seeds:
         return {}

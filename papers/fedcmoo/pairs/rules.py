@@ -32,7 +32,6 @@ MEASURES = ("accuracy", *(f"rounds_{x}" for x in LEVELS))
 
 
 def values(runs: Mapping[str, str], measures: Sequence[str], unit: str = " %") -> str:
-    """Measures of some runs in one text, without intervals."""
     return ", ".join(
         f"{text} {' / '.join(told_value(f'{run}.{k}') for k in measures)}{unit}"
         for run, text in runs.items()

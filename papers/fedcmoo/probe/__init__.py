@@ -8,7 +8,7 @@ from typing import Any
 
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
-from papers.fedcmoo.common import GREY, encoder_sizes, method, shared
+from papers.fedcmoo.common import GREY, encoder_sizes, method, shared, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.data.attributes import labelled
 from papers.fedcmoo.many import many_problem
@@ -48,7 +48,6 @@ PARAMETERS = parameters(
 def attribute_problem(
     seed: int, *, clients: int, alpha: float, pictures: int, test_pictures: int
 ) -> Problem:
-    """Forty attributes of a digit and an item, split by the seed, without turned copies."""
     return attributes(
         labelled(pairs.load("mnist_fashion", "train", pictures or None)),
         labelled(pairs.load("mnist_fashion", "test")),
@@ -61,7 +60,6 @@ def attribute_problem(
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """The errors of the estimates along FedCMOO-Pref, and the progress of local training."""
     found: dict[str, Spec] = {}
     lengths = {**dict.fromkeys(GREY, p["gram_rounds"]), "cifar10_mnist": p["colour_rounds"]}
     for data, rounds in lengths.items():
@@ -84,19 +82,13 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def kept(run: Spec, infos: tuple[str, ...]) -> Spec:
-    """The run with what is measured in it."""
     return replace(run, keep=(*CURVES, *infos))
 
 
 def of_attributes(p: Params) -> Spec:
-    """The Gram estimates of forty gradients, all on one minibatch."""
-    server_lr, lr = ATTRIBUTE_RATES
+    few = {**p, "participants": p["attribute_participants"]}
     pref = FedCMOOPref(
-        lr=lr,
-        server_lr=server_lr,
-        local_steps=p["local_steps"],
-        participants=p["attribute_participants"],
-        batch_size=p["batch"],
+        **work(few, ATTRIBUTE_RATES),
         value_batch_size=p["loss_rows"],
         shared=encoder_sizes()["mnist_fashion"],
         shared_batch=True,
@@ -104,15 +96,8 @@ def of_attributes(p: Params) -> Spec:
     made: Any = attribute_problem
     if stands_in("cmoo_probe", p):
         made = partial(many_problem, source="stand-in", tasks="attributes")
-    problem = partial(
-        made,
-        clients=p["clients"],
-        alpha=float(p["alpha"]),
-        pictures=p["pictures"],
-        test_pictures=p["test_pictures"],
-    )
     rounds, seeds = p["attribute_rounds"], tuple(p["seeds"])
-    return Spec(GramProbe(pref), problem, rounds, seeds, p["evaluate_every"])
+    return Spec(GramProbe(pref), partial(made, **task(p)), rounds, seeds, p["evaluate_every"])
 
 
 STUDY = Study(

@@ -45,7 +45,6 @@ PAPER = {v.key: v.paper for v in PAPER_VALUES if v.paper is not None}
 
 
 def errors(traces: Traces) -> plot.Drawing:
-    """Mean error of every estimate, a panel a data set; two-way filled, one-way hollow."""
     there = {run: title for run, title in RUNS.items() if run in traces}
 
     def draw(fig: Figure) -> None:
@@ -89,8 +88,6 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
 
 
 def errors_by_round(traces: Traces) -> plot.Drawing:
-    """The error of the main estimates against the rounds, on both grey data sets."""
-
     def fill(ax: Axes, data: str) -> None:
         info = traces[f"gram_{data}"].info
 
@@ -122,8 +119,6 @@ def equal_steps(traces: Traces) -> plot.Drawing:
 
 
 def gained(traces: Traces, suffix: str) -> plot.Drawing:
-    """Two rows, loss and accuracy; a column a data set."""
-
     def fill(ax: Axes, data: str, what: str, unit: float) -> None:
         info = traces[f"progress_{data}{suffix}"].info
         for (who, label), color in zip(TRAINED.items(), plot.COLORS, strict=False):

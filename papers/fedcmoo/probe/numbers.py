@@ -14,7 +14,6 @@ WAYS = {"two_way": "two-way", "one_way": "one-way"}
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Mean errors with the orders that they keep; mean gains of local training."""
     del p
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
@@ -60,7 +59,6 @@ def gains(trace: Trace) -> dict[str, Number]:
 
 
 def in_points(name: str, each: Array) -> Number:
-    """The mean over rounds; an accuracy in percentage points."""
     if "accuracy" in name:
         return mean(100 * each.mean(1), "points")
     return mean(each.mean(1))

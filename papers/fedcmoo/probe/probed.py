@@ -21,71 +21,47 @@ class Drawn(Protocol):
     """An algorithm for several objectives, as far as its draws go."""
 
     @property
-    def shared(self) -> int | None:
-        """The first parameters, which enter the Gram matrix; None for all."""
-        ...
+    def shared(self) -> int | None: ...
 
-    def init(self, problem: Problem) -> State:
-        """The state before round 0."""
-        ...
+    def init(self, problem: Problem) -> State: ...
 
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All randomness of one round."""
-        ...
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw: ...
 
 
 class Stepped(Protocol):
     """Local steps."""
 
     @property
-    def lr(self) -> float:
-        """The clients' step size."""
-        ...
+    def lr(self) -> float: ...
 
     @property
-    def local_steps(self) -> int:
-        """E."""
-        ...
+    def local_steps(self) -> int: ...
 
 
 class Probed(Drawn, Protocol):
     """A whole algorithm whose clients send Jacobians, as `FedCMOO` and `FedCMOOPref`."""
 
     @property
-    def participants(self) -> int:
-        """Clients a round."""
-        ...
+    def participants(self) -> int: ...
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round."""
-        ...
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]: ...
 
-    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
-        """At the client: its Jacobian `[M, d]`."""
-        ...
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]: ...
 
 
 class Trained(Probed, Stepped, Protocol):
     """With one local training a client, on weighted objectives."""
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
-        """At the client: the update `[d]`, (start - end) / (E lr)."""
-        ...
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]: ...
 
 
 class Alone(Drawn, Stepped, Protocol):
     """With a local training for every objective, as `FSMGDA`."""
 
     @property
-    def weights(self) -> Weights:
-        """The rule for the weights."""
-        ...
+    def weights(self) -> Weights: ...
 
     @property
-    def least(self) -> Least | None:
-        """The smallest weight."""
-        ...
+    def least(self) -> Least | None: ...
 
-    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
-        """At the client: the M updates, one after another `[M d]`."""
-        ...
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]: ...

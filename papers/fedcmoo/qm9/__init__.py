@@ -53,20 +53,17 @@ PARAMETERS = parameters(
 
 @lru_cache(maxsize=1)
 def sizes() -> tuple[int, int]:
-    """The parameters of the network, and how many of them all targets share."""
     module = networks.molecule_network(torch.Generator())
     return sum(p.numel() for p in module.parameters()), networks.encoder_size(module)
 
 
 @lru_cache(maxsize=1)
 def molecule_sets(count: int, test: int) -> tuple[molecules.Graphs, molecules.Graphs]:
-    """Training and test molecules, the same for every seed."""
     return molecules.sets(count, test)
 
 
 @lru_cache(maxsize=2)
 def molecule_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
-    """The eleven targets of QM9; the seed fixes the start and the clients' molecules."""
     train, test = molecule_sets(molecules, test_molecules)
     return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0]})
 
@@ -87,7 +84,6 @@ def counted_problem(seed: int, *, objectives: int, dim: int) -> Problem:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """The three methods on QM9, and one round of each on quadratics for every M."""
     common: dict[str, Any] = {
         "lr": float(p["lr"]),
         "local_steps": p["local_steps"],
@@ -102,8 +98,8 @@ def specs(p: Params) -> dict[str, Spec]:
         test_molecules=p["test_molecules"],
     )
     keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
-    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], tuple(p["seeds"]), keep=keep)
-    main = replace(main, evaluate_every=p["evaluate_every"])
+    seeds, every = tuple(p["seeds"]), p["evaluate_every"]
+    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], seeds, every, keep)
     preferred = AdamFedCMOOPref(**common, value_batch_size=p["loss_rows"])
     found = {
         "qm9_fedcmoo": main,
@@ -114,7 +110,6 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def _counted(p: Params) -> dict[str, Spec]:
-    """One round on quadratics, where the whole model enters the Gram matrix."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 1, "participants": 2}
     methods: dict[str, Any] = {
         "fsmgda": FSMGDA(**work),

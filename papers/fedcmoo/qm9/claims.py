@@ -21,7 +21,6 @@ def losses(kind: str) -> str:
 
 
 def twice(tasks: int, method: str) -> Condition:
-    """Whether an upload is 2 d, but for the small matrices."""
     rest = value(f"count_{tasks}.{method}") - value(f"count_{tasks}.small")
     return (rest >= 2 * (1 - CLOSE)) & (rest <= 2 * (1 + CLOSE))
 

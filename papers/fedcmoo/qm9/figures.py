@@ -50,7 +50,6 @@ SYMBOLS = {
 
 
 def target_names(traces: Traces) -> list[str]:
-    """The targets of the runs, in the order of the tasks; those of QM9, or of a stand-in."""
     return list(traces["qm9_fedcmoo"].config["problem"].get("tasks", TARGETS))
 
 
@@ -64,7 +63,6 @@ def main_runs(traces: Traces) -> dict[str, Trace]:
 
 
 def figure_3(traces: Traces) -> plot.Drawing:
-    """Mean test loss against rounds, and against what has been uploaded."""
     runs = main_runs(traces)
 
     def against(x: Callable[[Trace], Any], **frame: Any) -> Layer:
@@ -116,7 +114,6 @@ def spokes(ax: Any, trace: Trace, column: int, method: str) -> None:
 
 
 def uploads(traces: Traces) -> plot.Drawing:
-    """Counted uploads of a client and round against the number of objectives."""
     names = [n for n in traces if n.startswith("count_fsmgda_")]
     tasks = sorted(int(n.rpartition("_")[2]) for n in names)
 
@@ -140,7 +137,6 @@ KINDS = {"rounds": "equal rounds", "upload": "equal upload"}
 
 
 def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
-    """A table: mean test losses of the methods at equal rounds and at equal upload."""
     import pandas as pd
 
     rows = {}

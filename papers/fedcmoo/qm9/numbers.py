@@ -17,7 +17,6 @@ FLOAT_BITS = 32
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Losses of the three methods after equally many rounds and uploads, and what they upload."""
     runs = {m: traces[f"qm9_{m}"] for m in METHODS}
     numbers: dict[str, Number] = {}
     for m, trace in runs.items():
@@ -49,7 +48,6 @@ def upload(trace: Trace) -> float:
 
 
 def uploaded(trace: Trace) -> Array:
-    """What a client of every round has uploaded before each evaluated model, in d."""
     return np.asarray(trace.rounds * upload(trace), float)
 
 
@@ -59,7 +57,6 @@ def within(trace: Trace, room: float) -> int:
 
 
 def common_round(runs: Traces) -> int:
-    """The last round at which all runs are evaluated."""
     shared = set.intersection(*(set(t.rounds.tolist()) for t in runs.values()))
     return int(max(shared))
 
@@ -70,7 +67,6 @@ def common_upload(runs: Traces) -> float:
 
 
 def trace_until(trace: Trace, rounds: int) -> Array:
-    """Per seed the mean loss of the evaluated models of rounds 1 .. `rounds`."""
     some = (trace.rounds > 0) & (trace.rounds <= rounds)
     return np.asarray(trace.metrics["loss"][:, some].mean(1))
 

@@ -36,7 +36,6 @@ def ratios(second: float) -> tuple[float, float]:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """FSMGDA and FedCMOO by local steps; FedCMOO-Pref by preference and by tolerance."""
     found: dict[str, Spec] = {}
     for data in GREY:
         for steps in p["steps"]:

@@ -26,7 +26,6 @@ def quotient(data: str, second: str) -> str:
 
 
 def listed(data: str, measure: str, spec: str) -> str:
-    """A measure of the runs with each preference on one data set."""
     return ", ".join(f"{told_value(f'{run(data, r)}.{measure}', spec)} ({r})" for r in ALL)
 
 

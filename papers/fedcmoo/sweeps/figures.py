@@ -23,7 +23,6 @@ AXES = {
 
 
 def by_steps(traces: Traces, data: str, name: str) -> dict[int, Trace]:
-    """The runs of a method by their number of local steps."""
     start = f"{data}_{name}_steps"
     found = {int(n.removeprefix(start)): t for n, t in traces.items() if n.startswith(start)}
     return dict(sorted(found.items()))
@@ -39,19 +38,15 @@ def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
 
 
 def by_tolerance(traces: Traces, data: str) -> dict[float, Trace]:
-    """The runs with equal preference by their tolerance."""
     runs = [t for n, t in traces.items() if n.startswith(f"{data}_ratio1_")]
     return {tolerance(t): t for t in sorted(runs, key=tolerance, reverse=True)}
 
 
 def tolerance(trace: Trace) -> float:
-    """The divergence below which a run stops balancing."""
     return float(trace.config["algorithm"]["preference"]["epsilon"])
 
 
 def figure_2(traces: Traces) -> plot.Drawing:
-    """Final mean test accuracy against the number of local steps."""
-
     def fill(ax: Axes, data: str) -> None:
         runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
         steps = list(runs["FedCMOO"])

@@ -17,7 +17,6 @@ CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Final losses and accuracies; FedCMOO's lead by local steps; balance by preference."""
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         numbers |= {f"{name}.{k}": mean(final(trace, k)) for k in CURVES}
@@ -35,13 +34,11 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def final(trace: Trace, name: str) -> Array:
-    """Per seed the mean of a metric over the evaluations of the last tenth of the rounds."""
     late = trace.rounds >= LATE * trace.rounds[-1]
     return np.asarray(trace.metrics[name][:, late].mean(1))
 
 
 def ratios_of(trace: Trace) -> tuple[float, float]:
-    """The preference `(r_1, r_2)` of a run."""
     first, second = trace.config["algorithm"]["preference"]["ratios"]
     return float(first), float(second)
 

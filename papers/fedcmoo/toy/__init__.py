@@ -53,13 +53,11 @@ ENDS = ("f_1", "f_2", "stationarity", "distance")
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """All runs, named by part: plane, drift, rate, edge, scale, guard, probe."""
     parts = (_plane, _drift, _rate, _edge, _scale, _guard, _probe)
     return {name: spec for part in parts for name, spec in part(p).items()}
 
 
 def _spec(p: Params, algorithm: Any, task: Any, rounds: int, looks: int, *keep: str) -> Spec:
-    """One run, looked at about `looks` times."""
     return Spec(algorithm, task, rounds, tuple(p["seeds"]), max(1, rounds // looks), keep)
 
 
@@ -178,7 +176,6 @@ def _guard(p: Params) -> dict[str, Spec]:
 
 
 def _probe(p: Params) -> dict[str, Spec]:
-    """The balancing direction at random models."""
     keep = ("mu", "slope", "error", "change", "change_1", "change_2", "change_3")
     return {
         f"probe_M{M}": _spec(

@@ -11,10 +11,7 @@ STEEPEST, FLATTEST = -0.65, -0.4  # of a log-log slope that is called -1/2
 ERROR = 1e-3  # of a central difference, relative to the formula's slope
 HORIZONS = (50, 100, 200, 400, 800, 1600)
 OBJECTIVES = (2, 5)
-SLOPES = {
-    "uncompressed": "rate_exact.slope",
-    "Rand-K with half of the entries": "rate_randk.slope",
-}
+SLOPES = {"uncompressed": "rate_exact.slope", "Rand-K with half of the entries": "rate_randk.slope"}
 
 
 def points(n: Numbers) -> str:

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMES = {
-    "fedcmoo": "FedCMOO",
-    "fsmgda": "FSMGDA",
-    "scalarized": "Scalarized",
-    "mgda": "MGDA",
-}
+NAMES = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA", "scalarized": "Scalarized", "mgda": "MGDA"}
 
 
 def label_of(name: str) -> str:
@@ -32,7 +27,6 @@ def label_of(name: str) -> str:
 
 
 def plane_figure(traces: Traces) -> plot.Drawing:
-    """Paths of one seed in the plane of the models and of the losses, and the weights."""
     runs = {label_of(n): t for n, t in runs_of(traces, "plane").items()}
     seed = next(iter(runs.values())).seeds[0]
 
@@ -173,9 +167,4 @@ def edge_figure(traces: Traces) -> plot.Drawing:
     )
 
 
-FIGURES = {
-    "plane": plane_figure,
-    "drift": drift_figure,
-    "rate": rate_figure,
-    "edge": edge_figure,
-}
+FIGURES = {"plane": plane_figure, "drift": drift_figure, "rate": rate_figure, "edge": edge_figure}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from fedlib.compress import LowRank
@@ -21,13 +22,24 @@ NETWORKS = {2: 28_515, 5: 11_168_832, 11: 616_960, 40: 11_168_832}
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Ends of all runs, gains of FedCMOO, slopes, where preferences stop, guards, uploads."""
-    found = {k: v for part in (plane, drift, rate, guard, probe) for k, v in part(traces).items()}
-    return found | edge(traces, p) | scale(traces, p) | uploads()
+    found = each(traces, "plane", plane) | drift(traces) | rate(traces)
+    found |= each(traces, "guard", guard) | each(traces, "probe", probe)
+    found |= each(traces, "edge", edge) | allowed(p)
+    return found | each(traces, "scale", partial(scale, factor=float(p["scale"]))) | uploads()
+
+
+def each(
+    traces: Traces, part: str, measures: Callable[[str, Trace], Mapping[str, ArrayLike]]
+) -> dict[str, Number]:
+    """The measures of every run of a part, by the rest of its name and its trace."""
+    return {
+        f"{part}_{name}.{k}": mean(x)
+        for name, trace in runs_of(traces, part).items()
+        for k, x in measures(name, trace).items()
+    }
 
 
 def runs_of(traces: Traces, part: str) -> dict[str, Trace]:
-    """The runs of a part by the rest of their names."""
     start = f"{part}_"
     return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
 
@@ -51,10 +63,7 @@ def edge_ratios(tasks: int) -> tuple[float, ...]:
 
 
 def tolerated(epsilon: float) -> float:
-    """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse.
-
-    Raises ValueError if every ratio is allowed (`epsilon >= log 2`).
-    """
+    """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse."""
     if not 0 < epsilon < np.log(2):
         raise ValueError(f"tolerated: epsilon must be in (0, log 2), got {epsilon}.")
     both = np.ones(2)
@@ -65,17 +74,12 @@ def tolerated(epsilon: float) -> float:
     return float(np.exp(brentq(excess, 0, 700)))
 
 
-def plane(traces: Traces) -> dict[str, Number]:
-    """Where every method ends in the plane; with a preference also the ratio and mu."""
-    found = {}
-    for name, trace in runs_of(traces, "plane").items():
-        for k in ("f_1", "f_2", "distance", "stationarity"):
-            found[f"plane_{name}.{k}"] = mean(end(trace, k))
-        r = float(name[4:]) if name.startswith("pref") else 1.0
-        both = np.stack([end(trace, "f_1"), end(trace, "f_2")], -1)
-        found[f"plane_{name}.ratio"] = mean(both[:, 0] / (r * both[:, 1]))
-        found[f"plane_{name}.mu"] = mean(imbalance(both, np.array([1.0, r])))
-    return found
+def plane(name: str, trace: Trace) -> dict[str, Array]:
+    found = {k: end(trace, k) for k in ("f_1", "f_2", "distance", "stationarity")}
+    r = float(name[4:]) if name.startswith("pref") else 1.0
+    both = np.stack([found["f_1"], found["f_2"]], -1)
+    ratios = both[:, 0] / (r * both[:, 1])
+    return found | {"ratio": ratios, "mu": imbalance(both, np.array([1.0, r]))}
 
 
 def drift(traces: Traces) -> dict[str, Number]:
@@ -113,32 +117,28 @@ def rate(traces: Traces) -> dict[str, Number]:
     return found
 
 
-def edge(traces: Traces, p: Params) -> dict[str, Number]:
-    """Where FedCMOO-Pref stops, and the ratio of two losses that its epsilon allows."""
-    found = {}
-    for name, trace in runs_of(traces, "edge").items():
-        count = sum(k.startswith("f_") for k in trace.metrics)
-        losses = np.stack([end(trace, f"f_{k + 1}") for k in range(count)], -1)
-        scaled = losses * edge_ratios(count)
-        found[f"edge_{name}.mu"] = mean(imbalance(losses, np.array(edge_ratios(count))))
-        found[f"edge_{name}.spread"] = mean(scaled.max(-1) / scaled.min(-1))
-        found[f"edge_{name}.stationarity"] = mean(end(trace, "stationarity"))
-        found[f"edge_{name}.fallback"] = mean(trace.info["fallback"].mean(1))
-    for epsilon in p["tolerances"]:
-        if 0 < epsilon < np.log(2):
-            found[f"edge_M2_eps{epsilon:g}.allowed"] = mean([tolerated(float(epsilon))])
-    return found
+def edge(_: str, trace: Trace) -> dict[str, Array]:
+    """Where FedCMOO-Pref stops."""
+    count = sum(k.startswith("f_") for k in trace.metrics)
+    losses = np.stack([end(trace, f"f_{k + 1}") for k in range(count)], -1)
+    scaled = losses * edge_ratios(count)
+    return {
+        "mu": imbalance(losses, np.array(edge_ratios(count))),
+        "spread": scaled.max(-1) / scaled.min(-1),
+        "stationarity": end(trace, "stationarity"),
+        "fallback": trace.info["fallback"].mean(1),
+    }
 
 
-def scale(traces: Traces, p: Params) -> dict[str, Number]:
-    """Both losses in their own units, and the weight of the enlarged objective."""
-    found = {}
-    for name, trace in runs_of(traces, "scale").items():
-        found[f"scale_{name}.f_1"] = mean(end(trace, "f_1") / float(p["scale"]))
-        found[f"scale_{name}.f_2"] = mean(end(trace, "f_2"))
-        weight = end(trace, "weight_1") if "weight_1" in trace.info else np.full(2, 0.5)
-        found[f"scale_{name}.weight_1"] = mean(weight)
-    return found
+def allowed(p: Params) -> dict[str, Number]:
+    """The ratio of two losses that FedCMOO-Pref's epsilon allows."""
+    bounded = [float(x) for x in p["tolerances"] if 0 < x < np.log(2)]
+    return {f"edge_M2_eps{x:g}.allowed": mean([tolerated(x)]) for x in bounded}
+
+
+def scale(_: str, trace: Trace, factor: float) -> dict[str, Array]:
+    weight = end(trace, "weight_1") if "weight_1" in trace.info else np.full(2, 0.5)
+    return {"f_1": end(trace, "f_1") / factor, "f_2": end(trace, "f_2"), "weight_1": weight}
 
 
 def firings(loss: Array, ratio: float = GUARD) -> NDArray[np.bool_]:
@@ -154,29 +154,18 @@ def firings(loss: Array, ratio: float = GUARD) -> NDArray[np.bool_]:
     return found
 
 
-def guard(traces: Traces) -> dict[str, Number]:
+def guard(_: str, trace: Trace) -> dict[str, ArrayLike]:
     """In how many rounds the guard would fire, in how many seeds at all, and how the runs end."""
-    found = {}
-    for name, trace in runs_of(traces, "guard").items():
-        loss = trace.metrics["f"]
-        fired = firings(loss)
-        found[f"guard_{name}.rounds"] = mean(fired.sum(1))
-        found[f"guard_{name}.seeds"] = mean(fired.any(1))
-        found[f"guard_{name}.end"] = mean(loss[:, -1] / loss[:, 0])
-    return found
+    loss = trace.metrics["f"]
+    fired = firings(loss)
+    return {"rounds": fired.sum(1), "seeds": fired.any(1), "end": loss[:, -1] / loss[:, 0]}
 
 
-def probe(traces: Traces) -> dict[str, Number]:
+def probe(_: str, trace: Trace) -> dict[str, ArrayLike]:
     """The measured slope of mu against the formula, and how often mu falls, per seed."""
-    found = {}
-    for name, trace in runs_of(traces, "probe").items():
-        error = trace.info["error"]
-        found[f"probe_{name}.points"] = mean([error.size])
-        found[f"probe_{name}.error"] = mean(error.max(1))
-        steps = {"falls": "change", "falls_1": "change_1", "falls_2": "change_2"}
-        for key, change in (steps | {"falls_3": "change_3"}).items():
-            found[f"probe_{name}.{key}"] = mean((trace.info[change] < 0).mean(1))
-    return found
+    error = trace.info["error"]
+    falls = {f"falls{n}": (trace.info[f"change{n}"] < 0).mean(1) for n in ("", "_1", "_2", "_3")}
+    return {"points": [error.size], "error": error.max(1), **falls}
 
 
 def uploads(networks: Mapping[int, int] = NETWORKS) -> dict[str, Number]:

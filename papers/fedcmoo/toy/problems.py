@@ -43,7 +43,6 @@ def plane(seed: int) -> Problem:
 
 
 def plane_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    """The exact metrics, and where the model is."""
     return {**exact_metrics(w, problem), "w_1": w[0], "w_2": w[1]}
 
 
@@ -95,7 +94,6 @@ def federation(
 
 
 def gram_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    """The exact metrics, and the entries of the exact Gram matrix of the first two objectives."""
     middle, curvature, _ = problem.heldout
     g = (curvature * (w - middle))[:2]
     G = g @ g.mT
@@ -134,16 +132,13 @@ class DirectionProbe:
         checks.positive("DirectionProbe", "length", self.length)
 
     def init(self, problem: Problem) -> State:
-        """The start."""
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All clients; the random model, then the logarithms of the preferences."""
         size = problem.dim + problem.num_objectives
         return Draw(torch.arange(problem.num_clients), downlink=torch.randn(size, generator=rng))
 
     def losses_and_gradients(self, client: Client) -> Tensor:
-        """At the client: its losses and their gradients, `[M, 1 + d]`."""
         rows = client.batch(0)
         slopes = jacrev(client.losses)(client.model, rows)
         return torch.cat([client.losses(client.model, rows).unsqueeze(-1), slopes], -1)

@@ -48,18 +48,12 @@ class Attacker:
 
     Parameters
     ----------
-    network : the model; its parameters are the problem's.
-    signal : what the client sends of its gradient.
+    network, signal : the model, and what the client sends of its gradient.
     guess : what the attacker takes for it, if something else.
     steps : as many as there are rounds.
 
     Differs: a picture that overflows is replaced by the last one that did not. Works on a CPU, one
     seed after another.
-
-    Raises
-    ------
-    ValueError, TypeError
-        if steps is no whole number from 1 on.
     """
 
     network: Network
@@ -71,17 +65,14 @@ class Attacker:
         checks.count("Attacker", "steps", self.steps)
 
     def init(self, problem: Problem) -> State:
-        """The dummies."""
         w = problem.w0
         return State(w, w.repeat(self.steps, 1), w.new_zeros(self.steps), w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Nothing: the problem has the start."""
         del rng
         return Draw(torch.arange(problem.num_clients))
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One more step of the attack."""
         del draw
         t = int(state.t)
         if t == 0:
@@ -91,7 +82,6 @@ class Attacker:
         return new, fed.info(mismatch=state.mismatch[at])
 
     def search(self, problem: Problem, state: State) -> State:
-        """The whole attack."""
         truth, label, weights, number = problem.heldout
         found = attack(
             self.network,
@@ -131,30 +121,22 @@ class Reader:
 
     For an mlp. Info: `silent`, whether the message has no bias entry, so that nothing can be read;
     the picture is then 0.
-
-    Parameters
-    ----------
-    network : whose first layer is linear.
-    signal : what the client sends of its gradient.
     """
 
     network: Network
     signal: Whole | Oracle
 
     def init(self, problem: Problem) -> Found:
-        """Nothing is known."""
         if self.network.kind != "mlp":
             rule = "be an mlp, whose first layer is linear"
             raise ValueError(checks.sentence("Reader", "network", rule, self.network.kind))
         return Found(torch.zeros_like(problem.w0))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Nothing is random."""
         del rng
         return Draw(torch.arange(problem.num_clients))
 
     def round(self, fed: Federation, state: Found, draw: Draw) -> tuple[Found, Info]:
-        """Read the message."""
         del draw
         sent = message(self.network, self.signal, fed.problem)
         count = self.network.hidden * self.network.pixels
@@ -171,15 +153,12 @@ class Shown:
     """The client's picture itself, to be shown beside what is found."""
 
     def init(self, problem: Problem) -> Found:
-        """Nothing is known."""
         return Found(torch.zeros_like(problem.w0))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Nothing is random."""
         del rng
         return Draw(torch.arange(problem.num_clients))
 
     def round(self, fed: Federation, state: Found, draw: Draw) -> tuple[Found, Info]:
-        """The picture."""
         del state, draw
         return Found(fed.problem.heldout[0].flatten()), fed.info()

@@ -35,7 +35,6 @@ def title(place: str) -> str:
 
 
 def psnr(traces: Traces) -> plot.Drawing:
-    """PSNR against the steps, a panel for each data set and network."""
     where = places(traces)
     width = min(2, len(where))
 
@@ -63,7 +62,6 @@ def curves(ax: Axes, traces: Traces, place: str) -> None:
 
 
 def figure_1(traces: Traces) -> plot.Drawing:
-    """The pictures that the attacks end with, beside the client's."""
     where = places(traces)
     heads = ["client's picture", *LABELS.values()]
 
@@ -82,14 +80,12 @@ def figure_1(traces: Traces) -> plot.Drawing:
 
 
 def picture(ax: Axes, w: Array, above: str, left: str) -> None:
-    """One picture, its values cut off at 0 and 1, and what stands beside it."""
     grey = round(len(w) ** 0.5) ** 2 == len(w)
     channels = 1 if grey else 3
     side = round((len(w) / channels) ** 0.5)
     values = w.reshape(channels, side, side).transpose(1, 2, 0).clip(0, 1)
     ax.imshow(values[..., 0] if grey else values, cmap="gray", vmin=0, vmax=1)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     ax.set_title(above, fontsize=8)
     ax.set_ylabel(left, fontsize=6)

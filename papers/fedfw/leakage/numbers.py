@@ -35,7 +35,6 @@ def places(traces: Mapping[str, Any]) -> list[str]:
 
 
 def attacked(name: str, signal: str) -> bool:
-    """Whether a run is an attack on this signal, and not a reading of it."""
     return name.endswith(f"_{signal}") and "_read_" not in name
 
 
@@ -63,7 +62,6 @@ def last(x: Array) -> Array:
 
 
 def measures(trace: Trace) -> dict[str, Any]:
-    """What there is to measure of a run: an attack, a reading or a picture."""
     found: dict[str, Any] = {"psnr": (lambda t: last(t.metrics["psnr"]), "dB")}
     if "cosine" in trace.metrics:
         found["cosine"] = lambda t: last(t.metrics["cosine"])
@@ -93,7 +91,6 @@ ATTACK = {
 
 
 def apart(traces: Traces, place: str) -> dict[str, Number]:
-    """Differences of the signals' final PSNR at one place."""
     end = {s: capped(last(traces[f"{place}_{s}"].metrics["psnr"])) for s in SIGNALS}
     end["l1"] = np.maximum(end["l1"], end["soft"])
     pairs = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))

@@ -38,11 +38,6 @@ class Network:
         it starts within 1 / 2.
     channels, side : of the pictures.
     hidden : of the mlp.
-
-    Raises
-    ------
-    ValueError, TypeError
-        for another kind, and for counts out of range.
     """
 
     kind: str
@@ -58,11 +53,9 @@ class Network:
 
     @property
     def pixels(self) -> int:
-        """Numbers of a picture."""
         return self.channels * self.side**2
 
     def module(self, rng: torch.Generator) -> nn.Sequential:
-        """The network with a random start."""
         if self.kind == "mlp":
             inner = models.mlp((self.pixels, self.hidden, 10), nn.Sigmoid, rng=rng)
             return nn.Sequential(nn.Flatten(1), *inner)
@@ -81,15 +74,12 @@ class Network:
         return made
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of its tensors."""
         return [tuple(p.shape) for p in self.module(seeded(0, "split")).parameters()]
 
     def start(self, rng: torch.Generator) -> Float[Tensor, " d"]:
-        """Its random parameters, float64."""
         return models.ravel(self.module(rng))[0].double()
 
     def __call__(self, w: Float[Tensor, " d"], X: Float[Tensor, "B c s s"]) -> Tensor:
-        """The outputs `[B, 10]`."""
         made: Tensor = _apply(self)(w, X)
         return made
 
@@ -101,7 +91,6 @@ def _apply(network: Network) -> Any:
 
 @lru_cache(maxsize=1)
 def pictures(name: str) -> Table:
-    """The test pictures of a data set; of CIFAR-10 those that are not lossy copies."""
     if name == "digits":
         return data.digits()
     return data.mnist("test") if name == "mnist" else data.cifar10("test", exact_only=True)
@@ -146,7 +135,6 @@ def shape(network: Network) -> tuple[int, int, int, int]:
 
 
 def dummies(number: Tensor) -> torch.Generator:
-    """What the attackers' start is drawn from."""
     return seeded(int(number), "rounds")
 
 

@@ -32,17 +32,9 @@ PARAMETERS = parameters(
     reference_rounds=("rounds of the accelerated method that finds the smallest loss", 3000, 60),
     clients=("clients N", 10, 5),
     rank=("rank of the true matrix", 3, 2),
-    regression=(
-        "features and tasks: rows and columns of the matrix",
-        claims.REGRESSION,
-        (12, 8),
-    ),
+    regression=("features and tasks: rows and columns of the matrix", claims.REGRESSION, (12, 8)),
     samples=("rows of a client, regression", 60, 20),
-    completion=(
-        "users and items: rows and columns of the matrix",
-        claims.COMPLETION,
-        (20, 12),
-    ),
+    completion=("users and items: rows and columns of the matrix", claims.COMPLETION, (20, 12)),
     observed=("share of the entries that is observed, completion", 0.3),
     tasks=("the problems: multi-task regression, matrix completion", TASKS, ("regression",)),
     lanczos=("steps of Lanczos in the oracle", 15),
@@ -109,7 +101,6 @@ def methods(known: Scales, p: Params) -> dict[str, Any]:
 
 
 def messages(p: Params) -> dict[str, Spec]:
-    """FedFW in every set, its messages looked at."""
     sets: dict[str, ConvexSet] = {
         "l1": L1Ball(RADIUS),
         "simplex": Simplex(RADIUS),
@@ -129,7 +120,6 @@ def messages(p: Params) -> dict[str, Spec]:
 
 
 def clocks(p: Params) -> dict[str, Spec]:
-    """The oracles of square matrices, and of those of the two tasks."""
     shapes = [(side, side) for side in map(int, p["sides"])]
     shapes += [(int(p[task][0]), int(p[task][1])) for task in p["tasks"]]
     found = {}

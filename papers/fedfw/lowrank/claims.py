@@ -80,7 +80,6 @@ def wins(measure: str) -> Rule:
 
 
 def race() -> Iterator[str]:
-    """The runs of all methods on both tasks, and the clocks of their matrices."""
     grids = dict.fromkeys(FRANK_WOLFE, ("l", PENALTIES)) | {
         "avg1": ("a", RATES),
         "avg5": ("a", RATES),

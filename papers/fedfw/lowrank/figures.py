@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw.lowrank.numbers import FRANK_WOLFE, TASKS, best_runs, excess
 from papers.kit import plot
-from papers.kit.panels import Layer, grid, legend_below, on, panel, row
+from papers.kit.panels import Layer, across, grid, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ def truth(traces: Traces) -> plot.Drawing:
 
     def panels(task: str) -> list[Layer]:
         rank = traces[f"{task}_reference"].config["problem"]["rank"]
-
-        def true_rank(ax: Axes) -> None:
-            ax.axhline(rank, color="#d62728", linestyle=":", linewidth=1.3)
+        true_rank = across(rank, color="#d62728", linestyle=":", linewidth=1.3)
 
         def one(unit: str, metric: str, *more: Layer, ylabel: str = "") -> Layer:
             curves = on(race, traces, task, unit, lambda t: t.metrics[metric])
@@ -94,7 +92,6 @@ def truth(traces: Traces) -> plot.Drawing:
 
 
 def together(traces: Traces, panels: Callable[[str], list[Layer]], **options: Any) -> plot.Drawing:
-    """A row of panels for each task, and one legend below them."""
     tasks = there(traces)
     return legend_below(grid(*map(panels, tasks), **options), len(shown(traces, tasks[0])))
 
@@ -113,9 +110,8 @@ def clock(traces: Traces) -> plot.Drawing:
     sides, runs = squares(traces)
 
     def by_side(ax: Axes) -> None:
-        ax.set(xscale="log", yscale="log")
-        ax.set_xticks(sides, [f"{side:g}" for side in sides])
-        ax.minorticks_off()
+        ax.set_yscale("log")
+        plot.log_ticks(ax, [*sides])
 
     def seconds(ax: Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
@@ -137,7 +133,6 @@ def clock(traces: Traces) -> plot.Drawing:
 
 
 def squares(traces: Traces) -> tuple[Array, list[Trace]]:
-    """The clock's runs on square matrices, by side."""
     found = {}
     for name, trace in traces.items():
         if name.startswith("clock_"):

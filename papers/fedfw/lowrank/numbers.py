@@ -130,13 +130,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def reach(
-    trace: Trace,
-    reference: Trace,
-    method: str,
-    seconds: tuple[float, float] | None,
-    clients: int,
+    trace: Trace, reference: Trace, method: str, seconds: tuple[float, float] | None, clients: int
 ) -> dict[str, Array]:
-    """Per seed, what it took to each level."""
     found: dict[str, Array] = {}
     values, bits = excess(trace, reference), trace.config["bits"]["bits_up"] / 1e6
     for level in LEVELS:
@@ -175,7 +170,6 @@ def ratios(
 
 
 def looks(traces: Traces) -> dict[str, Number]:
-    """What messages look like, and how far their bits are from the formula."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
         if name.startswith("messages_"):
@@ -206,7 +200,6 @@ def formula(trace: Trace, d: int) -> float:
 
 
 def ticks(traces: Traces) -> dict[str, Number]:
-    """Seconds of the two oracles by size, over repetitions, and how much shorter messages are."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
         if name.startswith("clock_"):

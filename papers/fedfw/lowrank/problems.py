@@ -51,7 +51,6 @@ def nothing(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
 
 
 def still(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-    """The length of w, which stays 0."""
     del problem
     return {"norm": w.norm()}
 
@@ -65,7 +64,6 @@ def task_problem(seed: int, *, task: str, steps: int, **sizes: Any) -> Problem:
 
 
 def pictures_within(seed: int, *, convex_set: ConvexSet, rows: int) -> Problem:
-    """Multinomial logistic regression on scikit-learn's digits, three labels a client."""
     table = data.digits()
     return constrained_pictures(
         table, table, data="digits", labels=3, clients=10, seed=seed, train_rows=rows
@@ -87,7 +85,6 @@ def scales(problems: tuple[Problem, ...]) -> Scales:
 
 
 def one_scale(problem: Problem) -> Scales:
-    """The scales of one problem whose losses are quadratic."""
     n, ball, clients = problem.num_clients, problem.set, problem.all_clients()
     assert isinstance(ball, NuclearBall)
 

@@ -42,14 +42,7 @@ class Accelerated:
         2  theta' = (1 + sqrt(1 + 4 theta^2)) / 2
         3  v = u + (theta - 1) / theta' (u - w);  w = u
 
-    Parameters
-    ----------
-    lr : one over the smoothness of the mean.
-
-    Raises
-    ------
-    ValueError, TypeError
-        if lr is not positive.
+    `lr` is one over the smoothness of the mean.
     """
 
     lr: float
@@ -58,20 +51,16 @@ class Accelerated:
         checks.positive("Accelerated", "lr", self.lr)
 
     def init(self, problem: Problem) -> Pace:
-        """The problem's start."""
         return Pace(problem.w0, problem.w0, torch.ones_like(problem.w0[0]))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All clients."""
         del rng
         return Draw(torch.arange(problem.num_clients))
 
     def local_update(self, client: Client, v: Tensor) -> Tensor:
-        """At the client: its gradient on all its rows."""
         return client.gradient(v, client.batch(0), client.objective_weights(v))
 
     def round(self, fed: Federation, state: Pace, draw: Draw) -> tuple[Pace, Info]:
-        """One step."""
         slope = fed.ask(self.local_update, fed.clients(draw), state.v).mean(0)
         u = fed.project(state.v - self.lr * slope)  # 1
         theta = (1 + torch.sqrt(1 + 4 * state.theta**2)) / 2  # 2
@@ -90,7 +79,6 @@ class Tap:
         return getattr(self.fed, name)
 
     def ask(self, *arguments: Any, **options: Any) -> Any:
-        """As the engine does."""
         answer = self.fed.ask(*arguments, **options)
         self.arrived.append(answer[0])
         return answer
@@ -109,15 +97,12 @@ class Watched:
     method: FedFW
 
     def init(self, problem: Problem) -> Any:
-        """The method's own state."""
         return self.method.init(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The method's own draw."""
         return self.method.draw(problem, rng)
 
     def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """The method's own round."""
         tap: Any = Tap(fed)
         state, info = self.method.round(tap, state, draw)
         (messages,) = tap.arrived
@@ -160,16 +145,13 @@ class Clock:
         checks.count("Clock", "repeats", self.repeats)
 
     def init(self, problem: Problem) -> Ticks:
-        """The start."""
         return Ticks(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A standard normal vector."""
         vector = torch.randn(1, problem.dim, generator=rng)
         return Draw(torch.arange(problem.num_clients), chance=vector)
 
     def round(self, fed: Federation, state: Ticks, draw: Draw) -> tuple[Ticks, Info]:
-        """One measurement of each."""
         assert isinstance(draw.chance, Tensor)
         assert isinstance(fed.problem.set, NuclearBall)
         x, ball = draw.chance[0].to(state.w), fed.problem.set
@@ -180,7 +162,6 @@ class Clock:
         return state, fed.info(reached=-(x @ s) / best, **seconds)
 
     def timed(self, oracle: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, float]:
-        """An oracle's answer and its CPU time, the mean over the repeats."""
         began = time.process_time()
         for _ in range(self.repeats):
             answer = oracle(x)

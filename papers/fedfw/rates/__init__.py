@@ -71,7 +71,6 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def pairs(p: Params) -> dict[str, Spec]:
-    """The counterexample: the naive scheme, FedFW, FedFW+ and the published code's variant."""
     methods: dict[str, Algorithm] = {
         "pair_naive_falling": NaiveFW(),
         "pair_naive_constant": NaiveFW(schedule=Fixed(STEP)),
@@ -115,7 +114,6 @@ def theorems(norm: str, p: Params) -> dict[str, Spec]:
 
 
 def wrong(norm: str, p: Params) -> dict[str, Spec]:
-    """Theorem 1's problem with oracles that err: a share of the gap, a constant, a falling one."""
     lam = float(p["wrong_penalty"])
     methods = {"exact": InexactFW(lam)}
     methods |= {f"quality{m:g}": InexactFW(lam, quality=float(m)) for m in p["qualities"]}
@@ -128,7 +126,6 @@ def wrong(norm: str, p: Params) -> dict[str, Spec]:
 
 
 def nuclear(p: Params) -> dict[str, Spec]:
-    """Regression of several tasks in a nuclear ball, by the number of Lanczos steps."""
     T, seeds, keep = p["lanczos_rounds"], tuple(p["seeds"]), ("loss", "fw_gap")
     method = FedFW(float(p["wrong_penalty"]))
     return {
@@ -138,7 +135,6 @@ def nuclear(p: Params) -> dict[str, Spec]:
 
 
 def participation(p: Params) -> dict[str, Spec]:
-    """Figures 2 and 3: generated data, three labels a client, by participation."""
     T, seeds = p["share_rounds"], tuple(p["seeds"])
     linear, net = (
         partial(generated, model=model, norm=norm, most=p["most"])

@@ -25,7 +25,6 @@ paper = partial(Claim, paper="D")
 
 
 def swept(start: str, values: Iterable[float]) -> tuple[str, ...]:
-    """The runs of a name and some values, on both sets where the name has a place for them."""
     names = [start.format(norm) for norm in NORMS] if "{}" in start else [start]
     return tuple(f"{name}{x:g}" for name in names for x in values)
 

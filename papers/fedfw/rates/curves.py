@@ -47,7 +47,6 @@ def by_share(traces: Traces, columns: Mapping[str, str]) -> plot.Drawing:
 
 
 def labelled(traces: Traces, start: str, symbol: str) -> dict[str, Trace]:
-    """The runs of a sweep by their value, without the start that they have in common."""
     return {
         f"{symbol} = {x:g}": replace(
             t, rounds=t.rounds[1:], metrics={k: v[:, 1:] for k, v in t.metrics.items()}

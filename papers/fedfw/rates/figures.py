@@ -10,7 +10,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
 from papers.fedfw.rates.curves import figure_2, figure_3, figure_4
-from papers.fedfw.rates.numbers import Bound, along, bounds, gap_bound, horizons, last, least_gaps
+from papers.fedfw.rates.numbers import Bound, along, bounds, horizons, last, least_gaps
 from papers.kit import plot
 from papers.kit.numbers import Number, mean, ratio
 from papers.kit.panels import columns, on, panel, row
@@ -27,8 +27,6 @@ excess = last("excess")
 
 
 def counterexample(traces: Traces) -> plot.Drawing:
-    """Rounds and x: the naive scheme and FedFW, FedFW+, the published code's variant."""
-
     def curves(ax: Axes, kind: str) -> None:
         for step, style in zip(("falling", "constant"), STYLES, strict=False):
             if kind == "fedfw":
@@ -115,24 +113,18 @@ def theorem_2(traces: Traces) -> plot.Drawing:
             gaps = [mean(least_gaps(traces[n])) for n in by_length.values()]
             intervals(ax, [*by_length], gaps, plot.COLORS[i], f"λ₀ = {lam:g}")
             T = np.array([*by_length])
-            above = bounds(gap_bound, known, lam, T - 1).mean(0)
+            above = bounds(theory_fw.nonconvex_gap, known, lam, T - 1).mean(0)
             ax.plot(T, above, ":", color=plot.COLORS[i], linewidth=1.2)
         steep(ax, -1 / 3, "T^(-1/3)", T)
 
     return by_set(traces, drawing, "rounds T", "smallest Frank-Wolfe gap")
 
 
-def intervals(ax: Axes, x: Any, numbers: list[Number], color: str, label: str) -> None:
-    """Means with their 95 % intervals, joined."""
-    value = np.array([n.value for n in numbers])
-    ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
-    ax.errorbar(
-        x, value, np.maximum(ends, 0), color=color, label=label, marker="o", markersize=4, capsize=3
-    )
+def intervals(ax: Axes, x: list[Any], numbers: list[Number], color: str, label: str) -> None:
+    plot.dots(ax, x, {label: numbers}, colors=[color], markersize=4)
 
 
 def oracles(traces: Traces) -> plot.Drawing:
-    """What wrong oracles cost: by the share of the gap, by the error, by the Lanczos steps."""
     return row(
         panel(
             on(multiplicative, traces),
@@ -158,7 +150,6 @@ def oracles(traces: Traces) -> plot.Drawing:
 
 
 def multiplicative(ax: Axes, traces: Traces) -> None:
-    """The excess by that of the exact oracle, for every share of the gap."""
     for i, norm in enumerate(shown(traces)):
         start = f"wrong_{norm}_quality"
         shares, exact = along(traces, start), excess(traces[f"wrong_{norm}_exact"])
@@ -170,7 +161,6 @@ def multiplicative(ax: Axes, traces: Traces) -> None:
 
 
 def additive(ax: Axes, traces: Traces) -> None:
-    """The excess for every additive error; of the exact oracle, dotted."""
     for i, norm in enumerate(shown(traces)):
         color = plot.COLORS[i]
         for kind, style in (("slip", "-"), ("falling", "--")):
@@ -184,13 +174,11 @@ def additive(ax: Axes, traces: Traces) -> None:
 
 
 def few_steps(ax: Axes, traces: Traces) -> None:
-    """The late gap in the nuclear ball, for every number of Lanczos steps."""
     steps = [int(k) for k in along(traces, "nuclear_k")]
     gaps = [mean(traces[f"nuclear_k{k}"].late("fw_gap")) for k in steps]
     intervals(ax, steps, gaps, plot.COLORS[2], "nuclear ball")
-    ax.set(xscale="log", ylim=(0, None))
-    ax.set_xticks(steps, [str(k) for k in steps])
-    ax.minorticks_off()
+    ax.set_ylim(0, None)
+    plot.log_ticks(ax, steps)
 
 
 FIGURES: dict[str, Figure] = {

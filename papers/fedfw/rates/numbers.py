@@ -27,7 +27,6 @@ Measure = Callable[[Trace], Array]
 
 
 def norms(p: Params) -> list[str]:
-    """The sets of the parameters, such as `["l1", "l2"]`."""
     return [f"l{int(k)}" for k in p["balls"]]
 
 
@@ -47,7 +46,6 @@ def early(trace: Trace) -> Array:
 
 
 def late(trace: Trace) -> Array:
-    """The same at the end."""
     return np.abs(1 - last("x")(trace))
 
 
@@ -65,7 +63,6 @@ def power(rounds: Array | NDArray[np.int64], values: Array) -> Array:
 
 
 def least_gaps(trace: Trace) -> Array:
-    """Per seed the smallest Frank-Wolfe gap of the models before rounds 1 .. T."""
     return np.asarray(trace.of_rounds("fw_gap").min(1))
 
 
@@ -173,18 +170,13 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
         known = traces[f"nonconvex_{norm}_reference"]
         for lam in p["nonconvex_penalties"]:
             for T, run in horizons(traces, norm, lam).items():
-                above = bounds(gap_bound, known, float(lam), np.array([T - 1]))[:, 0]
+                above = bounds(theory_fw.nonconvex_gap, known, float(lam), np.array([T - 1]))[:, 0]
                 found[f"{run}.bound"] = mean(above)
                 found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
     return found
 
 
-def gap_bound(c: Constants, rounds: int) -> float:
-    return theory_fw.nonconvex_gap(c, rounds)
-
-
 def horizons(traces: Traces, norm: str, lam: float) -> dict[int, str]:
-    """The runs of Theorem 2 by T, ascending."""
     start = f"nonconvex_{norm}_L{lam:g}_T"
     return dict(sorted((int(n.removeprefix(start)), n) for n in traces if n.startswith(start)))
 
@@ -203,7 +195,6 @@ def rates(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def along(names: Traces, start: str) -> list[float]:
-    """The values, ascending, of the runs whose names are `start` and a value."""
     return sorted(float(n.removeprefix(start)) for n in names if n.startswith(start))
 
 
@@ -224,7 +215,6 @@ def apart(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def errors(traces: Traces) -> dict[str, Number]:
-    """Wrong oracles: excess and gap at the end beside those with exact ones."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
         if name.startswith("wrong_"):

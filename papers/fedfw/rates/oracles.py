@@ -27,11 +27,9 @@ class Towards:
     slip: float | Tensor
 
     def project(self, x: Tensor) -> Tensor:
-        """The nearest point of the set."""
         return self.inner.project(x)
 
     def contains(self, x: Tensor, tol: float = 1e-6) -> Tensor:
-        """Whether x lies in the set."""
         return self.inner.contains(x, tol)
 
     def lmo(self, direction: Tensor) -> Tensor:
@@ -55,11 +53,6 @@ class InexactFW(FedFW):
 
     Differs: the paper only says that such errors are tolerated. The step sizes are those for exact
     oracles. An answer is no extreme point, so the number of bits sent means nothing here.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedFW`; for a quality not in (0, 1] or a negative slip or fall.
     """
 
     quality: float = 1.0
@@ -75,7 +68,6 @@ class InexactFW(FedFW):
     def local_update(
         self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
     ) -> Reply:
-        """FedFW's, with an oracle that errs."""
         slip = self.slip * self.schedule.eta(t, self.participation) ** self.fall / clients
         wrong = Towards(convex_set, client.memory, self.quality, slip)
         return super().local_update(client, w, convex_set=wrong, t=t, clients=clients)

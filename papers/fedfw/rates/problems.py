@@ -104,7 +104,6 @@ def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
 
 
 def flattened(problem: Problem) -> Batch:
-    """All rows of all clients as one batch, whose mean is that of the clients' means."""
     whole = problem.all_clients()
     parts = tuple(x.flatten(0, 1) for x in whole.data)
     return Batch(parts, whole.weight.flatten() / problem.num_clients)
@@ -184,7 +183,6 @@ def convex_reference(seed: int, **task: Any) -> Problem:
 
 
 def fixed(problem: Problem, values: dict[str, Tensor]) -> Problem:
-    """The problem with some numbers of its own as metrics."""
     names = tuple(values)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:

@@ -68,7 +68,6 @@ def one(algorithm: Any, task: dict[str, Any], seed: int, p: Params) -> Spec:
 
 
 def methods(source: str, p: Params) -> dict[str, Any]:
-    """FedFW-sto over lambda_0, FedDR over its step size, both with one minibatch a round."""
     rates = p[{"synthetic": "synthetic_rates", "cifar10": "cifar_rates"}.get(source, "rates")]
     lambdas = p["cifar_lambdas" if source == "cifar10" else "lambdas"]
     batch = p["batch"]

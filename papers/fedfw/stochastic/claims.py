@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from papers.fedfw.cells import column_text
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
+from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, low, told_value
+from papers.kit.rules import Condition, Rule, low
 
 JUDGED = tuple(c for c in TABLE_3 if not c.endswith("_classes"))
 # Grids of the full profile.
@@ -27,14 +28,12 @@ C9 = Rule(
             "the same for EMNIST, which was not run", (), lambda _: False
         )
     },
-    "final accuracy of FedFW-sto minus FedDR, points: "
-    + "; ".join(f"{text} {told_value(key, '+.1f')}" for text, key in KEYS.items()),
+    f"final accuracy of FedFW-sto minus FedDR, points: {listed(KEYS)}",
     "So the verdict is partly at most.",
 )
 
 
 def runs(column: str) -> tuple[str, ...]:
-    """All runs of both methods in a column by the protocol as written."""
     lambdas, rates = GRIDS[column.split("_")[1]]
     names = [f"sto_{x:g}" for x in lambdas] + [f"feddr_{x:g}" for x in rates]
     return tuple(f"{column}_{name}_seed{s}" for s in SEEDS for name in names)

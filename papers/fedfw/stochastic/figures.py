@@ -15,7 +15,6 @@ LABELS = {"accuracy": "test accuracy (%)", "loss": "training loss"}
 
 
 def table_3(traces: Traces) -> plot.Drawing:
-    """Test accuracy above and training loss below, a panel a column; chosen settings."""
     runs = merged(traces)
     names = [c for c in COLUMNS_3 if settings(runs, c, "sto")]
 

@@ -36,7 +36,6 @@ TRACED_3 = {
 
 
 def merged(traces: Traces) -> dict[str, Trace]:
-    """Runs without the seed in their name, the seeds of one run together."""
     parts: dict[str, list[Trace]] = {}
     for name, trace in traces.items():
         parts.setdefault(name.rsplit("_seed", 1)[0], []).append(trace)
@@ -52,7 +51,6 @@ def together(parts: list[Trace]) -> Trace:
 
 
 def derive(traces: Traces, _: Params) -> dict[str, Number]:
-    """Both methods by both protocols, and their difference by seed."""
     runs = merged(traces)
     found: dict[str, Number] = {}
     for column in COLUMNS_3:

@@ -75,7 +75,6 @@ class Grid(NamedTuple):
 
 
 def columns(p: Params) -> dict[str, Column]:
-    """The columns that these parameters have."""
     kinds = {"cifar10": "cifar_rows", "synthetic": "most"}
     left_out = {source for source, key in kinds.items() if not p[key]}
     return {
@@ -106,7 +105,6 @@ def grid(column: Column, p: Params) -> Grid:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """The protocol as written over its grids, then the one behind the printed values."""
     found: dict[str, Spec] = {}
     for name, column in columns(p).items():
         for norm in NORMS:

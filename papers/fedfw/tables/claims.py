@@ -62,7 +62,6 @@ def feddr(cell: str) -> tuple[str, ...]:
 
 
 def runs(norm: str, columns: tuple[str, ...], *methods: str) -> tuple[str, ...]:
-    """The runs behind a comparison with FedDR in some columns."""
     cells = [f"{c}_{norm}" for c in columns]
     return tuple(run for cell in cells for run in (*frank_wolfe(cell, *methods), *feddr(cell)))
 
@@ -89,17 +88,14 @@ def above(column: str, key: str) -> Condition:
 
 
 def below(column: str, key: str) -> Condition:
-    """The same for minus the difference."""
     return high(key) < -least(column)
 
 
 def differences(norm: str, columns: tuple[str, ...]) -> dict[str, str]:
-    """Column -> the number that is FedFW's final accuracy minus FedDR's."""
     return {c: f"{c}_{norm}_fedfw_vs_feddr.accuracy" for c in columns}
 
 
 def ahead(norm: str, columns: tuple[str, ...]) -> dict[str, Condition]:
-    """A part a column: FedFW above FedDR."""
     keys = differences(norm, columns)
     return {f"FedFW above FedDR, {words(c)}": above(c, k) for c, k in keys.items()}
 
@@ -113,7 +109,6 @@ def listed(keys: Mapping[str, str]) -> str:
 
 
 def accuracies(norm: str, columns: tuple[str, ...]) -> str:
-    """What tells FedFW's lead by column."""
     keys = {words(c): k for c, k in differences(norm, columns).items()}
     return f"final accuracy of FedFW minus FedDR, points: {listed(keys)}"
 

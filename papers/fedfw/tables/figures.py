@@ -26,7 +26,6 @@ WIDTH = 7  # panels a row: the columns of Table 1
 
 
 def there(traces: Traces, *nets: str) -> list[str]:
-    """Columns of some models that have runs."""
     return [c for c in COLUMNS if COLUMNS[c].net in nets and (c, "l2", f"{c}_l2") in cells(traces)]
 
 
@@ -35,12 +34,10 @@ def in_percent(trace: Trace) -> Trace:
 
 
 def title(column: str, traces: Traces) -> str:
-    """A column in words, on several lines."""
     return column_text(column, source(traces)).replace(", ", "\n")
 
 
 def nothing(fig: Figure) -> None:
-    """What is drawn of a table without runs."""
     fig.text(0.5, 0.5, "not among these runs", ha="center")
 
 
@@ -90,7 +87,6 @@ def protocols(traces: Traces) -> plot.Drawing:
 
 
 def row(ax: Axes, traces: Traces, cell: tuple[str, str, str], y: float) -> None:
-    """One method in one cell: up to three marks on a line."""
     column, norm, m = cell
     color = COLOR[m]
     found = {"written": percent(picked(traces, f"{column}_{norm}", [m])[m])[:, -1]}
@@ -148,7 +144,6 @@ def penalties(traces: Traces) -> plot.Drawing:
 
 
 def sweep(ax: Axes, runs: Mapping[str, Trace], label: str, color: str) -> None:
-    """Mean over the seeds with one standard deviation, by lambda_0."""
     by_value = dict(sorted((float(x), late(t)) for x, t in runs.items()))
     each = np.array([*by_value.values()])
     ax.errorbar(

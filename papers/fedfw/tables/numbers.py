@@ -40,7 +40,6 @@ PRINTED = {k: MEASURES[k] for k in ("best", "accuracy")}
 
 
 def cells(traces: Traces) -> list[tuple[str, str, str]]:
-    """Column, norm and name of every cell that has runs."""
     there = [(c, norm, f"{c}_{norm}") for norm in NORMS for c in COLUMNS]
     return [x for x in there if any(n.startswith(f"{x[2]}_") for n in traces)]
 
@@ -58,19 +57,16 @@ def chosen(traces: Traces, cell: str, method: str) -> str:
 
 
 def picked(traces: Traces, cell: str, methods: Iterable[str]) -> dict[str, Trace]:
-    """Method -> its chosen run in a cell, where there is one."""
     runs = {m: settings(traces, cell, m) for m in methods}
     return {m: own[chosen(traces, cell, m)] for m, own in runs.items() if own}
 
 
 def source(traces: Traces) -> str:
-    """`"mnist"` or `"digits"`: the pictures of these runs."""
     first = next(t for n, t in traces.items() if n.split("_")[1] == "pictures")
     return str(first.config["problem"]["data"])
 
 
 def code_run(column: str, norm: str, method: str) -> str:
-    """The name of the run behind a printed value."""
     cell = f"{column}_{norm}"
     if method == "feddr":
         return f"{cell}_code_feddr"
@@ -100,7 +96,6 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
 
 
 def apart(pair: str, a: Trace, b: Trace, measures: Iterable[str]) -> dict[str, Number]:
-    """The first minus the second, on the same seeds."""
     chosen = {k: MEASURES[k] for k in measures}
     return {
         f"{pair}.{k}": mean(of(a) - of(b), "points" if unit else "")
@@ -125,7 +120,6 @@ def first_below(trace: Trace, level: float) -> Array:
 
 
 def levels(traces: Traces, cell: str) -> dict[str, Number]:
-    """Rounds to the levels of both methods at equal lambda_0, and their mean difference."""
     one, other = settings(traces, cell, "fedfw"), settings(traces, cell, "plus")
     found, differences = {}, []
     for lam in [x for x in one if x in other]:

@@ -36,7 +36,6 @@ def three_columns(n: Numbers, norm: str, table: int, pictures: str) -> pd.DataFr
 
 
 def three_columns_3(n: Numbers, pictures: str) -> pd.DataFrame:
-    """The same for Table 3."""
     rows = {}
     for column, values in TABLE_3.items():
         for k, (m, text) in enumerate(METHODS_3.items()):
@@ -51,7 +50,6 @@ def three_columns_3(n: Numbers, pictures: str) -> pd.DataFrame:
 
 
 def line(n: Numbers, key: str, code: str, printed: str, setting: str) -> dict[str, str]:
-    """What a table says of one method in one cell."""
     settings = {"lam": "λ₀", "lr": "step", "eta": "η"}
     chosen = ", ".join(
         f"{text} {n[f'{key}.{k}'].value:g}" for k, text in settings.items() if f"{key}.{k}" in n
@@ -90,7 +88,6 @@ def summary(n: Numbers) -> pd.DataFrame:
 
 
 def summary_3(n: Numbers) -> pd.DataFrame:
-    """What follows for Table 3, where the printed FedFW-sto is ahead in every column."""
     return compared(n, {"FedFW-sto ahead of FedDR": "ahead"}, "")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from composite import celeba_files
 from expect import refuses
-from PIL import Image
 
 from fedlib.data import DataError
 from papers.fedcmoo.data import celeba
@@ -30,20 +30,12 @@ def copy(tmp_path, monkeypatch):
     """A small copy of the format; gives its folder and the attributes written to it."""
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     folder = tmp_path / "celeba"
-    (folder / "img_align_celeba").mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    signs = rng.choice([-1, 1], (COUNT, 40))
-    names = [f"{i + 1:06d}.jpg" for i in range(COUNT)]
-    lines = [str(COUNT), ORDER + " "]
-    lines += [f"{n} " + " ".join(f"{s:2d}" for s in row) for n, row in zip(names, signs)]  # noqa: B905
-    (folder / "list_attr_celeba.txt").write_text("\n".join(lines) + "\n")
-    part = [f"{n} {0 if i < 7 else 1 if i < 9 else 2}" for i, n in enumerate(names)]
-    (folder / "list_eval_partition.txt").write_text("\n".join(part) + "\n")
-    for i, name in enumerate(names):
-        face = np.zeros((218, 178, 3), np.uint8)
-        face[..., 0], face[..., 1], face[..., 2] = 10 * i, 120, 250 - 10 * i
-        face[:109, :, 1] = 30  # the upper half
-        Image.fromarray(face).save(folder / "img_align_celeba" / name, quality=95)
+    signs = np.random.default_rng(0).choice([-1, 1], (COUNT, 40))
+    faces = np.zeros((COUNT, 218, 178, 3))
+    reds = 10 * np.arange(COUNT)[:, None, None]
+    faces[..., 0], faces[..., 1], faces[..., 2] = reds, 120, 250 - reds
+    faces[:, :109, :, 1] = 30  # the upper half
+    celeba_files(folder, ORDER, signs, [0] * 7 + [1] * 2 + [2] * 3, faces)
     return folder, (signs > 0).astype(np.uint8)
 
 

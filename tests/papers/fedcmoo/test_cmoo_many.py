@@ -1,10 +1,9 @@
 """Many objectives: the problems and methods of the study, its numbers, and the rules of C2, C17."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from composite import celeba_files
 
 from fedlib.core import Trace
 from papers.fedcmoo import many as cmoo_many
@@ -185,22 +184,11 @@ def test_the_numbers_of_short_runs_and_of_other_parameters():
 @pytest.fixture
 def faces(tmp_path, monkeypatch):
     """Generated files of CelebA's format, of eight training and four test pictures."""
-    from PIL import Image
-
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     own_pictures.cache_clear()
-    folder: Path = tmp_path / "celeba"
-    (folder / "img_align_celeba").mkdir(parents=True)
-    names = " ".join(celeba.CELEBA_5)
     signs = np.where(np.random.default_rng(0).random((12, 40)) < 0.5, 1, -1)
-    files = [f"{i + 1:06d}.jpg" for i in range(12)]
-    rows = [f"{f} {' '.join(map(str, row))}" for f, row in zip(files, signs, strict=True)]
-    (folder / "list_attr_celeba.txt").write_text("\n".join(["12", names, *rows]) + "\n")
-    parts = [f"{f} {0 if i < 8 else 2}" for i, f in enumerate(files)]
-    (folder / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
-    for i, f in enumerate(files):
-        face = np.full((218, 178, 3), 20 * i, np.uint8)
-        Image.fromarray(face).save(folder / "img_align_celeba" / f)
+    names, greys = " ".join(celeba.CELEBA_5), range(0, 240, 20)
+    celeba_files(tmp_path / "celeba", names, signs, [0] * 8 + [2] * 4, greys)
     yield signs > 0
     own_pictures.cache_clear()
     many_problem.cache_clear()

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from composite import random_pairs
 
 from fedlib.core import Trace
-from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs
 from papers.fedcmoo.pairs import STUDY, figures, rules
 from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_4
 from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, METHODS, decline, derive, final, rounds_to
@@ -294,12 +294,10 @@ def test_equal_accuracies_are_in_no_order():
 
 def few_pictures(data):
     """Pictures that need no download."""
-    colour = data == "cifar10_mnist"
-    X = torch.randint(256, (8, 3, 32, 32) if colour else (8, 1, 28, 28)).to(torch.uint8)
     names = {"multi_mnist": ("left digit", "right digit"), "mnist_fashion": ("digit", "item")}
-    y = torch.arange(16).view(8, 2) % 10
-    scale = CIFAR10_SCALE if colour else MNIST_SCALE
-    return Pairs(X, y, names.get(data, ("object", "digit")), scale)
+    channels = 3 if data == "cifar10_mnist" else 1
+    made = random_pairs(8, 0, channels, names.get(data, ("object", "digit")))
+    return replace(made, y=torch.arange(16).view(8, 2) % 10)
 
 
 @pytest.mark.parametrize("name", list(STUDY.figures))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from composite import random_pairs
 from problems import objectives
 from torch.nn.functional import cross_entropy
 
@@ -12,7 +13,6 @@ from fedlib.core import Trace
 from fedlib.core.sampling import seeded
 from fedlib.weights import MinNorm
 from papers.fedcmoo import networks
-from papers.fedcmoo.data import pairs
 from papers.fedcmoo.probe import STUDY
 from papers.fedcmoo.probe.claims import C7, C13
 from papers.fedcmoo.probe.methods import (
@@ -35,10 +35,7 @@ def quadratics():
 
 
 def pictures(clients=4):
-    rng = torch.Generator().manual_seed(3)
-    X = torch.randint(0, 256, (60, 1, 28, 28), generator=rng, dtype=torch.uint8)
-    y = torch.randint(10, (60, 2), generator=rng)
-    made = pairs.Pairs(X, y, ("first", "second"), pairs.MNIST_SCALE)
+    made = random_pairs(60, 3)
     return paired_digits(made, made, clients=clients)
 
 

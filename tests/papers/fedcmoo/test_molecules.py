@@ -3,6 +3,7 @@
 import pytest
 import torch
 from expect import refuses
+from problems import batches
 
 from fedlib import FedCMOO, OneWay, data, models, run
 from papers.fedcmoo import networks
@@ -100,9 +101,7 @@ def test_losses_and_metrics(few):
     inputs = train.atoms.float(), molecules.edges(train.bonds, train.positions), train.real
     out = apply(problem.w0, *(x[rows] for x in inputs)).squeeze(-1)
     expected = (out - train.targets[rows]).square().mean(0)
-    whole = problem.all_clients()
-    batch = type(whole)(tuple(x[1] for x in whole.data), whole.weight[1])
-    found = problem.losses(problem.w0, batch)
+    found = problem.losses(problem.w0, batches(problem)[1])
     assert torch.allclose(found, expected, rtol=1e-4)
     values = problem.metrics(problem.w0, problem)
     assert set(values) == {"loss", *(f"loss_{k}" for k in range(1, 12))}

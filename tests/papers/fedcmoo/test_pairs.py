@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from composite import random_pairs
 from expect import refuses
 
 from fedlib import data
@@ -74,8 +75,7 @@ def test_what_comes_in_from_outside():
 
 
 def sample(count=6, **options):
-    y = torch.randint(10, (count, 2), generator=generator(3))
-    return pairs.Pairs(noise(count, 1, 28, 28), y, ("a", "b"), pairs.MNIST_SCALE, **options)
+    return random_pairs(count, **options)
 
 
 def test_augmented_turns_every_copy_by_its_own_angle():

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from composite import random_pairs
 from expect import refuses
+from problems import batches
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
@@ -15,23 +17,7 @@ from papers.fedcmoo.data.attributes import DIGITS, GROUPS, ITEMS, NAMES, labelle
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.problems.paired_digits import paired_digits
 
-
-def made(count, seed, channels=1):
-    rng = torch.Generator().manual_seed(seed)
-    side = 28 if channels == 1 else 32
-    X = torch.randint(0, 256, (count, channels, side, side), generator=rng, dtype=torch.uint8)
-    y = torch.randint(10, (count, 2), generator=rng)
-    scale = pairs.MNIST_SCALE if channels == 1 else pairs.CIFAR10_SCALE
-    return pairs.Pairs(X, y, ("first", "second"), scale)
-
-
-TRAIN, TEST = made(60, 0), made(30, 1)
-
-
-def client(problem, j):
-    """All rows of a client."""
-    whole = problem.all_clients()
-    return type(whole)(tuple(x[j] for x in whole.data), whole.weight[j])
+TRAIN, TEST = random_pairs(60, 0), random_pairs(30, 1)
 
 
 def test_losses_and_metrics_against_torch():
@@ -43,7 +29,7 @@ def test_losses_and_metrics_against_torch():
     module = networks.pair_lenet(seeded(0, "split"))
     out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
     expected = [cross_entropy(out[:, k], TRAIN.y[rows, k]) for k in range(2)]
-    found = problem.losses(problem.w0, client(problem, 2))
+    found = problem.losses(problem.w0, batches(problem)[2])
     assert torch.allclose(found, torch.stack(expected), atol=1e-5)
     values = problem.metrics(problem.w0, problem)
     out = module((TEST.X / 255 - 0.1307) / 0.3081).detach()
@@ -83,19 +69,18 @@ def test_other_losses_of_the_first_task(kind):
     out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
     error = out[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
     each = error.square().mean(1) if kind == "squared" else error.square().sum(1).sqrt()
-    found = problem.losses(problem.w0, client(problem, 0))
+    found = problem.losses(problem.w0, batches(problem)[0])
     assert float(found[0]) == pytest.approx(float(each.mean()), rel=1e-4)
     assert float(found[1]) == pytest.approx(float(cross_entropy(out[:, 1], TRAIN.y[rows, 1])))
 
 
 def test_three_channels_take_the_larger_network_and_the_exact_pictures():
-    test = made(8, 3, channels=3)
-    exact = torch.arange(8) < 3
-    test = pairs.Pairs(test.X, test.y, test.names, test.scale, exact=exact)
-    problem = paired_digits(made(12, 2, channels=3), test, clients=2)
+    train = random_pairs(12, 2, channels=3)
+    test = random_pairs(8, 3, channels=3, exact=torch.arange(8) < 3)
+    problem = paired_digits(train, test, clients=2)
     assert problem.dim == 1_726_508
     assert torch.equal(problem.heldout[0], test.X[:3])
-    whole = paired_digits(made(12, 2, channels=3), test, clients=2, evaluate=8)
+    whole = paired_digits(train, test, clients=2, evaluate=8)
     assert whole.config["evaluate"] == 8
 
 
@@ -207,7 +192,7 @@ def test_forty_tasks_against_torch():
     _, apply = models.ravel(networks.pair_lenet(decoders=40, out=2, hidden=0))
     out = apply(problem.w0, train.scale(train.X[rows]))
     expected = [cross_entropy(out[:, k], train.a[rows, k].long()) for k in range(40)]
-    found = problem.losses(problem.w0, client(problem, 1))
+    found = problem.losses(problem.w0, batches(problem)[1])
     assert torch.allclose(found, torch.stack(expected), atol=1e-6)
     values = problem.metrics(problem.w0, problem)
     assert len(values) == 82
@@ -228,7 +213,7 @@ def test_five_groups_against_torch():
         binary_cross_entropy_with_logits(out[:, g], train.a[rows][:, list(group)].float())
         for g, group in enumerate(GROUPS)
     ]
-    found = problem.losses(problem.w0, client(problem, 1))
+    found = problem.losses(problem.w0, batches(problem)[1])
     assert torch.allclose(found, torch.stack(each), atol=1e-6)
     values = problem.metrics(problem.w0, problem)
     out = apply(problem.w0, test.scale(test.X[:20])).sigmoid()

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from problems import batches
 from torch.func import jacrev
 
 import fedlib as fl
@@ -59,13 +60,10 @@ def test_scales_are_the_largest_eigenvalues(task):
     problem = small(task)
     found = one_scale(problem)
 
-    clients = problem.all_clients()
-
-    def hessian(j):
-        rows = fl.core.types.Batch(tuple(x[j] for x in clients.data), clients.weight[j])
+    def hessian(rows):
         return jacrev(jacrev(lambda w: problem.losses(w, rows)[0]))(problem.w0)
 
-    each = [hessian(j) for j in range(problem.num_clients)]
+    each = [*map(hessian, batches(problem))]
     top = max(float(torch.linalg.eigvalsh(H)[-1]) for H in each)
     mean = float(torch.linalg.eigvalsh(sum(each) / len(each))[-1])
     assert found.client == pytest.approx(top, rel=0.05)

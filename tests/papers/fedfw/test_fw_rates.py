@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from problems import batches
 from torch.func import grad, jacrev
 
 import fedlib as fl
@@ -38,14 +39,6 @@ def random_points(problem, count, seed=0):
     rng = torch.Generator().manual_seed(seed)
     raw = 3 * torch.randn(count, problem.dim, generator=rng, dtype=torch.float64)
     return [problem.set.project(x) for x in raw]
-
-
-def client_batches(problem):
-    whole = problem.all_clients()
-    return [
-        fl.core.types.Batch(tuple(x[i] for x in whole.data), whole.weight[i])
-        for i in range(problem.num_clients)
-    ]
 
 
 # Problems
@@ -86,7 +79,7 @@ def test_the_constants_are_those_of_autograd():
     made = convex_reference(1, **SMALL)
     known = made.metrics(problem.w0, made)
     best = problem.heldout[1]
-    parts = client_batches(problem)
+    parts = batches(problem)
     gradients = torch.stack([grad(lambda w, b=b: problem.losses(w, b)[0])(best) for b in parts])
     assert float(known["slope"]) == pytest.approx(float(gradients.norm() / 10))
     apart = (gradients - gradients.mean(0)).norm() / 10
@@ -112,7 +105,7 @@ def test_no_client_bends_more_than_its_smoothness_constant():
     known = made.metrics(problem.w0, made)
     least = []
     for point in [problem.w0, *random_points(problem, 3)]:
-        for batch in client_batches(problem):
+        for batch in batches(problem):
             H = jacrev(grad(lambda w, b=batch: problem.losses(w, b)[0]))(point)
             values = torch.linalg.eigvalsh(H)
             least.append(float(values[0]))
@@ -129,7 +122,7 @@ def test_the_sigmoids_curvature_is_at_most_its_constant():
 
 def test_the_closed_gradient_of_the_sigmoid_loss():
     problem = nonconvex_problem(2, **SMALL)
-    (batch, *_), (w, *_) = client_batches(problem), random_points(problem, 1)
+    (batch, *_), (w, *_) = batches(problem), random_points(problem, 1)
     ours = problem.gradient(w, batch, torch.tensor([2.0]).double())
     torch.testing.assert_close(ours, 2 * grad(lambda u: problem.losses(u, batch)[0])(w))
 

@@ -86,12 +86,8 @@ def test_both_protocols_are_what_they_say():
     assert isinstance(printed.algorithm, fl.FedFWReset)
     assert printed.algorithm.local_steps == 3
     made = printed.problem.keywords
-    assert (made["radius"], made["code"], made["tensors"], printed.rounds) == (
-        100,
-        True,
-        True,
-        1000,
-    )
+    own = (made["radius"], made["code"], made["tensors"], printed.rounds)
+    assert own == (100, True, True, 1000)
     baseline = specs["mclr_pictures_iid_l2_code_feddr"]
     assert (baseline.algorithm.lr, baseline.algorithm.relaxation) == (0.05, 0.01)
     assert "tensors" not in baseline.problem.keywords
@@ -246,24 +242,16 @@ def test_one_seed_needs_a_margin(column, condition, number, holds):
 
 
 def test_the_columns_of_the_rules_are_those_of_the_tables():
-    for column in claims.FEDFW_AHEAD:
-        assert TABLES[column, "l2"][1] > TABLES[column, "l2"][0]
-    for column in claims.BEST_FEDDR:
-        assert max(TABLES[column, "l2"]) == TABLES[column, "l2"][0]
-    for column in claims.COLUMNS_C8:
-        assert TABLES[column, "l1"][1] > TABLES[column, "l1"][0]
+    ahead = [(c, "l2") for c in claims.FEDFW_AHEAD] + [(c, "l1") for c in claims.COLUMNS_C8]
+    assert all(TABLES[cell][1] > TABLES[cell][0] for cell in ahead)
+    assert all(max(TABLES[c, "l2"]) == TABLES[c, "l2"][0] for c in claims.BEST_FEDDR)
     assert len(claims.CELLS) == 20
 
 
 @pytest.mark.parametrize("study", [STUDY, STUDY_3], ids=lambda s: s.name)
-def test_claims_and_printed_values_name_runs_and_numbers_that_exist(study, request):
-    own = "" if study is STUDY else "_3"
-    made, found = (request.getfixturevalue(f"{name}{own}") for name in ("traces", "found"))
-    for claim in study.claims:
-        assert set(claim.runs) <= set(made)
-        claim.judge(found)
-    for value in study.paper_values:
-        assert value.key in found
+def test_printed_values_name_numbers_that_exist(study, request):
+    found = request.getfixturevalue("found" if study is STUDY else "found_3")
+    assert {value.key for value in study.paper_values} <= found.keys()
 
 
 # -- the table on the page
