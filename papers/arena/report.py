@@ -27,11 +27,7 @@ TESTED = {
     "above optimum, 1/1000": "test_gap",
     "violation, %": "test_excess",
 }
-TRAINED = {
-    "in training, %": "train_excess",
-    "off, %": "off",
-    "off the front, 1/1000": "stationary",
-}
+TRAINED = {"in training, %": "train_excess", "off, %": "off", "off the front, 1/1000": "stationary"}
 FORMS = {
     "constraint": "constraint function",
     "pooled": "constraint function, all rows in one place",

@@ -85,11 +85,7 @@ def difference(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     """
     x, y = np.asarray(a, float), np.asarray(b, float)
     return _bootstrap(
-        (x, y),
-        lambda p, q, axis=-1: q.mean(axis=axis) - p.mean(axis=axis),
-        (),
-        unit,
-        paired=False,
+        (x, y), lambda p, q, axis=-1: q.mean(axis=axis) - p.mean(axis=axis), (), unit, paired=False
     )
 
 

@@ -38,11 +38,7 @@ PARAMETERS = parameters(
     alpha=("concentration of the Dirichlet split", 2.0),
     alphas=("concentrations of the sweep", (0.5,)),
     local_steps=("local steps E, a minibatch each", 2),
-    batch=(
-        "rows of a client's minibatch; a centralized one has that of all participants",
-        64,
-        16,
-    ),
+    batch=("rows of a client's minibatch; a centralized one has that of all participants", 64, 16),
     central_values=("rows of a centralized method's batch for the gap", 1024, 256),
     rhos=("penalties", (0.1, 1.0, 10.0)),
     duals=("dual steps of IPP ConEx", (1.0, 10.0)),

@@ -11,15 +11,7 @@ from papers.fedsgm.curves import FEASIBLE, Array, tuned
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-METRICS = (
-    "f",
-    "f_clients",
-    "g",
-    "test_loss",
-    "test_accuracy",
-    "test_gap",
-    "test_decision_gap",
-)
+METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap", "test_decision_gap")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:

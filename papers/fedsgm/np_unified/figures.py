@@ -146,8 +146,7 @@ def learning_rates(traces: Traces) -> plot.Drawing:
         return panel(dots, on(plot.plain_log), *more, legend=legend, **frame)
 
     return row(
-        late("f", "late objective f", legend=True),
-        late("g", "late constraint g", level(traces)),
+        late("f", "late objective f", legend=True), late("g", "late constraint g", level(traces))
     )
 
 

@@ -47,10 +47,7 @@ def stationarity(trace: Trace) -> dict[str, Number]:
     x = np.log(t[late])
     x = x - x.mean()
     y = np.log(g[:, late])
-    return {
-        "gradient_share": mean(g[:, -1] / g[:, 0]),
-        "fall": mean((y @ x) / (x @ x)),
-    }
+    return {"gradient_share": mean(g[:, -1] / g[:, 0]), "fall": mean((y @ x) / (x @ x))}
 
 
 def constraint(trace: Trace, p: Params) -> dict[str, Number]:

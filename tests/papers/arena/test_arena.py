@@ -222,13 +222,7 @@ def trace_of(f, g, *, sent=32.0, d=4, steps=STEPS, **more):
     extra = {k: np.asarray(v, float) for k, v in more.items()}
     rounds = 10 * np.arange(f.shape[1])
     return Trace(
-        metrics | extra,
-        {},
-        rounds,
-        SEEDS[: len(f)],
-        config,
-        {"wall_s": 1.0},
-        np.zeros((len(f), d)),
+        metrics | extra, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0}, np.zeros((len(f), d))
     )
 
 
