@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.fedsgm.bounds.methods import METHODS
 from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
 from papers.fedsgm.bounds.runs import parts
-from papers.fedsgm.curves import Array
 from papers.kit import plot
 from papers.kit.panels import grid, on, panel, row
 from papers.kit.study import Traces
@@ -199,10 +199,8 @@ def start(ax: Axes, runs: Sequence[Trace]) -> None:
 
 def frame(ax: Axes, ticks: Sequence[float]) -> None:
     """Logarithmic axes with plain numbers, horizontal ticks at the given values."""
-    ax.set_xscale("log")
     plot.plain_log(ax)
-    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    ax.minorticks_off()
+    plot.log_ticks(ax, ticks)
     low, high = ax.get_ylim()
     decades = np.log10(high / low)
     steps = (1, 2, 5) if decades < 1.7 else (1,)

@@ -52,7 +52,7 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
     `threshold` and `step` multiply what the theorem prescribes.
     """
     method, now = METHODS[name], {**p, **changes}
-    seeds, dim = tuple(now["seeds"]), 2 if name == "weak" else DIM
+    seeds, dim = now["seeds"], 2 if name == "weak" else DIM
     participants = now["participants"] if method.sampled else CLIENTS
     up, down = float(now["up"]), float(now["down"])
     s = Setting(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import FEASIBLE, Array, tuned
+from fedlib.core.trace import Array
+from papers.fedsgm.curves import FEASIBLE, tuned
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 

@@ -102,7 +102,6 @@ class Handover:
 
 
 def chosen(when: Tensor, one: State, other: State) -> State:
-    """The one state or the other."""
     return State(*(torch.where(when, a, b) for a, b in zip(one, other, strict=True)))
 
 
