@@ -73,24 +73,11 @@ def labelled(ax: Axes, marks: Sequence[Mark]) -> None:
     for mark, y in zip(order, spread([float(ends[m][1]) for m in order]), strict=True):
         color = COLOR[family_of(mark.method, mark.problem)]
         x, height = (float(v) for v in np.clip(ends[mark], 0, 1))
-        ax.plot(
-            [x, 1.01, 1.03],
-            [height, y, y],
-            color=color,
-            linewidth=0.5,
-            alpha=0.6,
-            transform=ax.transAxes,
-            clip_on=False,
-        )
-        ax.annotate(
-            label_of(mark.method, mark.problem),
-            (1.035, y),
-            xycoords="axes fraction",
-            color=color,
-            fontsize=7.5,
-            va="center",
-            annotation_clip=False,
-        )
+        thin: Any = {"linewidth": 0.5, "alpha": 0.6, "transform": ax.transAxes, "clip_on": False}
+        ax.plot([x, 1.01, 1.03], [height, y, y], color=color, **thin)
+        name = label_of(mark.method, mark.problem)
+        style: Any = {"fontsize": 7.5, "va": "center", "annotation_clip": False}
+        ax.annotate(name, (1.035, y), xycoords="axes fraction", color=color, **style)
 
 
 def spread(heights: Sequence[float]) -> list[float]:
@@ -131,16 +118,8 @@ def ending(ax: Axes, field: Field, method: str) -> Mark:
     trace = field.tuned(method, "grads")[1]
     x, y = field.violation(trace, "test_g"), mean(field.gap(trace, "test_f"))
     family = family_of(method, field.problem)
-    ax.errorbar(
-        x.value,
-        y.value,
-        xerr=arms(x),
-        yerr=arms(y),
-        fmt=MARKER[family],
-        color=COLOR[family],
-        markersize=4.5,
-        linewidth=0.9,
-    )
+    look: Any = {"fmt": MARKER[family], "color": COLOR[family], "markersize": 4.5, "linewidth": 0.9}
+    ax.errorbar(x.value, y.value, xerr=arms(x), yerr=arms(y), **look)
     return Mark(x.value, y.value, method, field.problem)
 
 

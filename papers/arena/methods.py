@@ -96,7 +96,6 @@ def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
 
 
 def local(steps: int) -> int:
-    """A gradient a local step."""
     return steps
 
 
@@ -226,6 +225,5 @@ def family_of(method: str, problem: str) -> str:
 
 
 def label_of(method: str, problem: str) -> str:
-    """A method's name on a problem."""
     label = METHODS[method].label
     return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label

@@ -77,7 +77,6 @@ class Place:
 
 
 def problems(numbers: Numbers) -> list[str]:
-    """The problems that some method takes part in."""
     return [p for p in NAMES if Place(numbers, p, "grads").methods()]
 
 
@@ -163,7 +162,6 @@ def tuning(numbers: Numbers, side: int) -> pd.DataFrame:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a reader lists them."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -29,13 +29,10 @@ def across(value: float, **style: Any) -> Layer:
 
 
 def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any) -> Layer:
-    """Layers on one pair of axes, then its frame.
+    """Layers on one pair of axes in this order, then its frame.
 
-    Parameters
-    ----------
-    layers : drawn in this order.
-    legend : whether there is one, or the options of `Axes.legend`.
-    settings : of `Axes.set`: title, xlabel, ylabel, xscale, ylim, ...
+    `legend` may be the options of `Axes.legend`; `settings` are those of `Axes.set`: title, xlabel,
+    ylabel, xscale, ylim, ...
     """
 
     def draw(ax: Axes) -> None:

@@ -82,10 +82,7 @@ class Study:
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.
 
-        Raises
-        ------
-        ValueError
-            for an unknown profile or parameter, or a value of another kind.
+        An unknown profile or parameter, or a value of another kind, is refused.
         """
         checks.one_of(self.name, "profile", profile, tuple(self.profiles))
         for name in changes:
@@ -149,13 +146,7 @@ class Study:
         return numbers
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
-        """All runs of a profile from the results folder alone.
-
-        Raises
-        ------
-        ValueError
-            if one is missing or damaged.
-        """
+        """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
         return {n: store.to_trace(self.payload(n, profile)) for n in names}
 

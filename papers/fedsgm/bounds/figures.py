@@ -122,15 +122,9 @@ def hard_instance(traces: Traces) -> plot.Drawing:
             color, printed = plot.COLORS[SHADES[version]], version == "printed"
             bounds = [found[n].bound for n in runs.values()]
             ax.plot(list(runs), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
-            ax.plot(
-                list(runs),
-                [float(found[n].gap[0]) for n in runs.values()],
-                "o",
-                color=color,
-                label=f"reached, {NAMES[version]}",
-                fillstyle="none" if printed else "full",
-                markersize=8 if printed else 4,
-            )
+            gap = [float(found[n].gap[0]) for n in runs.values()]
+            dot: Any = {"fillstyle": "none" if printed else "full", "ms": 8 if printed else 4}
+            ax.plot(list(runs), gap, "o", color=color, label=f"reached, {NAMES[version]}", **dot)
         frame(ax, list(sweeps["printed"]))
 
     def shares(ax: Axes) -> None:

@@ -64,10 +64,8 @@ def cost(traces: Traces) -> plot.Drawing:
 
 
 def rate(trace: Trace) -> str:
-    rule = trace.config["algorithm"]["lr"]
-    return (
-        f"{rule['scale']:g} / t^{rule['exponent']:g}" if rule["exponent"] else f"{rule['scale']:g}"
-    )
+    scale, exponent = (trace.config["algorithm"]["lr"][k] for k in ("scale", "exponent"))
+    return f"{scale:g} / t^{exponent:g}" if exponent else f"{scale:g}"
 
 
 def violation(traces: Traces) -> plot.Drawing:

@@ -90,11 +90,8 @@ def levels(traces: Traces) -> plot.Drawing:
 
 def theorem_5(traces: Traces) -> plot.Drawing:
     """The gradient of (27), the cost, and the way after the handover, by level."""
-    runs = {
-        "U = " + n.removeprefix("theorem_U"): t
-        for n, t in traces.items()
-        if n.startswith("theorem_")
-    }
+    start = "theorem_U"
+    runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
     def gradients(ax: Axes) -> None:
