@@ -52,7 +52,6 @@ def differences(runs: tuple[Named, Named]) -> pd.DataFrame:
 
 
 def section(key: str) -> str:
-    """The first part of a dotted name."""
     return key.partition(".")[0]
 
 
@@ -78,7 +77,6 @@ def shown(value: Any) -> str:
 
 
 def shared(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """The names that both have, in the order of the first."""
     return [k for k in a if k in b]
 
 

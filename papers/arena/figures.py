@@ -45,7 +45,6 @@ def dashes(method: str) -> Any:
 
 
 def panels(fig: Figure, count: int, across: int) -> list[Axes]:
-    """Axes for some panels, in rows."""
     down = -(-count // across)
     axes = list(fig.subplots(down, across, squeeze=False).flat)
     for ax in axes[count:]:

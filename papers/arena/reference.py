@@ -95,7 +95,6 @@ def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Floa
 
 
 def slsqp(problem: Problem, start: Float[Tensor, "d"], level: float) -> Float[Tensor, "d"]:
-    """The solution from one start."""
 
     def at(x: Array) -> Tensor:
         return torch.from_numpy(np.asarray(x, float))

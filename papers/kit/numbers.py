@@ -119,5 +119,4 @@ def significant(x: float, digits: int = 6) -> float | None:
 
 
 def number(x: float | None) -> float:
-    """The inverse of `significant`."""
     return float("nan") if x is None else float(x)

@@ -51,7 +51,6 @@ def row(*panels: Layer, **options: Any) -> Drawing:
 
 
 def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
-    """A figure with rows of panels, all of one length."""
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(len(rows), len(rows[0]), squeeze=False, **options)

@@ -203,7 +203,6 @@ def frame(ax: Axes, ticks: Sequence[float]) -> None:
 
 
 def lowest(ax: Axes) -> float:
-    """The lowest value that a line of the axes has."""
     return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
 
 

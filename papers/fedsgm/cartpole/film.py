@@ -137,7 +137,6 @@ def _column(ax: Axes, rollout: Rollout, frames: int) -> None:
 
 
 def _cart(ax: Axes, x: float, ground: float, angle: float) -> None:
-    """The cart on its ground, and the pole to scale."""
     width, height = CART_SIZE
     left, right, top = x - width / 2, x + width / 2, ground + height
     ax.fill([left, right, right, left], [ground, ground, top, top], color=COLORS[0], zorder=3)

@@ -25,7 +25,6 @@ def level(traces: Traces) -> Layer:
 
 
 def both(shown: Traces, limit: Layer) -> plot.Drawing:
-    """Objective and constraint of some runs."""
     f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
     return row(
         panel(f, title="objective f", legend=True),

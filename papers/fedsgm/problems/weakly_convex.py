@@ -94,7 +94,7 @@ def random_clipped(
 
 
 def value_spread(problem: Problem) -> float:
-    """A sigma of F-A4 for n sampled clients: half the largest distance of two b_j.
+    """Half the largest distance of two b_j: a sigma of F-A4 for n sampled clients (and of F-A5).
 
     Two g_j differ by at most that distance at every point, so by Hoeffding's inequality (sampling
     without replacement included) the mean over n of them is sigma^2 / n sub-Gaussian.

@@ -177,7 +177,6 @@ def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
 
 
 def sgd(split: str) -> Any:
-    """The baseline with one step a round."""
     return common.sgd(split, BATCH, 1, PowerLaw(0.3, 0.3), clients=CLIENTS)
 
 

@@ -70,7 +70,6 @@ def constraint(trace: Trace, p: Params) -> dict[str, Number]:
 
 
 def best_sgd(traces: Traces, batch: int) -> str:
-    """The run of SGD with the lowest mean cost at the end."""
     runs = [n for n in traces if n.startswith("sgd_") and n.endswith(f"_B{batch}")]
     return min(runs, key=lambda n: float(traces[n].metrics["cost"][:, -1].mean()))
 

@@ -23,7 +23,6 @@ def excess(split: str) -> dict[float, str]:
 
 
 def near(split: str) -> Condition:
-    """The cost near every U."""
     return all_of(*(inside(key, -NEAR, NEAR) for key in excess(split).values()))
 
 
