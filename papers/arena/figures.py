@@ -204,15 +204,10 @@ def configurations(ax: Axes, field: Field, method: str, height: int) -> None:
     family = family_of(method, field.problem)
     for name, trace in field.runs[method].items():
         far = float(field.off(trace, "val_")[:, -1].mean())
-        ax.plot(
-            max(far, LOWEST),
-            height,
-            MARKER[family],
-            color=COLOR[family],
-            markerfacecolor="none" if shown(field.violation(trace, "val_g")) else COLOR[family],
-            markersize=8 if name == best else 4,
-            alpha=1.0 if name == best else 0.6,
-        )
+        size: Any = {"ms": 8, "alpha": 1.0} if name == best else {"ms": 4, "alpha": 0.6}
+        face = "none" if shown(field.violation(trace, "val_g")) else COLOR[family]
+        look = {"color": COLOR[family], "markerfacecolor": face, **size}
+        ax.plot(max(far, LOWEST), height, MARKER[family], **look)
 
 
 FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids}

@@ -84,13 +84,10 @@ def figure_6(traces: Traces) -> plot.Drawing:
         for i, (label, names) in enumerate(groups.items()):
             trace = traces[tuned(traces, names, tolerance_of(traces["hard"]))]
             rate = trace.config["algorithm"]["lr"]
+            color, marker = plot.COLORS[i % len(plot.COLORS)], "o" if "FedSGM" in label else "x"
+            text = f"{label} (step {rate:g})"
             ax.scatter(
-                trace.late("f"),
-                trace.late("g"),
-                color=plot.COLORS[i % len(plot.COLORS)],
-                label=f"{label} (step {rate:g})",
-                s=28,
-                marker="o" if label.startswith("FedSGM") else "x",
+                trace.late("f"), trace.late("g"), s=28, color=color, marker=marker, label=text
             )
 
     return row(
