@@ -27,7 +27,8 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.batched import Batched
+from fedlib.core.run import resolve_device
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 PASSES = 7
@@ -134,7 +135,7 @@ def measure(
     }
 
 
-def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[_Loop, int, int]:
+def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[Batched, int, int]:
     """The loop of `fedlib.run`, how many runs it advances, and the rounds of a pass."""
     chosen = WORKLOADS[workload]
     problem, grid, seeds = chosen.problem(algorithm), [chosen.algorithm(algorithm)], (0,)
@@ -146,11 +147,11 @@ def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[
     if variant == "loop":
         rounds = LOOP_ROUNDS
     engine = Loop if variant == "loop" else Vectorized
-    timed = _Loop(grid, problem, seeds, resolve_device(device), engine)
+    timed = Batched(grid, problem, seeds, resolve_device(device), engine)
     return timed, len(grid) * len(seeds), rounds
 
 
-def _pass(timed: _Loop, state: Any, rngs: Any, rounds: int) -> tuple[Any, float, float]:
+def _pass(timed: Batched, state: Any, rngs: Any, rounds: int) -> tuple[Any, float, float]:
     """Some rounds as `run` does them, their seconds on the clock and on the processor."""
     wall, cpu = time.perf_counter(), time.process_time()
     for draw in [timed.draws(rngs) for _ in range(rounds)]:

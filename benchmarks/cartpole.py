@@ -23,7 +23,8 @@ from benchmarks.bench import machine
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
-from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.batched import Batched
+from fedlib.core.run import resolve_device
 from fedlib.problems import cartpole
 from fedlib.steps import Soft
 
@@ -61,7 +62,7 @@ def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dic
     method = PolicyFedSGM(
         participants=7, tolerance=0.0, switch=Soft(0.2), uplink=wire, downlink=wire
     )
-    loop = _Loop([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
+    loop = Batched([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
     now = loop.start()
     began = time.perf_counter()
     state, _ = loop.step(now.state, loop.draws(now.rngs))

@@ -27,7 +27,8 @@ from benchmarks.bench import machine
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
-from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.batched import Batched
+from fedlib.core.run import resolve_device
 from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, L1Ball, NuclearBall
 
@@ -92,10 +93,10 @@ def workload(rows: int, passes: int, rounds: int = 20) -> list[dict[str, Any]]:
     chosen = WORKLOADS["W1"]
     problem = chosen.problem("FedAvg", rows)
     sets: dict[str, ConvexSet] = {"FedFW, l1 ball": L1Ball(RADIUS), "FedFW, l2 ball": Ball(RADIUS)}
-    loops = {"FedAvg": _Loop([chosen.algorithm("FedAvg")], problem, (0,), device(), None)}
+    loops = {"FedAvg": Batched([chosen.algorithm("FedAvg")], problem, (0,), device(), None)}
     for name, convex_set in sets.items():
         method = FedFW(0.01, batch_size=BATCH)
-        loops[name] = _Loop([method], problem.within(convex_set), (0,), device(), None)
+        loops[name] = Batched([method], problem.within(convex_set), (0,), device(), None)
     states = {name: loop.start() for name, loop in loops.items()}
     times: dict[str, list[float]] = {name: [] for name in loops}
     for p in range(passes + 1):

@@ -26,8 +26,9 @@ from benchmarks.bench import machine
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
+from fedlib.core.batched import Batched
 from fedlib.core.federation import Federation
-from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.run import resolve_device
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
@@ -90,7 +91,7 @@ def advance(
     algorithm: Any, problem: Problem, device: str, engine: type[Federation]
 ) -> Callable[[], object]:
     """A round as `fedlib.run` does it, draws included."""
-    loop = _Loop([algorithm], problem, (0,), resolve_device(device), engine)
+    loop = Batched([algorithm], problem, (0,), resolve_device(device), engine)
     now = loop.start()
     held = {"state": now.state}
 

@@ -27,7 +27,8 @@ from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 from fedlib.core import Problem, Vectorized
-from fedlib.core.run import _Loop, resolve_device
+from fedlib.core.batched import Batched
+from fedlib.core.run import resolve_device
 from fedlib.data import Table
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
@@ -99,7 +100,7 @@ def cases(problems: list[Problem], device: str) -> dict[str, tuple[Round, int]]:
 def advance(algorithm: Any, problems: list[Problem], device: str) -> Round:
     """A round as `fedlib.run` does it, draws included, of all seeds together."""
     seeds = tuple(range(len(problems)))
-    loop = _Loop([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
+    loop = Batched([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
     now = loop.start()
     held = {"state": now.state}
 

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.problems.cartpole import (
+from fedlib.problems.cart import (
     CENTRES,
     FORCE,
     HALF_LENGTH,

@@ -129,6 +129,7 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
+            paragraph(nodes.strong("", "Parts: "), nodes.Text(e.claim.rule.names)),
             paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.rule.words)),
             *([paragraph(*runs)] if e.claim.runs else []),
             raw("</details>"),

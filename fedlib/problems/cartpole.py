@@ -1,8 +1,6 @@
 """Constrained cartpole: balance a pole while the cart keeps away from five forbidden intervals.
 
-FedSGM (full paper), section on constrained Markov decision processes: Figures 3 and 4, Table 1.
-Dynamics of the classic control problem (Barto, Sutton, Anderson 1983, as in Gymnasium's CartPole):
-gravity 9.8, cart 1.0 kg, pole 0.1 kg, half length 0.5 m, time step 0.02 s, explicit Euler.
+FedSGM (full paper), constrained Markov decision processes, Figures 3 and 4; physics in `cart`.
 """
 
 from __future__ import annotations
@@ -12,53 +10,26 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem, describe
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
+from fedlib.problems.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
 
-GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
-MAX_X, MAX_ANGLE, HORIZON = 2.4, 12 * math.pi / 180, 200
-CENTRES, HALF_WIDTH = (-2.3, -1.2, 0.0, 1.2, 2.3), 0.1
-SAFE_ANGLE = 6 * math.pi / 180
 HIDDEN = 128
 SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)
 START_LOG_STD, LAST_SCALE = -0.5, 0.01
 HEADS: dict[str, Head] = {"gaussian": Gaussian(), "logits": Logits()}
 
 
-def step(state: Float[Tensor, "*b 4"], force: Float[Tensor, "*b"]) -> Float[Tensor, "*b 4"]:
-    """One time step: position, velocity, angle and angular velocity under a force in newton."""
-    x, v, angle, spin = state.unbind(-1)
-    cos, sin = torch.cos(angle), torch.sin(angle)
-    mass = CART + POLE
-    push = (force + POLE * HALF_LENGTH * spin * spin * sin) / mass
-    turn = (GRAVITY * sin - cos * push) / (HALF_LENGTH * (4 / 3 - POLE * cos * cos / mass))
-    pull = push - POLE * HALF_LENGTH / mass * turn * cos
-    return torch.stack([x + TAU * v, v + TAU * pull, angle + TAU * spin, spin + TAU * turn], -1)
-
-
-def forbidden(state: Float[Tensor, "*b 4"]) -> Bool[Tensor, "*b"]:
-    """Whether a state costs 1: the cart in a forbidden interval, or the pole beyond 6 degrees."""
-    x, angle = state[..., 0], state[..., 2]
-    centres = torch.tensor(CENTRES, dtype=x.dtype, device=x.device)
-    close = ((x.unsqueeze(-1) - centres).abs() <= HALF_WIDTH + 1e-7).any(-1)
-    return close | (angle.abs() > SAFE_ANGLE)
-
-
-def ends(state: Float[Tensor, "*b 4"]) -> tuple[Bool[Tensor, "*b"], Bool[Tensor, "*b"]]:
-    """Whether the cart has left the track, and whether the pole has fallen."""
-    return state[..., 0].abs() > MAX_X, state[..., 2].abs() > MAX_ANGLE
-
-
 def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     """A start of the policy network 4-128-128-2, 17,410 numbers.
 
-    Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that all
-    actions start nearly alike; the second output starts at -0.5 (a Gaussian's log deviation).
+    Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that actions
+    start alike; the second output starts at -0.5 (a Gaussian's log deviation).
     """
     bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
     parts = [
@@ -97,10 +68,9 @@ class CartPole:
 
     Parameters
     ----------
-    steps : time steps a round, T; at least 200, so that every first episode ends.
+    steps : T, at least 200, so that every first episode ends.
     environments : e of them a client; `steps * environments` samples a round.
-    head_name : `"gaussian"` (force = action clipped to [-1, 1], times 10 N) or `"logits"` (push
-        left or right with 10 N).
+    head_name : `"gaussian"` (action clipped to [-1, 1], times 10 N) or `"logits"` (+-10 N).
 
     A state here is the four numbers of the physics and the step within the episode.
     """
@@ -258,24 +228,20 @@ def cartpole(
 ) -> Problem:
     """The federated problem: maximize the reward, keep the mean cost over clients within budget.
 
-    Objective `f_j = -E[sum of rewards]`, constraint `g_j = E[sum of costs] - d_j`, no discount.
-    Clients differ in their budgets `d_j` only, evenly spaced. `metrics` are `reward`, `cost` and
-    the shares of episodes ended by `position`, `angle`, `time` over `evaluation` episodes whose
-    randomness is fixed for the seed. In float32.
+    Objective `f_j = -E[sum of rewards]`, constraint `g_j = E[sum of costs] - d_j`, no discount;
+    clients differ in `d_j` only. `metrics` are `reward`, `cost` and the shares of episodes ended by
+    `position`, `angle`, `time`, over episodes whose randomness is fixed for the seed. In float32.
 
     Parameters
     ----------
     seed : of the policy's start and of the evaluation's randomness.
     clients : N.
-    budgets : first and last d_j.
+    budgets : first and last d_j, the others evenly spaced.
     environments : parallel environments a client, 200 samples each a round.
     head : `"gaussian"` or `"logits"`.
     evaluation : episodes of an evaluation.
 
-    Raises
-    ------
-    ValueError, TypeError
-        for an argument out of range.
+    Raises ValueError or TypeError for an argument out of range.
     """
     checks.count("cartpole", "clients", clients)
     checks.count("cartpole", "evaluation", evaluation)

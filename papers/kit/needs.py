@@ -8,7 +8,7 @@ from typing import Any
 
 Config = Mapping[str, Any]
 SEEDS = 3  # enough for a verdict on a page with fewer seeds than the stored runs
-MISSING = "nothing"
+MISSING = "none"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class Needs:
             now, then = ({k: v for k, v in c[run].items() if k != "bits"} for c in (configs, paper))
             have, full = (len(config.pop("seeds", ())) for config in (now, then))
             for where, (a, b) in differences(now, then):
-                yield f"{run} has {where} {a!r}, the paper's setting {b!r}"
+                here, there = (x if x == MISSING else repr(x) for x in (a, b))
+                yield f"{run} has {where} {here}, the paper's setting {there}"
             if have < min(self.seeds, full):
                 yield f"{run} has {have} of the {min(self.seeds, full)} seeds that it takes"
 

@@ -40,12 +40,14 @@ class Outcome:
 class Condition:
     """Something that holds of the numbers or does not.
 
-    `form` says it with `{}` in the place of each key; conditions of one form are told together.
+    `form` says it with `{}` in the place of each key (or of all in a row); conditions of one form
+    are told together, also those of which a condition consists (`inner`).
     """
 
     form: str
     keys: tuple[str, ...]
     holds: Callable[[Numbers], bool]
+    inner: tuple[Condition, ...] = ()
 
     def __and__(self, other: Condition) -> Condition:
         return all_of(self, other)
@@ -56,7 +58,7 @@ class Condition:
     @property
     def words(self) -> str:
         """The condition with its keys."""
-        return self.form.format(*(f"`{key}`" for key in self.keys))
+        return " and ".join(told_together(self.inner)) or together(self.form, [self.keys])
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def meets(key: str, bottom: float, top: float) -> Condition:
 
 def within(key: str, target: float, share: float) -> Condition:
     """Whether the value is within a share of a target."""
-    form = f"{{}} within {share:.3g} times {target:.3g} of {target:.3g}"
+    form = f"{{}} within {100 * share:.3g} % of {target:.3g}"
     return Condition(form, (key,), lambda n: abs(n[key].value - target) <= share * abs(target))
 
 
@@ -214,13 +216,18 @@ class Rule:
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions; those of one form stand together."""
-        forms: dict[str, list[tuple[str, ...]]] = {}
-        for condition in self.conditions():
-            forms.setdefault(condition.form, []).append(condition.keys)
-        told = [together(form, keys) for form, keys in forms.items()]
+        told = told_together(self.conditions())
         if len(told) > 1:
             told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
         return " ".join([f"{'; '.join(told)}.", self.note]).strip()
+
+    @property
+    def names(self) -> str:
+        """What the parts say, in the paper's words."""
+        return "; ".join(
+            name if isinstance(part, Condition) else f"{name} ({', '.join(part)})"
+            for name, part in self.parts.items()
+        )
 
     def conditions(self) -> list[Condition]:
         """All conditions, those in groups included."""
@@ -260,7 +267,7 @@ def _compared(
 
 
 def _ordered(word: str, keys: Sequence[str], holds: Callable[[float, float], bool]) -> Condition:
-    form = f"values {word}: {', '.join(['{}'] * len(keys))}"
+    form = f"values {word}: {{}}"
     return Condition(
         form,
         tuple(keys),
@@ -272,8 +279,18 @@ def _joined(
     word: str, conditions: Sequence[Condition], how: Callable[[list[bool]], bool]
 ) -> Condition:
     keys = tuple(key for c in conditions for key in c.keys)
-    forms = {c.form for c in conditions}
-    alike = how is all and len(forms) == 1 and len(conditions[0].keys) == 1
     form = word.join(c.form for c in conditions)
-    form = conditions[0].form.format(", ".join(["{}"] * len(keys))) if alike else form
-    return Condition(form, keys, lambda n: how([c.holds(n) for c in conditions]))
+    inner = [part for c in conditions for part in c.inner or (c,)] if how is all else []
+    return Condition(form, keys, lambda n: how([c.holds(n) for c in conditions]), (*inner,))
+
+
+def told_together(conditions: Sequence[Condition]) -> list[str]:
+    """Conditions in words, those of one form in one sentence."""
+    forms: dict[str, list[Condition]] = {}
+    for condition in conditions:
+        forms.setdefault(condition.form, []).append(condition)
+    told = []
+    for form, same in forms.items():
+        apart = [c.words for c in same if c.inner]
+        told.append("; ".join(apart) or together(form, [c.keys for c in same]))
+    return told

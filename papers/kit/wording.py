@@ -26,12 +26,20 @@ def compared(kind: str, form: str, how: str, bound: float) -> str:
 
 def together(form: str, keys: Sequence[tuple[str, ...]]) -> str:
     """Conditions of one form: in one sentence where they are many or have one key each."""
+    if form.count("{}") == 1 and len(keys[0]) > 1:
+        return "; ".join(form.format(in_order(own)) for own in keys)
     columns = [*zip(*keys, strict=True)]
     single = len(columns) == 1
     if single or (len(keys) > FEW and all(len({*c}) in (1, len(c)) for c in columns)):
         text = form.format(*(listed([*dict.fromkeys(c)]) for c in columns))
         return text if single else f"{text}, each in turn"
     return "; ".join(form.format(*(f"`{key}`" for key in own)) for own in keys)
+
+
+def in_order(keys: Sequence[str]) -> str:
+    """Keys whose order counts; in short where all runs have the same measure."""
+    same = len({key.rpartition(".")[2] for key in keys}) == 1
+    return listed(keys) if same else ", ".join(f"`{key}`" for key in keys)
 
 
 def listed(keys: Sequence[str]) -> str:

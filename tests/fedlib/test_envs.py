@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import warnings
-from importlib import import_module
 
 import gymnasium
 import numpy as np
@@ -14,10 +13,10 @@ from expect import refuses
 from gymnasium.utils.env_checker import check_env
 
 from fedlib import envs
-from fedlib.problems.cartpole import CartPole, forbidden
+from fedlib.problems import cart
+from fedlib.problems.cart import forbidden
+from fedlib.problems.cartpole import CartPole
 
-#: the module; the package has a function of its name
-physics = import_module("fedlib.problems.cartpole")
 OPTIONS = ({}, {"discrete": True}, {"render_mode": "rgb_array"})
 
 
@@ -150,25 +149,23 @@ def test_actions_are_clipped():
 def test_no_episode_leaves_the_observation_space():
     """By induction over 200 steps, from the largest acceleration that a state of them can have."""
     x, v, angle, spin = envs.LIMITS
-    sin = np.sin(physics.MAX_ANGLE)
-    mass, lever = physics.CART + physics.POLE, physics.POLE * physics.HALF_LENGTH
+    sin = np.sin(cart.MAX_ANGLE)
+    mass, lever = cart.CART + cart.POLE, cart.POLE * cart.HALF_LENGTH
 
     def accelerations(spin):  # cos between 0 and 1
-        push = (physics.FORCE + lever * spin**2 * sin) / mass
-        turn = (physics.GRAVITY * sin + push) / (
-            physics.HALF_LENGTH * (4 / 3 - physics.POLE / mass)
-        )
+        push = (cart.FORCE + lever * spin**2 * sin) / mass
+        turn = (cart.GRAVITY * sin + push) / (cart.HALF_LENGTH * (4 / 3 - cart.POLE / mass))
         return push + lever / mass * turn, turn
 
-    most = 2 * physics.MAX_ANGLE / physics.TAU  # a faster pole falls with the next step
+    most = 2 * cart.MAX_ANGLE / cart.TAU  # a faster pole falls with the next step
     last = most
     for _ in range(2):  # the step after which it is that fast, and the one with which it falls
-        last += physics.TAU * accelerations(last)[1]
-    fastest = 0.05 + physics.HORIZON * physics.TAU * accelerations(last)[0]
+        last += cart.TAU * accelerations(last)[1]
+    fastest = 0.05 + cart.HORIZON * cart.TAU * accelerations(last)[0]
     assert last < spin < 2 * last
     assert fastest < v < 2 * fastest
-    assert physics.MAX_ANGLE + physics.TAU * last < angle
-    assert physics.MAX_X + physics.TAU * fastest < x
+    assert cart.MAX_ANGLE + cart.TAU * last < angle
+    assert cart.MAX_X + cart.TAU * fastest < x
 
 
 def test_errors_are_sentences():

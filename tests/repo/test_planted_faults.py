@@ -79,7 +79,7 @@ def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, m
             shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
     test_results.test_every_run_is_fresh(STUDY)
-    path = tmp_path / "fedlib" / "switching.py"
+    path = tmp_path / "fedlib" / "steps" / "switching.py"
     before = path.read_text()
     path.write_text(before.replace("return (z > 0)", "return (z >= 0)"))
     assert path.read_text() != before

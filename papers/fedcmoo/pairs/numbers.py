@@ -136,8 +136,8 @@ def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
 
     Reference: the caption of Table 4.
     """
-    a, b = np.asarray(own), np.asarray(alone)
-    return np.asarray(100 * np.mean((b - a) / b, axis=0))
+    loss = [(np.asarray(b) - np.asarray(a)) / b for a, b in zip(own, alone, strict=True)]
+    return np.asarray(100 * np.mean(loss, axis=0))
 
 
 def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:

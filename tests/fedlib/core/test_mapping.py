@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import fedlib as fl
+from fedlib.core.batched import Batched
 from fedlib.core.mapping import apart, same_memory
-from fedlib.core.run import _Loop
 from fedlib.core.sampling import distinct, seeded
 from fedlib.data import digits
 from fedlib.problems import swish_network, vertical_network
@@ -58,7 +58,7 @@ def test_other_shapes_steps_and_types_are_other_numbers():
 def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
     problems = [split(seed) for seed in range(3)]
     method = SSCA if split is network else fl.algorithms.VerticalSSCA(**STEPS, batch_size=15)
-    loop = _Loop([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
+    loop = Batched([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
     assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.common)
     assert not any(x.dtype == torch.uint8 for x in loop.own)
     copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]

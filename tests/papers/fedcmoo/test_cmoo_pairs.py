@@ -97,6 +97,8 @@ def test_table_4_follows_from_table_1():
     worse = decline((90.0, 45.0), (100.0, 50.0))
     assert worse == pytest.approx(10)
     assert decline((110.0, 50.0), (100.0, 50.0)) == pytest.approx(-5)
+    of_seeds = decline([np.array([90.0, 100.0]), np.array([45.0, 50.0])], (100.0, 50.0))
+    assert of_seeds == pytest.approx([10, 0])
 
 
 def test_accuracies_are_in_percent_and_weights_are_means():

@@ -12,8 +12,9 @@ from controllers import BALANCE, generator, linear_policy, uniform
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
 from fedlib.policy import Episodes, Simulator
-from fedlib.problems import cartpole
-from fedlib.problems.cartpole import CartPole, ends, forbidden, simulate, step
+from fedlib.problems import cart, cartpole
+from fedlib.problems.cart import ends, forbidden, step
+from fedlib.problems.cartpole import CartPole, simulate
 
 #: the module; the package has a function of its name
 physics = import_module("fedlib.problems.cartpole")
@@ -27,7 +28,7 @@ def state_at(x=0.0, angle=0.0, dtype=torch.float64):
 def episode(controller, starts, generator=None):
     """Steps of many environments until each has ended: state before, after, and who was running."""
     state, running, log = starts, torch.ones(len(starts), dtype=torch.bool), []
-    for _ in range(physics.HORIZON):
+    for _ in range(cart.HORIZON):
         after = step(state, 10 * controller(state, generator).clamp(-1, 1))
         log.append((state, after, running))
         out, fallen = ends(after)
@@ -40,7 +41,7 @@ def rewards_and_costs(controller, episodes, seed=0):
     rng = generator(seed)
     starts = 0.1 * torch.rand(episodes, 4, generator=rng, dtype=torch.float64) - 0.05
     _, after, running = episode(controller, starts, rng)
-    near = torch.tensor(physics.CENTRES, dtype=torch.float64)
+    near = torch.tensor(cart.CENTRES, dtype=torch.float64)
     position = ((after[..., :1] - near).abs() <= 0.1).any(-1)
     angle = after[..., 2].abs() > SAFE
     rows = (running, running & forbidden(after), running & position, running & angle)
@@ -56,7 +57,7 @@ class TestPhysics:
             theirs, ours = gymnasium.make("CartPole-v1").unwrapped, start
             theirs.reset(seed=0)
             theirs.state = start.numpy()
-            for _ in range(physics.HORIZON):
+            for _ in range(cart.HORIZON):
                 balance = float(ours @ torch.tensor(BALANCE, dtype=torch.float64)) > 0
                 coin = bool(torch.rand((), generator=rng) < 0.5)
                 action = int(balance if kind == "balanced" else coin)
@@ -83,15 +84,15 @@ class TestPhysics:
 
     def test_the_constants_are_those_of_gymnasium(self):
         theirs = gymnasium.make("CartPole-v1").unwrapped
-        assert theirs.gravity == physics.GRAVITY
-        assert (theirs.masscart, theirs.masspole) == (physics.CART, physics.POLE)
-        assert (theirs.length, theirs.force_mag) == (physics.HALF_LENGTH, physics.FORCE)
-        assert (theirs.tau, theirs.x_threshold) == (physics.TAU, physics.MAX_X)
-        assert theirs.theta_threshold_radians == pytest.approx(physics.MAX_ANGLE, rel=1e-15)
+        assert theirs.gravity == cart.GRAVITY
+        assert (theirs.masscart, theirs.masspole) == (cart.CART, cart.POLE)
+        assert (theirs.length, theirs.force_mag) == (cart.HALF_LENGTH, cart.FORCE)
+        assert (theirs.tau, theirs.x_threshold) == (cart.TAU, cart.MAX_X)
+        assert theirs.theta_threshold_radians == pytest.approx(cart.MAX_ANGLE, rel=1e-15)
 
     @pytest.mark.parametrize("sign", [1, -1])
     def test_ends(self, sign):
-        limit = physics.MAX_ANGLE
+        limit = cart.MAX_ANGLE
         for x, angle, expected in (
             (2.4, 0, (False, False)),
             (2.4 + 1e-9, 0, (True, False)),

@@ -8,7 +8,9 @@ import pytest
 import torch
 from controllers import generator, linear_policy
 
-from fedlib.problems.cartpole import CartPole, forbidden, step
+from fedlib.problems import cart
+from fedlib.problems.cart import forbidden, step
+from fedlib.problems.cartpole import CartPole
 from papers.fedsgm.cartpole.animation import animation
 from papers.fedsgm.cartpole.film import COSTLY, SIZE, Rollout, ending, film, rollout_states
 from papers.kit import plot
@@ -37,12 +39,12 @@ class TestRollout:
         assert states.shape == (length + 1, 5)
         assert torch.equal(states[:, 4], torch.arange(length + 1, dtype=states.dtype))
         assert torch.equal(costs.bool(), forbidden(states[1:, :4]))
-        over = torch.stack(physics.ends(states[:, :4])).any(0)
+        over = torch.stack(cart.ends(states[:, :4])).any(0)
         assert not over[:-1].any()
         assert bool(over[-1]) == (length < 200)
-        accelerations = (states[1:, 1] - states[:-1, 1]) / physics.TAU
+        accelerations = (states[1:, 1] - states[:-1, 1]) / cart.TAU
         pushed = step(states[:-1, :4], torch.full((length,), 10.0, dtype=states.dtype))
-        most = (pushed[:, 1] - states[:-1, 1]) / physics.TAU
+        most = (pushed[:, 1] - states[:-1, 1]) / cart.TAU
         assert (accelerations <= most + 1e-9).all()
         words = ending(rollout)
         assert words.endswith(f"at step {length}") or words == "stands after 200 steps"

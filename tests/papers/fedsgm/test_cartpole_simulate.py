@@ -12,6 +12,7 @@ from torch import nn
 from torch.func import jvp, vmap
 
 from fedlib import models
+from fedlib.problems import cart
 from fedlib.problems.cartpole import CartPole, simulate
 
 #: the module; the package has a function of its name
@@ -135,5 +136,5 @@ class TestPolicy:
         inputs = sim.inputs(episodes.states)
         assert inputs.shape == (201, 5, 5)
         assert inputs.abs().max() < 4
-        edge = torch.tensor([2.4, 0, physics.MAX_ANGLE, 0, 200])
+        edge = torch.tensor([2.4, 0, cart.MAX_ANGLE, 0, 200])
         assert torch.allclose(sim.inputs(edge), torch.tensor([1.0, 0, 1, 0, 1]))

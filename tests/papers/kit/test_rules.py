@@ -56,7 +56,7 @@ N = {
         (inside("b", 1.8, 2.5), False, "interval of `b` within [1.8, 2.5]"),
         (inside("b", 1.75, 2.4), False, "interval of `b` within [1.75, 2.4]"),
         (all_of(low("a") > 0, low("b") > 0), True, "interval of `a`, `b` above 0"),
-        (within("b", 2.2, 0.1), True, "`b` within 0.1 times 2.2 of 2.2"),
+        (within("b", 2.2, 0.1), True, "`b` within 10 % of 2.2"),
         (rises("a", "b", "c"), True, "values rise: `a`, `b`, `c`"),
         (rises("a", "c", "c"), False, "values rise: `a`, `c`, `c`"),
         (falls("c", "a", "b"), False, "values fall: `c`, `a`, `b`"),
@@ -83,6 +83,7 @@ def test_the_verdict_counts_parts_and_the_reason_names_those_that_fail():
     found = Rule({"x": good, "group": {"one": bad, "two": good, "three": bad}}, "")(N)
     assert found.verdict == "partly"
     assert found.reason == "does not hold: group (one, three)"
+    assert Rule({"x": good, "group": {"one": bad, "two": good}}, "").names == "x; group (one, two)"
 
 
 def test_what_was_measured_is_filled_in():
@@ -126,7 +127,7 @@ def config(seeds=5, **algorithm):
         (config(lr=0.2), "run has algorithm.lr 0.2, the paper's setting 0.1"),
         (config(seeds=2), "run has 2 of the 3 seeds that it takes"),
         ({}, "the run run is not among these"),
-        (config(beta=1.0), "run has algorithm.beta 1.0, the paper's setting 'nothing'"),
+        (config(beta=1.0), "run has algorithm.beta 1.0, the paper's setting none"),
     ],
 )
 def test_a_claim_is_not_judged_on_other_runs(configs, reason):
@@ -164,7 +165,7 @@ def test_a_run_that_is_not_stored_cannot_be_compared():
 
 def test_differences_go_to_the_innermost_value():
     a, b = {"x": {"y": 1, "z": [1, 2]}}, {"x": {"y": 1, "z": [1, 3]}, "w": 0}
-    assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("nothing", 0)}
+    assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("none", 0)}
 
 
 def test_another_tolerance_is_not_judged_by_the_papers_level():
