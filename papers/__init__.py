@@ -17,13 +17,7 @@ __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
 
 
 def found() -> list[Study]:
-    """The studies of all folders, in the order of the papers and of their first claims.
-
-    Raises
-    ------
-    ValueError
-        if two have one name.
-    """
+    """The studies of all folders, in the order of the papers and of their first claims."""
     packages = [m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if m.ispkg]
     modules = map(import_module, packages)
     studies = sorted((m.STUDY for m in modules if hasattr(m, "STUDY")), key=place)

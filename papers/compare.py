@@ -81,29 +81,15 @@ class Comparison:
     def curves(self) -> list[dict[str, Any]]:
         """The numbers of the drawing: one row a run, metric and round."""
         return [
-            {
-                "run": name,
-                "metric": metric,
-                "round": int(t),
-                "mean": float(x.mean()),
-                "std": float(x.std()),
-                "seeds": len(x),
-            }
+            {"run": name, "metric": metric, "round": int(t)}
+            | {"mean": float(x.mean()), "std": float(x.std()), "seeds": len(x)}
             for name, trace in zip(self.names, self.traces, strict=True)
             for metric in self.metrics
             for t, x in zip(trace.rounds, trace.metrics[metric].T, strict=True)
         ]
 
     def write(self, figure: Path | str) -> tuple[Path, Path]:
-        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it.
-
-        Raises
-        ------
-        ValueError
-            for another ending.
-        OSError
-            if the folder cannot be written to.
-        """
+        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it."""
         from papers.kit import plot
 
         path = Path(figure)
@@ -160,13 +146,7 @@ def compare(
 
 
 def find(what: str | Path | Trace, argument: str) -> Named:
-    """The run that is meant.
-
-    Raises
-    ------
-    ValueError
-        one sentence with the names that come nearest.
-    """
+    """The run that is meant; else one sentence with the names that come nearest."""
     if isinstance(what, Trace):
         return Named(f"{argument} ({what.config['algorithm']['type']})", what, "not kept")
     from fedlib.core import jsonfile
@@ -200,7 +180,6 @@ def find(what: str | Path | Trace, argument: str) -> Named:
 
 
 def freshness(held: Mapping[str, Any]) -> str:
-    """Whether a stored run was made by the code of today."""
     from papers.kit import store
 
     return "fresh" if store.is_fresh(held) else "stale"

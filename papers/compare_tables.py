@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,19 +44,14 @@ def differences(runs: tuple[Named, Named]) -> pd.DataFrame:
     parts = list(dict.fromkeys(section(k) for side in entries for k in side))
     parts.sort(key=section(STATE).__eq__)  # stable: what is not configuration comes last
     every = sorted({**entries[0], **entries[1]}, key=lambda k: parts.index(section(k)))
-    keys = [k for k in every if differs(k, *entries)]
+    a, b = entries
+    keys = [k for k in every if k == STATE or a.get(k, ABSENT) != b.get(k, ABSENT)]
     rows = [[shown(side.get(k, ABSENT)) for side in entries] for k in keys]
     index = pd.Index(keys, name=None)
     return pd.DataFrame(rows, columns=[run.name for run in runs], index=index)
 
 
-def differs(key: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether an entry is to be shown."""
-    return key == STATE or a.get(key, ABSENT) != b.get(key, ABSENT)
-
-
 def section(key: str) -> str:
-    """The first part of a dotted name."""
     return key.partition(".")[0]
 
 
@@ -83,7 +77,6 @@ def shown(value: Any) -> str:
 
 
 def shared(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """The names that both have, in the order of the first."""
     return [k for k in a if k in b]
 
 
@@ -93,17 +86,16 @@ def finals(names: tuple[str, str], traces: tuple[Trace, Trace]) -> pd.DataFrame:
 
     a, b = traces
     paired = sorted(a.seeds) == sorted(b.seeds)
-    values: dict[str, Callable[[Trace], NDArray[np.float64]]] = {}
-    for k in shared(a.metrics, b.metrics):
-        values[k] = partial(last, k)
-    for k in shared(reported(a), reported(b)):
-        values[f"{k} a round"] = partial(average, k)
+    ends = {k: [t.metrics[k][:, -1] for t in traces] for k in shared(a.metrics, b.metrics)}
+    told = [reported(t) for t in traces]
+    ends |= {f"{k} a round": [of[k].mean(1) for of in told] for k in shared(*told)}
+    order = [np.argsort(t.seeds) for t in traces]
     rows = []
-    for value in values.values():
-        x, y = (value(t)[np.argsort(t.seeds)] for t in traces)
+    for each in ends.values():
+        x, y = (values[by] for values, by in zip(each, order, strict=True))
         rows.append([text(n) for n in beside(x, y, paired)])
     how = "paired by seed" if paired else "seeds apart"
-    return pd.DataFrame(rows, columns=[*names, f"difference, {how}"], index=list(values))
+    return pd.DataFrame(rows, columns=[*names, f"difference, {how}"], index=list(ends))
 
 
 def text(n: Number) -> str:
@@ -111,26 +103,14 @@ def text(n: Number) -> str:
     return f"{n.value:.6g}" if n.low == n.high else n.text()
 
 
-def last(name: str, trace: Trace) -> NDArray[np.float64]:
-    """A metric of the final model, per seed."""
-    return trace.metrics[name][:, -1]
-
-
-def average(name: str, trace: Trace) -> NDArray[np.float64]:
-    """The mean over rounds of what the rounds reported, per seed."""
-    return np.asarray(reported(trace)[name].mean(1))
-
-
-def reported(trace: Trace) -> dict[str, NDArray[np.float64]]:
+def reported(trace: Trace) -> dict[str, Array]:
     """What the rounds reported; of a stored run also the mean bits, which are kept apart."""
     bits = trace.config.get("bits", {})
     kept = {k: np.full((len(trace.seeds), 1), float(v)) for k, v in bits.items()}
     return {**trace.info, **{k: v for k, v in kept.items() if k not in trace.info}}
 
 
-def beside(
-    a: NDArray[np.float64], b: NDArray[np.float64], paired: bool
-) -> tuple[Number, Number, Number]:
+def beside(a: Array, b: Array, paired: bool) -> tuple[Number, Number, Number]:
     """Two groups of values, one a seed, and the second minus the first, with their intervals."""
     from papers.kit.numbers import difference, mean
 
@@ -138,7 +118,6 @@ def beside(
 
 
 def notes(traces: tuple[Trace, Trace]) -> list[str]:
-    """What must be kept in mind."""
     a, b = traces
     problems = a.config["problem"], b.config["problem"]
     found = []

@@ -39,13 +39,7 @@ class Standing(NamedTuple):
 
 
 def standings() -> list[Standing]:
-    """Every paper's verdicts and ratios, from the stored numbers of the full profile.
-
-    Raises
-    ------
-    ValueError
-        where a study has no stored numbers.
-    """
+    """Every paper's verdicts and ratios, from the stored numbers of the full profile."""
     counts = {paper: Counter[Verdict]() for paper in PROMISES}
     ratios: dict[str, list[float]] = {paper: [] for paper in PROMISES}
     for study in STUDIES.values():

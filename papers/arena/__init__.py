@@ -40,7 +40,7 @@ COARSE, FINE = 12, 24  # evaluations of a run, about
 
 def specs(p: Params) -> dict[str, Spec]:
     """`PROBLEM_METHOD_CONFIGURATION`, configurations from 1 on, and `PROBLEM_reference`."""
-    seeds, found = tuple(p["seeds"]), {}
+    seeds, found = p["seeds"], {}
     for name in p["problems"]:
         of = units(name, seeds[0], p["local_steps"], p["batch"], p["stand_in"])
         for method in p["methods"]:

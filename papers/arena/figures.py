@@ -45,7 +45,6 @@ def dashes(method: str) -> Any:
 
 
 def panels(fig: Figure, count: int, across: int) -> list[Axes]:
-    """Axes for some panels, in rows."""
     down = -(-count // across)
     axes = list(fig.subplots(down, across, squeeze=False).flat)
     for ax in axes[count:]:
@@ -73,24 +72,11 @@ def labelled(ax: Axes, marks: Sequence[Mark]) -> None:
     for mark, y in zip(order, spread([float(ends[m][1]) for m in order]), strict=True):
         color = COLOR[family_of(mark.method, mark.problem)]
         x, height = (float(v) for v in np.clip(ends[mark], 0, 1))
-        ax.plot(
-            [x, 1.01, 1.03],
-            [height, y, y],
-            color=color,
-            linewidth=0.5,
-            alpha=0.6,
-            transform=ax.transAxes,
-            clip_on=False,
-        )
-        ax.annotate(
-            label_of(mark.method, mark.problem),
-            (1.035, y),
-            xycoords="axes fraction",
-            color=color,
-            fontsize=7.5,
-            va="center",
-            annotation_clip=False,
-        )
+        thin: Any = {"linewidth": 0.5, "alpha": 0.6, "transform": ax.transAxes, "clip_on": False}
+        ax.plot([x, 1.01, 1.03], [height, y, y], color=color, **thin)
+        name = label_of(mark.method, mark.problem)
+        style: Any = {"fontsize": 7.5, "va": "center", "annotation_clip": False}
+        ax.annotate(name, (1.035, y), xycoords="axes fraction", color=color, **style)
 
 
 def spread(heights: Sequence[float]) -> list[float]:
@@ -131,16 +117,8 @@ def ending(ax: Axes, field: Field, method: str) -> Mark:
     trace = field.tuned(method, "grads")[1]
     x, y = field.violation(trace, "test_g"), mean(field.gap(trace, "test_f"))
     family = family_of(method, field.problem)
-    ax.errorbar(
-        x.value,
-        y.value,
-        xerr=arms(x),
-        yerr=arms(y),
-        fmt=MARKER[family],
-        color=COLOR[family],
-        markersize=4.5,
-        linewidth=0.9,
-    )
+    look: Any = {"fmt": MARKER[family], "color": COLOR[family], "markersize": 4.5, "linewidth": 0.9}
+    ax.errorbar(x.value, y.value, xerr=arms(x), yerr=arms(y), **look)
     return Mark(x.value, y.value, method, field.problem)
 
 
@@ -226,15 +204,10 @@ def configurations(ax: Axes, field: Field, method: str, height: int) -> None:
     family = family_of(method, field.problem)
     for name, trace in field.runs[method].items():
         far = float(field.off(trace, "val_")[:, -1].mean())
-        ax.plot(
-            max(far, LOWEST),
-            height,
-            MARKER[family],
-            color=COLOR[family],
-            markerfacecolor="none" if shown(field.violation(trace, "val_g")) else COLOR[family],
-            markersize=8 if name == best else 4,
-            alpha=1.0 if name == best else 0.6,
-        )
+        size: Any = {"ms": 8, "alpha": 1.0} if name == best else {"ms": 4, "alpha": 0.6}
+        face = "none" if shown(field.violation(trace, "val_g")) else COLOR[family]
+        look = {"color": COLOR[family], "markerfacecolor": face, **size}
+        ax.plot(max(far, LOWEST), height, MARKER[family], **look)
 
 
 FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids}

@@ -96,7 +96,6 @@ def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
 
 
 def local(steps: int) -> int:
-    """A gradient a local step."""
     return steps
 
 
@@ -107,26 +106,19 @@ def dense(_: int, d: int) -> float:
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the arena.
+    """A method of the arena; `make` is given the two parameters of a configuration.
 
-    Attributes
-    ----------
-    label, family : its name, and what it was made for (a key of `FAMILIES`).
-    form : of the problem, one of `arena_problems.FORMS`.
-    make : units and the two parameters of a configuration -> the algorithm.
-    second : name and values of the second parameter beside the step size; no values: the step size
-        (or the parameter named) is the only one.
-    passes : E -> gradients of a round.
-    sent : E and d -> numbers that a client sends in a round, about.
+    `second` has name and values of the parameter beside the step size; without values the step size
+    (or the parameter named) is the only one.
     """
 
     label: str
-    family: str
-    form: str
+    family: str  # what it was made for, a key of `FAMILIES`
+    form: str  # of the problem, one of `problems.FORMS`
     make: Callable[[Units, float, float], Any]
     second: tuple[str, tuple[float, ...]] = ("", ())
-    passes: Callable[[int], int] = local
-    sent: Callable[[int, int], float] = dense
+    passes: Callable[[int], int] = local  # E -> gradients of a round
+    sent: Callable[[int, int], float] = dense  # E, d -> numbers a client sends in a round, about
 
 
 functional = partial(Entry, family="functional", form="constraint")
@@ -226,6 +218,5 @@ def family_of(method: str, problem: str) -> str:
 
 
 def label_of(method: str, problem: str) -> str:
-    """A method's name on a problem."""
     label = METHODS[method].label
     return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label

@@ -52,12 +52,7 @@ FORMS = ("constraint", "objectives", "pooled", "set")
 
 VALIDATION = 0.2  # of every client's rows
 TEST = 0.25  # of all rows, where there are no test rows of their own
-FEATURES, NONZERO, ROWS, MORE = (
-    100,
-    10,
-    40,
-    25,
-)  # sparse: d, |w_true|_1, rows and test rows a client
+FEATURES, NONZERO, ROWS, MORE = 100, 10, 40, 25  # sparse: d, |w|_1, rows, test rows of a client
 SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
 MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
 PEOPLE, JUDGES = 6000, 5000  # fair: people of the clients, and of the test, drawn anew by each seed
@@ -73,32 +68,15 @@ def arena_problem(seed: int, *, name: str, form: str = "constraint", stand_in: i
 
     `metrics` are `f`, `g` on the clients' training rows, `val_f`, `val_g` on their held-out rows
     and `test_f`, `test_g`; of `pair` also `stationary`, the shortest convex combination of the two
-    gradients.
-
-    Parameters
-    ----------
-    seed : fixes data or their split.
-    name : of `NAMES`.
-    form : of `FORMS`; `"set"` for sparse alone.
-    stand_in : 0: Adult's files; else that many generated people in their place (fair alone).
-
-    Raises
-    ------
-    ValueError
-        for another name or form.
+    gradients. `form` is one of `FORMS`, `"set"` for sparse alone; with a `stand_in` so many
+    generated people take the place of Adult's files (fair alone).
     """
     checks.one_of("arena_problem", "name", name, tuple(NAMES))
     return shaped(MAKERS[name](seed, stand_in) if name == "fair" else MAKERS[name](seed, 0), form)
 
 
 def shaped(problem: Problem, form: str) -> Problem:
-    """The same losses in another form.
-
-    Raises
-    ------
-    ValueError
-        for an unknown form, or a set where the constraint is no norm.
-    """
+    """The same losses in another form; a set is refused where the constraint is no norm."""
     checks.one_of("shaped", "form", form, FORMS)
     config = {**problem.config, "form": form}
     if form == "objectives":

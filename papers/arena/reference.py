@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
+from fedlib.core.trace import Array
 from fedlib.core.types import Batch, Draw, Info
 from papers.arena.problems import LEVELS, arena_problem
 
-Array = NDArray[np.float64]
 TIGHT = 1e-14  # SLSQP's tolerance of the objective
 STEPS = 2000  # most iterations of a solver
 STARTS = 3  # of the problem that is not convex, one of them 0
@@ -96,7 +95,6 @@ def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Floa
 
 
 def slsqp(problem: Problem, start: Float[Tensor, "d"], level: float) -> Float[Tensor, "d"]:
-    """The solution from one start."""
 
     def at(x: Array) -> Tensor:
         return torch.from_numpy(np.asarray(x, float))

@@ -27,11 +27,7 @@ TESTED = {
     "above optimum, 1/1000": "test_gap",
     "violation, %": "test_excess",
 }
-TRAINED = {
-    "in training, %": "train_excess",
-    "off, %": "off",
-    "off the front, 1/1000": "stationary",
-}
+TRAINED = {"in training, %": "train_excess", "off, %": "off", "off the front, 1/1000": "stationary"}
 FORMS = {
     "constraint": "constraint function",
     "pooled": "constraint function, all rows in one place",
@@ -81,7 +77,6 @@ class Place:
 
 
 def problems(numbers: Numbers) -> list[str]:
-    """The problems that some method takes part in."""
     return [p for p in NAMES if Place(numbers, p, "grads").methods()]
 
 
@@ -167,7 +162,6 @@ def tuning(numbers: Numbers, side: int) -> pd.DataFrame:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a reader lists them."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -12,15 +12,13 @@ from math import pi
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
 
 from fedlib import checks
 from fedlib.core import Problem, Trace
+from fedlib.core.trace import Array
 from papers.fedsgm.gamma import bound, gamma_local, step_size
-
-Array = NDArray[np.float64]
 
 # Ranges of the five numbers of `one_client`: two slopes, radius c, distance a to w*, angle of w0.
 LOW, HIGH = np.array([0.05, 0.05, 0.05, 0.05, 0.0]), np.array([1.0, 1.0, 10.0, 10.0, pi])
@@ -40,12 +38,7 @@ def regret(trace: Trace) -> Array:
 def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> tuple[Array, Array]:
     """f(mean iterate) - f* and g(mean iterate), `[S]` each; NaN where no round has weight.
 
-    Args:
-        trace: of an algorithm with an averaged output.
-        problems: the problem of each seed.
-
-    Raises:
-        ValueError: the trace has no such output, or not one problem a seed is given.
+    `trace` is of an algorithm with an averaged output, `problems` are those of its seeds.
     """
     if trace.output is None or len(problems) != len(trace.seeds):
         raise ValueError(
@@ -63,14 +56,7 @@ def directions(
 ) -> tuple[Float[Tensor, "E N d"], Float[Tensor, "E N d"]]:
     """Local iterates and directions of all clients in one round of FedSGM that starts at w0.
 
-    Args:
-        problem: with a closed-form gradient.
-        local_steps: E.
-        lr: eta.
-        weight: sigma_t, the share of the constraint.
-
-    Raises:
-        ValueError, TypeError: an argument out of range, or a problem without `gradient`.
+    `weight` is sigma_t, the share of the constraint; `problem` needs a closed-form gradient.
     """
     checks.count("directions", "local_steps", local_steps)
     checks.positive("directions", "lr", lr)
@@ -95,9 +81,6 @@ def lemma_1_sides(
     Left -2 lr <w0 - w*, mean_j sum_tau nu>, right the mean over clients of the sum over local steps
     of lr / alpha |w0 - w_j|^2 + lr alpha + 2 lr (h_j(w*) - h_j(w_j)). w* is the problem's held-out
     solution.
-
-    Raises:
-        ValueError, TypeError: as `directions`, or an `alpha` that is not positive.
     """
     checks.positive("lemma_1_sides", "alpha", alpha)
     points, steps = directions(problem, local_steps, lr, weight)
@@ -117,18 +100,9 @@ def one_client(
 
     One client in the plane with f(w) = s |w - a| and g(w) = k (|w| - c), s, k <= 1 and a outside
     the disc: G = 1, and w* is where the disc is nearest to a. The start is at distance 1 from w*.
-    A plain loop, independent of `fedlib.run`.
-
-    Args:
-        cases: `[I, 5]`, a row is (s, k, c, |a - w*|, angle of w0 - w*).
-        sharpness: beta times the tolerance.
-        local_steps: E.
-        rounds: T.
-        tolerance: epsilon.
-        lr: eta.
-
-    Returns:
-        `[I]`, infinite where all rounds went to the constraint.
+    A plain loop, independent of `fedlib.run`. A row of `cases` `[I, 5]` is (s, k, c, |a - w*|, the
+    angle of w0 - w*), `sharpness` is beta times the tolerance. Returns `[I]`, infinite where all
+    rounds went to the constraint.
     """
     s, k, c, r, angle = cases.T
     away = np.stack([c + r, np.zeros_like(c)], -1)
@@ -152,9 +126,6 @@ def worst_case(
     """The largest `one_client` found with F Theorem 5's printed threshold and step, and where.
 
     A random search that keeps what is better, 40 generations of `tries` cases.
-
-    Raises:
-        ValueError, TypeError: an argument out of range.
     """
     checks.positive("worst_case", "sharpness", sharpness)
     checks.count("worst_case", "tries", tries, low=2)

@@ -120,11 +120,9 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
 def sampled_rate(s: Setting, one_sample: bool = False) -> Rate:
     """What F Theorems 1 (partial) and 4 can promise with the smaller constants (ours).
 
-    Args:
-        s: the setting; q = q0 = 1 is Theorem 4.
-        one_sample: the promise for Algorithm 1 as printed, where the clients that are asked for the
-            constraint value also make the step: the martingale argument is lost, and the term
-            G D sqrt(2/n log(4T/delta)) does not vanish as T grows.
+    q = q0 = 1 is Theorem 4. `one_sample`: the promise for Algorithm 1 as printed, where the clients
+    that are asked for the constraint value also make the step: the martingale argument is lost, and
+    the term G D sqrt(2/n log(4T/delta)) does not vanish as T grows.
     """
     r = sqrt(1 - s.q)
     gamma = gamma_sampled(s.E, s.q, s.q0, s.ratio)
@@ -157,11 +155,7 @@ def gamma_noisy(s: Setting, sigma_xi: float) -> float:
 def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) -> Rate:
     """What F Theorem 9 can promise with `gamma_noisy`, Hoeffding's proxy and 3/2 in Lemma 5 (ours).
 
-    Args:
-        s: the setting, without compression.
-        sigma_xi: noise level of gradients, F-A5 (1).
-        sigma_b: noise level of constraint values, F-A5 (2).
-        value_batch: rows that a constraint value is estimated on.
+    Without compression; the other arguments are those of `theory.theorem_9`.
     """
     checks.nonnegative("noisy_rate", "sigma_b", sigma_b)
     checks.count("noisy_rate", "value_batch", value_batch)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.kit.study import Traces
 
-Array = NDArray[np.float64]
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 
 

@@ -1,4 +1,4 @@
-"""The constants of every FedSGM theorem, as pure functions of floats.
+"""The constants of the FedSGM theorems, as pure functions of floats.
 
 W: Upadhyay, Moon, Hashemi, "Switching Gradient Methods for Constrained Federated Optimization"
 (OPT workshop, 2025). F: "FedSGM: A Unified Framework for Constraint Aware, Bidirectionally
@@ -33,10 +33,7 @@ from papers.fedsgm.gamma import (
 
 @dataclass(frozen=True)
 class Setting:
-    """What a theorem is applied to; a theorem ignores the letters it does not use.
-
-    Raises ValueError or TypeError, one sentence each, when a value is out of its range.
-    """
+    """What a theorem is applied to; a theorem ignores the letters it does not use."""
 
     D: float  # |w0 - w*| (all clients take part) or the diameter of the feasible set
     G: float  # Lipschitz constant of every f_j and g_j
@@ -88,16 +85,6 @@ class Rate:
 def workshop_theorem_1(s: Setting) -> Rate:
     """W Theorems 1 and 6: hard, all clients, unbiased uplink; proved in the mean only (E9)."""
     return _hard(s, gamma_unbiased(s.E, s.qu, s.N))
-
-
-def workshop_theorem_2(s: Setting) -> Rate:
-    """W Theorems 2 and 7: soft, all clients, unbiased uplink; tolerance 2B as in the proof."""
-    return _soft(s, gamma_unbiased(s.E, s.qu, s.N), "corrected")
-
-
-def workshop_a3(s: Setting, soft: bool = False) -> Rate:
-    """W appendix A.3: all clients, no compression, hard or (tolerance 2B) soft."""
-    return _soft(s, gamma_local(s.E), "corrected") if soft else theorem_3(s)
 
 
 def theorem_1_partial(s: Setting, version: Version = "printed") -> Rate:

@@ -70,14 +70,9 @@ class Claim:
     ) -> Outcome:
         """The rule's outcome, or *not judged* with the reason where the runs lack what it needs.
 
-        The one place that decides whether a claim may be judged.
-
-        Parameters
-        ----------
-        numbers : the derived numbers.
-        configs : run -> configuration of the runs that they come from.
-        paper : run -> configuration of the setting that the claim is about.
-        changed : parameter -> (its value, the paper's), of those that differ.
+        The one place that decides whether a claim may be judged. `configs` are the configurations
+        of the runs that the numbers come from, `paper` those of the setting that the claim is
+        about; `changed` has the parameters that differ, each with its value and the paper's.
         """
         lacking = self.needs.unmet(self.runs, configs, paper, changed)
         if lacking:

@@ -62,15 +62,9 @@ def code_digest(roots: Sequence[str]) -> str:
     return source().digest(tuple(roots))
 
 
-def definitions(roots: Sequence[str]) -> set[str]:
-    """All `package.module:name` reached from some roots, themselves included."""
-    return set(source().reached(roots))
-
-
-def source(root: Path | None = None) -> Source:
-    """Our packages in a folder as they are now, by default those of which this module is a part."""
-    folder = root or ROOT
-    return _source(folder, tuple(_state(folder / name) for name in PACKAGES))
+def source() -> Source:
+    """Our packages as they are now."""
+    return _source(ROOT, tuple(_state(ROOT / name) for name in PACKAGES))
 
 
 def _state(folder: Path) -> tuple[Any, ...]:

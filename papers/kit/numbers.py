@@ -85,11 +85,7 @@ def difference(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     """
     x, y = np.asarray(a, float), np.asarray(b, float)
     return _bootstrap(
-        (x, y),
-        lambda p, q, axis=-1: q.mean(axis=axis) - p.mean(axis=axis),
-        (),
-        unit,
-        paired=False,
+        (x, y), lambda p, q, axis=-1: q.mean(axis=axis) - p.mean(axis=axis), (), unit, paired=False
     )
 
 
@@ -123,5 +119,4 @@ def significant(x: float, digits: int = 6) -> float | None:
 
 
 def number(x: float | None) -> float:
-    """The inverse of `significant`."""
     return float("nan") if x is None else float(x)

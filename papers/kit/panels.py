@@ -29,13 +29,10 @@ def across(value: float, **style: Any) -> Layer:
 
 
 def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any) -> Layer:
-    """Layers on one pair of axes, then its frame.
+    """Layers on one pair of axes in this order, then its frame.
 
-    Parameters
-    ----------
-    layers : drawn in this order.
-    legend : whether there is one, or the options of `Axes.legend`.
-    settings : of `Axes.set`: title, xlabel, ylabel, xscale, ylim, ...
+    `legend` may be the options of `Axes.legend`; `settings` are those of `Axes.set`: title, xlabel,
+    ylabel, xscale, ylim, ...
     """
 
     def draw(ax: Axes) -> None:
@@ -54,7 +51,6 @@ def row(*panels: Layer, **options: Any) -> Drawing:
 
 
 def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
-    """A figure with rows of panels, all of one length."""
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(len(rows), len(rows[0]), squeeze=False, **options)

@@ -100,7 +100,6 @@ def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figu
 
 
 def picture(figure: Figure, format: str) -> bytes:
-    """The bytes of a filled figure."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if format == "svg" else {"Software": None}
     figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
@@ -120,22 +119,10 @@ def palette(png: io.BytesIO) -> bytes:
 
 
 def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
-    """Display the figure in a notebook, with alternative text and a caption.
+    """Display the figure in a notebook, with alternative text and a caption below it.
 
     A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
-    its data (`export`) go along in the output's metadata, `packed`.
-
-    Parameters
-    ----------
-    draw : fills a matplotlib figure, `draw(fig)`.
-    alt : what the picture shows, for those who cannot see it.
-    caption : a sentence below it.
-    size : width and height in inches.
-
-    Raises
-    ------
-    ValueError
-        if `alt` is empty.
+    its data (`export`) go along in the output's metadata, `packed`. An empty `alt` is refused.
     """
     from IPython.display import HTML, display
 
@@ -168,7 +155,6 @@ def packed(content: bytes) -> str:
 
 
 def unpacked(text: str) -> bytes:
-    """What `packed` was given."""
     return gzip.decompress(base64.b64decode(text))
 
 
@@ -181,16 +167,10 @@ def bands(
     log: bool = False,
     colors: Sequence[str] = COLORS,
 ) -> None:
-    """Mean over seeds with a band of one standard deviation, one curve a trace.
+    """Mean over seeds with a band of one standard deviation, one curve a trace, by its label.
 
-    Parameters
-    ----------
-    ax : axes to draw in.
-    traces : label -> trace; labels go into the legend.
-    metric : name of a metric (at the starts of rounds) or of an info.
-    each : draw every seed as a thin line in place of the band.
-    log : logarithmic vertical axis.
-    colors : one a trace, repeated if there are more traces.
+    `metric` is a metric (at the starts of rounds) or an info. `each` draws every seed as a thin
+    line in place of the band; `colors` are repeated if there are more traces.
     """
     shade = 0.18 if len(traces) <= 3 else 0.07
     for i, (label, trace) in enumerate(traces.items()):
@@ -244,17 +224,7 @@ def dots(
     colors: Sequence[str] = COLORS,
     **style: Any,
 ) -> None:
-    """Values with their intervals against a parameter, one line a row.
-
-    Parameters
-    ----------
-    ax : axes to draw in.
-    x : the parameter's values.
-    rows : label -> numbers with `value`, `low` and `high`, as many as there are `x`.
-    unit : label of the vertical axis.
-    colors : one a row, repeated if there are more rows.
-    style : of `Axes.errorbar`.
-    """
+    """Values with their intervals against a parameter `x`, one line for each label of `rows`."""
     for i, (label, numbers) in enumerate(rows.items()):
         value = np.array([n.value for n in numbers])
         ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T

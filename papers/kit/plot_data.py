@@ -33,15 +33,9 @@ class _Item(NamedTuple):
 
 
 def figure_data(figure: Figure) -> pd.DataFrame:
-    """What is drawn in a figure, one row a point.
+    """What is drawn in a filled matplotlib figure, one row a point, with the columns `COLUMNS`.
 
-    Parameters
-    ----------
-    figure : a matplotlib figure with its axes filled.
-
-    Returns
-    -------
-    the columns `COLUMNS`. `panel` is the title of the axes, else the labels of their axes, else
+    `panel` is the title of the axes, else the labels of their axes, else
     their number. `kind` is one of `line`, `points`, `bar`, `errorbar`, `band`, `contour`, `level`
     (a horizontal line at `y`), `mark` (a vertical one at `x`) and `x range`. `series` is the label,
     else the one label that the same colour and style has in the panel or in the figure, for a band

@@ -168,12 +168,10 @@ def same_order(one: Sequence[str], other: Sequence[str]) -> Condition:
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """Whether all conditions hold."""
     return _joined(" and ", conditions, all)
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """Whether one of the conditions holds."""
     return _joined(" or ", conditions, any)
 
 

@@ -80,13 +80,6 @@ def compute_or_load(
     Specs that differ in floats only are computed together. With `store` what was computed is
     written to the results folder as soon as each group is done; a group that was interrupted goes
     on from a checkpoint beside it, which is removed at the end.
-
-    Raises
-    ------
-    ValueError
-        for a damaged file or one of another schema.
-    OSError
-        if the results folder cannot be written to.
     """
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
@@ -155,7 +148,6 @@ def _compute(
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
-    """What is written for one run."""
     roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
     content = {
         "schema": SCHEMA,
@@ -199,7 +191,7 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
 
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
-    data = read(results_dir() / study / profile / "numbers.json")
+    data = read(run_path(study, profile, "numbers"))
     return {k: Number.from_json(v) for k, v in data["numbers"].items()}
 
 
@@ -220,9 +212,7 @@ def write_numbers(
             "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
         },
     }
-    write_json(
-        results_dir() / study / profile / "numbers.json", {**content, "digest": digest(content)}
-    )
+    write_json(run_path(study, profile, "numbers"), {**content, "digest": digest(content)})
 
 
 def is_fresh(payload: Mapping[str, Any]) -> bool:
@@ -244,7 +234,6 @@ def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
 
 
 def run_path(study: str, profile: str, name: str) -> Path:
-    """Where a run is stored."""
     return results_dir() / study / profile / f"{name}.json"
 
 

@@ -80,12 +80,9 @@ class Study:
     data: tuple[str, ...] = ()
 
     def resolve(self, profile: str, **changes: Any) -> Params:
-        """The profile's parameters with the changes that are not None.
+        """The profile's parameters with the changes that are not None; lists become tuples.
 
-        Raises
-        ------
-        ValueError
-            for an unknown profile or parameter, or a value of another kind.
+        An unknown profile or parameter, or a value of another kind, is refused.
         """
         checks.one_of(self.name, "profile", profile, tuple(self.profiles))
         for name in changes:
@@ -94,6 +91,7 @@ class Study:
         given = {k: v for k, v in changes.items() if v is not None}
         for name, value in given.items():
             check_kind(self.name, name, value, [p[name] for p in self.profiles.values()])
+            given[name] = tuple(value) if isinstance(base[name], tuple) else value
         return {**base, **given}
 
     def compute(
@@ -148,13 +146,7 @@ class Study:
         return numbers
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
-        """All runs of a profile from the results folder alone.
-
-        Raises
-        ------
-        ValueError
-            if one is missing or damaged.
-        """
+        """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
         return {n: store.to_trace(self.payload(n, profile)) for n in names}
 
@@ -178,22 +170,14 @@ class Study:
         return claim.verdict(numbers, configs, paper, self.changed(params))
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
-        """Parameters that are not the full profile's -> (their value, the profile's).
-
-        A list or a range is as good as a tuple.
-        """
+        """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
-        return {k: (v, full[k]) for k, v in params.items() if entries(v) != entries(full[k])}
+        return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
 
     def _stored(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of some runs that are stored with the full profile."""
         there = [name for name in runs if store.run_path(self.name, "full", name).exists()]
         return {name: self.payload(name) for name in there}
-
-
-def entries(value: Any) -> Any:
-    """A tuple in place of a list or a range."""
-    return tuple(value) if isinstance(value, (list, range)) else value
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:

@@ -16,8 +16,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fedlib import checks
+from fedlib.core.trace import Array
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
@@ -34,19 +34,11 @@ def bias(rho: Array) -> Array:
 
 @dataclass(frozen=True)
 class Program:
-    """Minimise a0'w + tau0 |w|^2 + c sum_m [A_m + B_m'w + tau |w|^2]_+, one programme a row.
+    """Minimise a0'w + tau0 |w|^2 + c sum_m [A_m + B_m'w + tau |w|^2]_+, one programme a row."""
 
-    Attributes
-    ----------
-    a0 : linear term of the objective, `[R, d]`.
-    A : constants less levels, `[R, M]`.
-    B : linear terms of the constraints, `[R, M, d]`.
-    tau0, tau, c : curvature of the objective, of the constraints; penalty.
-    """
-
-    a0: Array
-    A: Array
-    B: Array
+    a0: Array  # [R, d]
+    A: Array  # [R, M]     constants less levels
+    B: Array  # [R, M, d]
     tau0: float
     tau: float
     c: float
@@ -97,19 +89,12 @@ def lemma_1(b: Array, excess: Array, tau: float, c: float) -> Array:
 
 @dataclass(frozen=True)
 class Ripples:
-    """f_n(w) = sum_k h_nk (w_k - a_nk)^2 / 2 + s cos(2 w_k) - level, and its mean F over n.
+    """f_n(w) = sum_k h_nk (w_k - a_nk)^2 / 2 + s cos(2 w_k) - level, and its mean F over n."""
 
-    Attributes
-    ----------
-    h, a : curvatures and centres, `[N, d]`.
-    s : size of the ripples; F is not convex if 4 s exceeds a mean curvature.
-    level : subtracted, for a constraint F <= 0.
-    """
-
-    h: Array
-    a: Array
-    s: float = 0.0
-    level: float = 0.0
+    h: Array  # [N, d]
+    a: Array  # [N, d]
+    s: float = 0.0  # F is not convex if 4 s exceeds a mean curvature
+    level: float = 0.0  # of a constraint F <= 0
 
     @property
     def smoothness(self) -> float:
@@ -159,16 +144,10 @@ def ssca(
     rng: Generator,
     c: float = 1.0,
 ) -> Path:
-    """Algorithm 1 (one part) or 2 (more) in a plain loop, R runs at once.
+    """Algorithm 1 (one part) or 2 (more) in a plain loop, R runs at once from `start` `[R, d]`.
 
-    Args:
-        parts: objective, then constraints, over the same samples.
-        rho, gamma: `[T]`.
-        tau: of all surrogates.
-        batch: B, drawn with replacement.
-        start: `[R, d]`.
-        rng: of the batches.
-        c: penalty.
+    `parts` are the objective, then constraints, over the same samples; rho and gamma `[T]`; batches
+    are drawn with replacement; c is the penalty.
     """
     w, many = start, len(parts)
     B, A = np.zeros((len(w), many, w.shape[1])), np.zeros((len(w), many))

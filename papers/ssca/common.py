@@ -67,7 +67,6 @@ def flat(table: data.Table) -> data.Table:
 
 
 def part(table: data.Table, rows: slice) -> data.Table:
-    """Some rows."""
     return replace(table, X=table.X[rows], y=table.y[rows])
 
 
@@ -120,15 +119,7 @@ def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
 
 
 def ssca(split: str, batch: int, *, clients: int = CLIENTS, **changes: Any) -> SSCA | VerticalSSCA:
-    """Algorithm 1 (samples) or 3 (features) with the paper's step sizes.
-
-    Parameters
-    ----------
-    split : `"samples"` or `"features"`.
-    batch : B of a client with samples; over features the batch has `clients` times as many rows.
-    clients : I.
-    changes : of the algorithm's parameters.
-    """
+    """Algorithm 1 (samples) or 3 (features) with the paper's step sizes, but for `changes`."""
     given = {**shared(split, batch, clients), "ridge": RIDGE, **changes}
     return SSCA(**given) if split == "samples" else VerticalSSCA(**given)
 
@@ -146,13 +137,7 @@ def constrained(
 def sgd(
     split: str, batch: int, steps: int, lr: PowerLaw, *, clients: int = CLIENTS
 ) -> MiniBatchSGD | VerticalSGD:
-    """The baseline with `steps` local steps a round, which over features can only be one.
-
-    Raises
-    ------
-    ValueError
-        for more than one step over features.
-    """
+    """The baseline with `steps` local steps a round, which over features can only be one."""
     size = rows(split, batch, clients)
     if split == "samples":
         return MiniBatchSGD(lr=lr, local_steps=steps, batch_size=size, ridge=RIDGE)

@@ -7,10 +7,9 @@ swish cells, L softmax outputs, no biases.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Array = NDArray[np.float64]
+from fedlib.core.trace import Array
 
 
 def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Hand-made policies for cartpole: linear feedback, written into the weights of the network."""
+"""Hand-made policies for cartpole: linear feedback, written into the weights; and its chance."""
 
 import torch
 
@@ -6,6 +6,14 @@ from fedlib.problems.cartpole import HIDDEN, SIZES
 
 BALANCE = (0.1, 0.2, 3.5, 0.6)  # gains of position, velocity, angle, angular velocity; holds x = 0
 SMALL = 0.01  # the network's units stay where tanh is linear
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def uniform(*shape, seed=0):
+    return torch.rand(*shape, generator=generator(seed), dtype=torch.float64)
 
 
 def linear_policy(gains=BALANCE, at=0.0, push=0.0, log_std=-3.0, dtype=torch.float32):

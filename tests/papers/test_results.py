@@ -148,9 +148,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     for study, claim in all_claims():
         done = study.evaluate(claim)
         assert done.outcome.verdict in VERDICTS
-        assert re.search(r"\d", done.outcome.measured), claim.id
         assert claim.runs
-        assert claim.words.endswith(".")
         assert done.fresh
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.fedsgm.bounds.methods import METHODS
 from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
 from papers.fedsgm.bounds.runs import parts
-from papers.fedsgm.curves import Array
 from papers.kit import plot
 from papers.kit.panels import grid, on, panel, row
 from papers.kit.study import Traces
@@ -122,15 +122,9 @@ def hard_instance(traces: Traces) -> plot.Drawing:
             color, printed = plot.COLORS[SHADES[version]], version == "printed"
             bounds = [found[n].bound for n in runs.values()]
             ax.plot(list(runs), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
-            ax.plot(
-                list(runs),
-                [float(found[n].gap[0]) for n in runs.values()],
-                "o",
-                color=color,
-                label=f"reached, {NAMES[version]}",
-                fillstyle="none" if printed else "full",
-                markersize=8 if printed else 4,
-            )
+            gap = [float(found[n].gap[0]) for n in runs.values()]
+            dot: Any = {"fillstyle": "none" if printed else "full", "ms": 8 if printed else 4}
+            ax.plot(list(runs), gap, "o", color=color, label=f"reached, {NAMES[version]}", **dot)
         frame(ax, list(sweeps["printed"]))
 
     def shares(ax: Axes) -> None:
@@ -199,10 +193,8 @@ def start(ax: Axes, runs: Sequence[Trace]) -> None:
 
 def frame(ax: Axes, ticks: Sequence[float]) -> None:
     """Logarithmic axes with plain numbers, horizontal ticks at the given values."""
-    ax.set_xscale("log")
     plot.plain_log(ax)
-    ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    ax.minorticks_off()
+    plot.log_ticks(ax, ticks)
     low, high = ax.get_ylim()
     decades = np.log10(high / low)
     steps = (1, 2, 5) if decades < 1.7 else (1,)
@@ -211,7 +203,6 @@ def frame(ax: Axes, ticks: Sequence[float]) -> None:
 
 
 def lowest(ax: Axes) -> float:
-    """The lowest value that a line of the axes has."""
     return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
 
 

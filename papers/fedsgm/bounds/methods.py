@@ -57,12 +57,6 @@ def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
     )
 
 
-def disagreement(problem: Problem) -> float:
-    """Half the largest distance of two b_j: sigma of F-A4 (one row) and sigma_b of F-A5."""
-    b = problem.data[1]
-    return float(torch.cdist(b, b).max()) / 2
-
-
 @dataclass(frozen=True)
 class Method:
     """A theorem's setting: how it is called, its instances, and what it prescribes.

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from papers.fedsgm.bounds.methods import RHO_HAT
 from papers.fedsgm.bounds.runs import Plan, again, parts
-from papers.fedsgm.curves import Array
 from papers.fedsgm.problems.prox import stationarity
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces

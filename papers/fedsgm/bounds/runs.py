@@ -19,11 +19,11 @@ from papers.fedsgm.bounds.methods import (
     METHODS,
     RHO,
     RHO_HAT,
-    disagreement,
     hard_rate,
     weak_multiplier,
 )
 from papers.fedsgm.problems.staircase import staircase
+from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Rate, Setting
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -52,7 +52,7 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
     `threshold` and `step` multiply what the theorem prescribes.
     """
     method, now = METHODS[name], {**p, **changes}
-    seeds, dim = tuple(now["seeds"]), 2 if name == "weak" else DIM
+    seeds, dim = now["seeds"], 2 if name == "weak" else DIM
     participants = now["participants"] if method.sampled else CLIENTS
     up, down = float(now["up"]), float(now["down"])
     s = Setting(
@@ -65,7 +65,7 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
         q=TopK(up).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         q0=TopK(down).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         qu=RandK(up).variance(dim) or 0.0 if method.uplink == "randk" else 0.0,
-        sigma=max(disagreement(method.problem(s)) for s in seeds),
+        sigma=max(value_spread(method.problem(s)) for s in seeds),
         delta=DELTA,
     )
     rate = method.rate(s, version)
@@ -102,7 +102,6 @@ def stairs(rounds: int, local_steps: int, version: str) -> Plan:
 
 
 def stair(dim: int, seed: int) -> Problem:  # noqa: ARG001 - nothing is random
-    """The staircase as a problem of a seed."""
     return staircase(dim)
 
 

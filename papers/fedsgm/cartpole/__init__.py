@@ -68,8 +68,8 @@ def specs(p: Params) -> dict[str, Spec]:
         damping=float(p["damping"]),
         cg_steps=p["cg_steps"],
     )
-    main = Spec(soft, federated, p["rounds"], tuple(p["seeds"]), p["evaluate_every"], KEEP)
-    sweep = replace(main, rounds=p["sweep_rounds"], seeds=tuple(p["sweep_seeds"]))
+    main = Spec(soft, federated, p["rounds"], p["seeds"], p["evaluate_every"], KEEP)
+    sweep = replace(main, rounds=p["sweep_rounds"], seeds=p["sweep_seeds"])
     at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
     half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
     wires: dict[str, Compressor] = {"none": Identity(), "top0.5": TopK(0.5)}

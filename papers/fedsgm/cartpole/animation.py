@@ -24,11 +24,7 @@ def animation(rollouts: Mapping[str, Rollout], *, plays: int = 3, id: str = "car
     page's theme when it stands in the page itself. It plays when the page is loaded, keeps its last
     picture, and plays again at a click.
 
-    Parameters
-    ----------
-    rollouts : name -> episode.
-    plays : how often it plays.
-    id : of the element, unique in its page; letters and digits.
+    `rollouts` are episodes by name; `id` is that of the element, unique in its page.
     """
     checks.count("animation", "plays", plays)
     if not rollouts:

@@ -45,10 +45,7 @@ C17 = Rule(
     + ", ".join(f"round {at}: {told(key)}" for at, key in AHEAD.items()),
 )
 C18 = Rule(
-    {
-        "slower": high("few/all.area") < 1,
-        "cost less stable": low("few/all.cost_scatter") > 1,
-    },
+    {"slower": high("few/all.area") < 1, "cost less stable": low("few/all.cost_scatter") > 1},
     f"3 of 10 against all: mean reward {told('few/all.area')}, "
     f"scatter of cost {told('few/all.cost_scatter')}",
 )

@@ -94,15 +94,9 @@ def table_1(traces: Traces) -> plot.Drawing:
             ax.plot(seeds, spread, "o", color=color, markersize=3.5, alpha=0.75)
             number = mean(seeds)
             ax.plot([number.low, number.high], [i, i], color=color, linewidth=2)
-            ax.plot(
-                reward if metric == "reward" else cost,
-                i,
-                "D",
-                color="none",
-                markeredgecolor="#d62728",
-                markersize=7,
-                label="the paper" if i == 0 else None,
-            )
+            printed = reward if metric == "reward" else cost
+            label = "the paper" if i == 0 else None
+            ax.plot(printed, i, "D", color="none", markeredgecolor="#d62728", ms=7, label=label)
         ax.set_title(f"{metric} around round 500")
         ax.set_yticks(range(len(table)), [entry[1] for entry in table])
 
@@ -125,9 +119,8 @@ def endings(traces: Traces) -> plot.Drawing:
     def draw(fig: Figure) -> None:
         count = len(trace.seeds)
         columns = min(5, count)
-        axes = fig.subplots(
-            -(-count // columns), columns, sharex=True, sharey=True, squeeze=False
-        ).ravel()
+        lines = -(-count // columns)
+        axes = fig.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
         for ax, seed, k in zip(axes, trace.seeds, range(count), strict=False):
             parts = [trace.metrics[name][k] for name in kinds]
             ax.stackplot(

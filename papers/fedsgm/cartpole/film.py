@@ -36,15 +36,7 @@ class Rollout(NamedTuple):
 def rollout_states(
     w: Float[Tensor, "d"], seed: int = 0, *, head: str = "gaussian", noise: bool = True
 ) -> Rollout:
-    """One episode of a policy, to its end.
-
-    Parameters
-    ----------
-    w : the policy, 17,410 numbers.
-    seed : of the start and of the actions.
-    head : `"gaussian"` or `"logits"`.
-    noise : whether actions are drawn from the policy's distribution; else its median is taken.
-    """
+    """One episode of a policy, to its end; without `noise` actions are the policy's medians."""
     dim = sum(SIZES)
     if w.shape != (dim,):
         raise ValueError(f"rollout_states: w must have shape [{dim}], got {list(w.shape)}.")
@@ -77,10 +69,7 @@ def film(rollouts: Mapping[str, Rollout], frames: int = 6) -> Drawing:
     Forbidden intervals are bands from top to bottom, the line is the cart's path, in red over steps
     that cost 1; at equal times the cart and its pole are drawn to scale, with the cost so far.
 
-    Parameters
-    ----------
-    rollouts : name -> episode, one column each.
-    frames : pictures of a full episode, the first at step 0 and the last at step 200.
+    Of a full episode there are `frames` pictures, the first at step 0 and the last at step 200.
     """
     checks.count("film", "frames", frames, low=2)
     if not rollouts:
@@ -139,7 +128,6 @@ def _column(ax: Axes, rollout: Rollout, frames: int) -> None:
 
 
 def _cart(ax: Axes, x: float, ground: float, angle: float) -> None:
-    """The cart on its ground, and the pole to scale."""
     width, height = CART_SIZE
     left, right, top = x - width / 2, x + width / 2, ground + height
     ax.fill([left, right, right, left], [ground, ground, top, top], color=COLORS[0], zorder=3)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import Array
+from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.study import Params, Traces
 

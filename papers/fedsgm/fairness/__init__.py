@@ -38,11 +38,7 @@ PARAMETERS = parameters(
     alpha=("concentration of the Dirichlet split", 2.0),
     alphas=("concentrations of the sweep", (0.5,)),
     local_steps=("local steps E, a minibatch each", 2),
-    batch=(
-        "rows of a client's minibatch; a centralized one has that of all participants",
-        64,
-        16,
-    ),
+    batch=("rows of a client's minibatch; a centralized one has that of all participants", 64, 16),
     central_values=("rows of a centralized method's batch for the gap", 1024, 256),
     rhos=("penalties", (0.1, 1.0, 10.0)),
     duals=("dual steps of IPP ConEx", (1.0, 10.0)),
@@ -124,7 +120,7 @@ def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
         alpha=float(p["alpha"]),
         stand_in_rows=p["stand_in_rows"],
     )
-    return Spec(algorithm, task, p["rounds"], tuple(p["seeds"]), evaluate_every=10, keep=METRICS)
+    return Spec(algorithm, task, p["rounds"], p["seeds"], evaluate_every=10, keep=METRICS)
 
 
 def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
@@ -148,7 +144,7 @@ def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
     """Step sizes, the client's own sign, and other splits, on fewer seeds."""
     found: dict[str, Spec] = {}
     for name, full in main.items():
-        spec = replace(full, seeds=tuple(p["sweep_seeds"]))
+        spec = replace(full, seeds=p["sweep_seeds"])
         for x in p["lrs"]:
             slow: Any = replace(spec.algorithm, lr=float(x))  # type: ignore[type-var]
             found[f"{name}_lr{x:g}"] = replace(spec, algorithm=slow)

@@ -20,7 +20,6 @@ MODES = ("hard", "soft")
 
 
 def source(traces: Traces) -> str:
-    """Where the rows come from, in words."""
     config = traces["hard"].config["problem"]
     rows = f"{config['train_rows']} training and {config['test_rows']} test rows"
     if config["data"] == "adult":

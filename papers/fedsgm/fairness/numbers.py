@@ -7,19 +7,12 @@ from typing import Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import FEASIBLE, Array, tuned
+from fedlib.core.trace import Array
+from papers.fedsgm.curves import FEASIBLE, tuned
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
 
-METRICS = (
-    "f",
-    "f_clients",
-    "g",
-    "test_loss",
-    "test_accuracy",
-    "test_gap",
-    "test_decision_gap",
-)
+METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap", "test_decision_gap")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:

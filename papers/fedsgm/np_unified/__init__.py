@@ -80,7 +80,7 @@ def specs(p: Params) -> dict[str, Spec]:
             uplink=topk,
             downlink=topk,
         )
-        base = Spec(main, problem, p["rounds"], tuple(p["seeds"]))
+        base = Spec(main, problem, p["rounds"], p["seeds"])
         rich = replace(base, keep=("f", "g", "g_max", "false_alarm", "miss", "sigma"))
         everyone = replace(main, participants=CLIENTS)
         found[mode] = rich

@@ -25,7 +25,6 @@ def level(traces: Traces) -> Layer:
 
 
 def both(shown: Traces, limit: Layer) -> plot.Drawing:
-    """Objective and constraint of some runs."""
     f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
     return row(
         panel(f, title="objective f", legend=True),
@@ -85,13 +84,10 @@ def figure_6(traces: Traces) -> plot.Drawing:
         for i, (label, names) in enumerate(groups.items()):
             trace = traces[tuned(traces, names, tolerance_of(traces["hard"]))]
             rate = trace.config["algorithm"]["lr"]
+            color, marker = plot.COLORS[i % len(plot.COLORS)], "o" if "FedSGM" in label else "x"
+            text = f"{label} (step {rate:g})"
             ax.scatter(
-                trace.late("f"),
-                trace.late("g"),
-                color=plot.COLORS[i % len(plot.COLORS)],
-                label=f"{label} (step {rate:g})",
-                s=28,
-                marker="o" if label.startswith("FedSGM") else "x",
+                trace.late("f"), trace.late("g"), s=28, color=color, marker=marker, label=text
             )
 
     return row(
@@ -146,8 +142,7 @@ def learning_rates(traces: Traces) -> plot.Drawing:
         return panel(dots, on(plot.plain_log), *more, legend=legend, **frame)
 
     return row(
-        late("f", "late objective f", legend=True),
-        late("g", "late constraint g", level(traces)),
+        late("f", "late objective f", legend=True), late("g", "late constraint g", level(traces))
     )
 
 

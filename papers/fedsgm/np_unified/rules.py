@@ -164,8 +164,7 @@ C12 = Rule(
         )
     },
     over(
-        MODES,
-        f"$: {told_along(FRACTIONS, 'oscillation')} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
+        MODES, f"$: {told_along(FRACTIONS, 'oscillation')} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04"
     ),
 )
 C13 = Rule(

@@ -67,7 +67,7 @@ def specs(p: Params) -> dict[str, Spec]:
             uplink=RandK(float(p["fraction"])),
             error_feedback=False,
         )
-        base = Spec(main, problem, p["rounds"], tuple(p["seeds"]), keep=("f", "g", "sigma"))
+        base = Spec(main, problem, p["rounds"], p["seeds"], keep=("f", "g", "sigma"))
         thin = replace(base, keep=("f", "g"))
         found[mode] = base
         for x in p["lrs"]:

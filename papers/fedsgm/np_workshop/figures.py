@@ -42,7 +42,11 @@ def counts(ax: Axes, shown: Traces, tolerance: float) -> None:
 def learning_rates(traces: Traces) -> plot.Drawing:
     """The violation counts and their ratio against the step size."""
     tolerance = tolerance_of(traces["hard"])
-    rates = {rate_of(t): name for name, t in traces.items() if is_rate_run(name, "hard")}
+    rates = {
+        float(t.config["algorithm"]["lr"]): name
+        for name, t in traces.items()
+        if name == "hard" or name.startswith("hard_lr")
+    }
     x = sorted(rates)
     count = {
         mode: [violations(traces[rates[r].replace("hard", mode)], tolerance) for r in x]
@@ -64,7 +68,8 @@ def learning_rates(traces: Traces) -> plot.Drawing:
 
 def sharpness(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against beta: what the sharpness does change."""
-    soft = {beta_of(t): t for n, t in traces.items() if n == "soft" or n.startswith("soft_beta")}
+    runs = [t for n, t in traces.items() if n == "soft" or n.startswith("soft_beta")]
+    soft = {float(t.config["algorithm"]["switch"]["beta"]): t for t in runs}
     x = sorted(soft)
     tolerance = tolerance_of(traces["hard"])
     level = on(plot.level, tolerance, f"level {tolerance:g}")
@@ -79,19 +84,6 @@ def sharpness(traces: Traces) -> plot.Drawing:
         late(lambda t: t.late("g"), level, title="late constraint g", legend=True),
         late(lambda t: violations(t, tolerance), title="violating rounds", ylim=(0, None)),
     )
-
-
-def rate_of(trace: Trace) -> float:
-    return float(trace.config["algorithm"]["lr"])
-
-
-def beta_of(trace: Trace) -> float:
-    return float(trace.config["algorithm"]["switch"]["beta"])
-
-
-def is_rate_run(name: str, mode: str) -> bool:
-    """Whether a run belongs to the sweep over step sizes."""
-    return name == mode or name.startswith(f"{mode}_lr")
 
 
 FIGURES = {"figure_1": figure_1, "learning_rates": learning_rates, "sharpness": sharpness}

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core import Problem
+from fedlib.core.trace import Array
 from fedlib.core.types import Batch
 
 
@@ -30,16 +31,6 @@ def norms(
 
     Metrics are `f` and `g`, and with a `solution` also `f_gap = f(w) - f(solution)` and
     `g_gap = g(w) - g(solution)`.
-
-    Args:
-        a: centres of the objectives.
-        b: centres of the constraints.
-        c: constraint level, the mean distance to the b_j that is allowed.
-        w0: where methods start.
-        solution: the point that the gaps are measured against.
-
-    Raises:
-        ValueError: shapes that do not fit, or a `c` that is not positive.
     """
     checks.positive("norms", "c", c)
     for name, value in (("b", b), ("w0", w0.expand_as(a) if w0.shape == a.shape[1:] else w0)):
@@ -79,16 +70,10 @@ def random_norms(
     this mean is strictly feasible. All tensors are float64.
 
     Args:
-        seed: of the instance, nothing else is random.
-        clients: N.
-        dim: d.
         distance: |w0 - w*|, the D of the theorems.
         offset: how far the objective pulls away from the feasible set.
         spread: standard deviation of the clients' centres; near 0 all clients agree, and the means
             have kinks as sharp as the single losses, the hardest case for a subgradient method.
-
-    Raises:
-        ValueError: an argument out of range.
     """
     checks.count("random_norms", "seed", seed, low=0)
     checks.count("random_norms", "clients", clients)
@@ -141,9 +126,6 @@ def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
 
     Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
     Lemma 2 bounds it by G^2 E^3 / 3.
-
-    Raises:
-        ValueError, TypeError: `local_steps` or `lr` out of range.
     """
     checks.count("drift_sum", "local_steps", local_steps)
     checks.positive("drift_sum", "lr", lr)
@@ -154,9 +136,6 @@ def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
         total = total + (u - problem.w0).square().sum(-1)
         u = u - lr * gradient(u, clients, objective)
     return float((total / lr**2).max())
-
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:

@@ -20,9 +20,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core import Problem
+from fedlib.core.trace import Array
 from fedlib.core.types import Batch, pullback
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Prox(NamedTuple):
@@ -44,14 +43,7 @@ def prox_point(
     programming (scipy's SLSQP) from w and from the Slater point, and the kinks of f (the a_j) are
     tried as well; the result is certified by the KKT residual, computed with all subgradients.
 
-    Args:
-        problem: one of `clipped_distances`.
-        w: a point.
-        rho_hat: weight of the prox term.
-        tolerance: largest residual accepted.
-
     Raises:
-        ValueError: `rho_hat` is not above rho.
         RuntimeError: no point satisfies the optimality conditions to `tolerance`.
     """
     data = [x.double().numpy() for x in problem.data]

@@ -31,15 +31,7 @@ def boxed_norms(
     goes on). The box is the cube of side 1 around the middle of w0 and the solution, which are at
     distance 1. All tensors are float64.
 
-    Args:
-        seed: of the instance, nothing else is random.
-        clients: N.
-        rows: of a client.
-        dim: d.
-        sigma: half of the largest distance of two points b.
-
     Raises:
-        ValueError, TypeError: an argument out of range.
         RuntimeError: no solution was found; take another seed.
     """
     for name, value in (("clients", clients), ("rows", rows), ("dim", dim)):
@@ -73,17 +65,6 @@ def linear(
     """The problem with one row (p_j, q_j, r_j) a client.
 
     Metrics are `f`, `g` and their gaps `f_gap`, `g_gap` to the values at the solution.
-
-    Args:
-        p: gradients of the objectives.
-        q: gradients of the constraints.
-        r: levels, g_j(w) = <q_j, w> - r_j.
-        w0: where methods start.
-        solution: the point that the gaps are measured against.
-        set: the feasible set of w, without which there may be no solution.
-
-    Raises:
-        ValueError: shapes that do not fit, or entries that are not finite.
     """
     parts = {"p": p, "q": q, "r": r, "w0": w0, "solution": solution}
     for name, value in parts.items():
@@ -121,11 +102,7 @@ def split_objectives(gap: float = 0.003) -> Problem:
     for the value also make the step follows the wrong objective wherever the two values lie on both
     sides of the threshold.
 
-    Args:
-        gap: half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
-
-    Raises:
-        ValueError: a `gap` that is not positive.
+    `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
     """
     checks.positive("split_objectives", "gap", gap)
     half, slope = 0.35, 0.25
@@ -142,9 +119,6 @@ def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
     The gradients of all clients are the same, so the sample decides the switch and nothing else.
     G < 1, the interval has length D = 1, the solution is 0. A single client's value lies in an
     interval of length `clients * gap` around g, half of which is sigma of F-A4 for n = 1.
-
-    Raises:
-        ValueError, TypeError: fewer than two clients, or a `gap` that is not positive.
     """
     checks.count("skewed_levels", "clients", clients, low=2)
     checks.positive("skewed_levels", "gap", gap)

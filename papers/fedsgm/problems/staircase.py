@@ -26,9 +26,6 @@ def staircase(dim: int, distance: float = 1.0) -> Problem:
     Args:
         dim: d, one more than the subgradient steps that cannot lower f.
         distance: D, the distance of the start from the solution.
-
-    Raises:
-        ValueError, TypeError: an argument out of range.
     """
     checks.count("staircase", "dim", dim)
     checks.positive("staircase", "distance", distance)

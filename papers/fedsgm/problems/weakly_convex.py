@@ -32,17 +32,6 @@ def clipped_distances(
     """The problem with one row (a_j, b_j) a client, on the ball of a given radius.
 
     Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
-
-    Args:
-        a: centres of the objectives.
-        b: centres of the constraints.
-        c: constraint level, the mean distance to the b_j that is allowed.
-        clip: distance from which an objective is constant; rho = 1 / clip.
-        radius: of X, the ball around 0.
-        w0: where methods start.
-
-    Raises:
-        ValueError: shapes that do not fit, a number that is not positive, or a start outside X.
     """
     for name, value in (("c", c), ("clip", clip), ("radius", radius)):
         checks.positive("clipped_distances", name, value)
@@ -84,16 +73,8 @@ def random_clipped(
     normal around a point at 0.3 on the other side; c is 0.5 more than what the clients' spread
     makes necessary. The start is aside, on the boundary of X, where g > 0. All float64.
 
-    Args:
-        seed: of the instance, nothing else is random.
-        clients: N.
-        dim: d.
-        clip: see `clipped_distances`.
-        spread: standard deviation of the b_j; 0 makes the g_j equal, so that any participants tell
-            g exactly.
-
-    Raises:
-        ValueError: an argument out of range.
+    `spread` is the standard deviation of the b_j; 0 makes the g_j equal, so that any participants
+    tell g exactly.
     """
     checks.count("random_clipped", "seed", seed, low=0)
     checks.count("random_clipped", "clients", clients)
@@ -113,7 +94,7 @@ def random_clipped(
 
 
 def value_spread(problem: Problem) -> float:
-    """A sigma of F-A4 for n sampled clients: half the largest distance of two b_j.
+    """Half the largest distance of two b_j: a sigma of F-A4 for n sampled clients (and of F-A5).
 
     Two g_j differ by at most that distance at every point, so by Hoeffding's inequality (sampling
     without replacement included) the mean over n of them is sigma^2 / n sub-Gaussian.
@@ -130,16 +111,8 @@ def slater_slack(problem: Problem) -> float:
 def multiplier_bound(D: float, G: float, rho_hat: float, slack: float, share: float = 1.0) -> float:
     """F Lemma 10: Lambda = (G D + rho_hat D^2) / slack bounds the multiplier of the prox problem.
 
-    Args:
-        D: diameter of X.
-        G: Lipschitz constant.
-        rho_hat: weight of the prox term.
-        slack: -g at a Slater point.
-        share: factor of D^2; 1 is the paper's, 1/4 is enough, because
-            <u, v> <= |u + v|^2 / 4.
-
-    Raises:
-        ValueError: a number that is not positive.
+    `slack` is -g at a Slater point, `share` a factor of D^2: 1 is the paper's, 1/4 is enough,
+    because <u, v> <= |u + v|^2 / 4.
     """
     for name, value in (("D", D), ("G", G), ("rho_hat", rho_hat), ("slack", slack)):
         checks.positive("multiplier_bound", name, value)

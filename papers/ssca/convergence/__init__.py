@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -85,15 +84,14 @@ def base(algorithm: Any, split: str, p: Params, every: int = 0) -> Spec:
     problem = digits_problem if split == "samples" else vertical_problem
     made: Any = partial(problem, **common.task(p))
     every = every or p["evaluate_every"]
-    return Spec(algorithm, made, p["rounds"], tuple(p["seeds"]), every, KEEP)
+    return Spec(algorithm, made, p["rounds"], p["seeds"], every, KEEP)
 
 
 def order(p: Params) -> dict[str, Spec]:
     """Algorithm 1 with the largest batch, evaluated at both ends on every training picture."""
     made = common.ssca("samples", max(map(int, p["batches"])), clients=int(p["clients"]))
     problem = partial(ordered_problem, **common.task(p))
-    seeds: Sequence[int] = p["order_seeds"]
-    return {"order": Spec(made, problem, p["rounds"], tuple(seeds), p["rounds"], ORDER)}
+    return {"order": Spec(made, problem, p["rounds"], p["order_seeds"], p["rounds"], ORDER)}
 
 
 ORDER = ("cost", "cost_all", "cost_even", "cost_odd")

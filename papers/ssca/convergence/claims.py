@@ -53,7 +53,6 @@ def costs(run: str) -> str:
 
 
 def below(pair: str) -> Parts:
-    """The difference of the costs below zero at every look."""
     return {f"t = {r}": high(f"{pair}.cost_{r}") < 0 for r in LOOKS}
 
 

@@ -104,11 +104,8 @@ def table(
 ) -> Counter[Wire]:
     """The messages of Algorithm 3, or 4, as the paper's steps 3 to 6 have them.
 
-    Parameters
-    ----------
-    sizes : K_i, the features of every client.
-    hidden, classes, rows : J, L, and B of the round.
-    limited : whether it is Algorithm 4, whose step 6 also sends the sum of the losses.
+    `sizes` are the features of every client, K_i; Algorithm 4 (`limited`) also sends the sum of the
+    losses in step 6.
     """
     found: Counter[Wire] = Counter()
     clients = {i: f"client {i}" for i in range(1, len(sizes) + 1)}
@@ -180,7 +177,6 @@ def client_ratio(split: str, limited: bool, hidden: int = WIDTHS[0]) -> float:
 
 
 def sgd(split: str) -> Any:
-    """The baseline with one step a round."""
     return common.sgd(split, BATCH, 1, PowerLaw(0.3, 0.3), clients=CLIENTS)
 
 

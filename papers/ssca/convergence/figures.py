@@ -39,7 +39,6 @@ def colors(traces: Traces) -> dict[int, str]:
 
 
 def levels(traces: Traces) -> list[float]:
-    """The levels U of the constrained runs."""
     return sorted({float(n.rpartition("_U")[2]) for n in traces if "_limit_" in n})
 
 
@@ -51,13 +50,6 @@ def curve(
     shown = {metric: scale * trace.metrics[metric]}
     plot.bands(ax, {label: replace(trace, metrics=shown)}, metric, colors=(color,))
     ax.lines[-1].set(linestyle=style, label=label or "_")  # no entry without a label
-
-
-def key(fig: Figure, ax: Axes, lines: int) -> None:
-    """One legend below all panels, from the labels of one, in columns of so many lines."""
-    handles, labels = ax.get_legend_handles_labels()
-    columns = -(-len(labels) // lines)
-    fig.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def costs(axes: Sequence[Axes]) -> None:
@@ -120,7 +112,9 @@ def convergence(split: str, traces: Traces) -> plot.Drawing:
             line[0].set_ylabel(label)
         costs(axes[0])
         axes[0, -1].legend(loc="upper right")
-        key(fig, axes[0, 0], len(batches(traces)))
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        across = -(-len(labels) // len(batches(traces)))  # a line a batch
+        fig.legend(handles, labels, loc="outside lower center", ncols=across)
 
     return draw
 
@@ -192,10 +186,9 @@ def sent(traces: Traces) -> plot.Drawing:
             for b, color in colors(traces).items():
                 trace = traces[f"{split}_ssca_B{b}"]
                 x = uploads(trace, split) * trace.rounds[1:]
-                mean, std = (f(trace.metrics["cost"][:, 1:], 0) for f in (np.mean, np.std))
-                label = f"{split}, B = {rows(split, b, clients(traces))}"
-                ax.plot(x, mean, style, color=color, label=label)
-                ax.fill_between(x, mean - std, mean + std, color=color, alpha=0.12, linewidth=0)
+                drawn = {"label": f"{split}, B = {rows(split, b, clients(traces))}"}
+                y = trace.metrics["cost"][:, 1:]
+                plot.band(ax, x, y, color=color, shade=0.12, linestyle=style, **drawn)
         ax.set_xscale("log")
         costs([ax])
         ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")

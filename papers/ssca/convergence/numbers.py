@@ -83,11 +83,7 @@ def measures(trace: Trace) -> dict[str, Array]:
 def chosen(traces: Mapping[str, Trace], kind: str, criterion: str) -> str:
     """The run of SGD's grid that is best at the criterion's round, on the mean over the seeds.
 
-    Parameters
-    ----------
-    traces : all runs.
-    kind : such as `"samples_sgd_B10"`.
-    criterion : `"last"` or `"early"`; in shorter runs the same shares of the rounds.
+    `kind` is such as `"samples_sgd_B10"`, `criterion` `"last"` or `"early"`.
     """
     names = points(traces, kind)
     cost = {n: at(traces[n], look(traces[n], criterion)).mean() for n in names}

@@ -73,7 +73,7 @@ def specs(p: Params) -> dict[str, Spec]:
             method = limited(size, float(level), p["clients"], **changes)
             run = base(method, p, "cost_all")
             keep = run.keep if name.startswith("c") else run.keep[:-1]  # a penalty that changes
-            few = tuple(p["limit_seeds"])
+            few = p["limit_seeds"]
             found[f"limit_{name}_U{level:g}"] = replace(run, keep=keep, seeds=few)
     return found
 
@@ -89,7 +89,7 @@ def limited(batch: int, level: float, clients: int, **changes: Any) -> OneConstr
 def base(method: Any, p: Params, also: str = "") -> Spec:
     problem = partial(long_problem, also=also, **common.task(p))
     keep = (*METRICS, *REPORTS)
-    return Spec(method, problem, p["rounds"], tuple(p["seeds"]), p["every"], keep)
+    return Spec(method, problem, p["rounds"], p["seeds"], p["every"], keep)
 
 
 STUDY = Study(

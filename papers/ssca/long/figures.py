@@ -64,10 +64,8 @@ def cost(traces: Traces) -> plot.Drawing:
 
 
 def rate(trace: Trace) -> str:
-    rule = trace.config["algorithm"]["lr"]
-    return (
-        f"{rule['scale']:g} / t^{rule['exponent']:g}" if rule["exponent"] else f"{rule['scale']:g}"
-    )
+    scale, exponent = (trace.config["algorithm"]["lr"][k] for k in ("scale", "exponent"))
+    return f"{scale:g} / t^{exponent:g}" if exponent else f"{scale:g}"
 
 
 def violation(traces: Traces) -> plot.Drawing:
@@ -77,11 +75,8 @@ def violation(traces: Traces) -> plot.Drawing:
     def fill(ax: Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
             trace = traces[f"limit_{name}_U{level}"]
-            x = trace.metrics["cost_all"] - float(level)
-            mean, std = x.mean(0), x.std(0)
-            ax.plot(trace.rounds, mean, color=color, label=text)
-            low, high = mean - std, mean + std
-            ax.fill_between(trace.rounds, low, high, color=color, alpha=0.18, linewidth=0)
+            above = trace.metrics["cost_all"] - float(level)
+            plot.band(ax, trace.rounds, above, color=color, label=text)
         plot.level(ax, 0, "F = U")
         ax.set_yscale("symlog", linthresh=0.01)
         ax.yaxis.set_major_formatter("{x:g}")

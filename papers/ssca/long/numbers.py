@@ -47,10 +47,7 @@ def stationarity(trace: Trace) -> dict[str, Number]:
     x = np.log(t[late])
     x = x - x.mean()
     y = np.log(g[:, late])
-    return {
-        "gradient_share": mean(g[:, -1] / g[:, 0]),
-        "fall": mean((y @ x) / (x @ x)),
-    }
+    return {"gradient_share": mean(g[:, -1] / g[:, 0]), "fall": mean((y @ x) / (x @ x))}
 
 
 def constraint(trace: Trace, p: Params) -> dict[str, Number]:
@@ -73,7 +70,6 @@ def constraint(trace: Trace, p: Params) -> dict[str, Number]:
 
 
 def best_sgd(traces: Traces, batch: int) -> str:
-    """The run of SGD with the lowest mean cost at the end."""
     runs = [n for n in traces if n.startswith("sgd_") and n.endswith(f"_B{batch}")]
     return min(runs, key=lambda n: float(traces[n].metrics["cost"][:, -1].mean()))
 

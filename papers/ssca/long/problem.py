@@ -23,13 +23,7 @@ ALSO = ("", "cost_all", "gradient")
 
 @dataclass(frozen=True)
 class OneConstraint:
-    """`ConstrainedSSCA` with one constraint, whose multiplier and slack it reports as numbers.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as `ConstrainedSSCA`; in `init` for a problem with several constraints.
-    """
+    """`ConstrainedSSCA` with one constraint, whose multiplier and slack it reports as numbers."""
 
     method: ConstrainedSSCA
 
@@ -56,12 +50,8 @@ class OneConstraint:
 def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
     r"""`digits_problem` with one more metric, over all training pictures of all clients.
 
-    Parameters
-    ----------
-    seed : as there.
-    also : `"cost_all"`, the cost F; `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda of all
-        these studies; `""`, nothing.
-    sizes : the other arguments of `digits_problem`.
+    `also` is `"cost_all"`, the cost F; `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda of
+    all these studies; or `""`, nothing.
     """
     checks.one_of("long_problem", "also", also, ALSO)
     made = digits_problem(seed, **sizes)

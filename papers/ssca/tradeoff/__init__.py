@@ -55,7 +55,7 @@ def specs(p: Params) -> dict[str, Spec]:
         make = digits_problem if split == "samples" else vertical_problem
         problem, T = partial(make, **common.task(p)), p["rounds"]
         for name, algorithm in swept.items():  # evaluated at the start and at the end alone
-            found[name] = Spec(algorithm, problem, T, tuple(p["seeds"]), T, METRICS)
+            found[name] = Spec(algorithm, problem, T, p["seeds"], T, METRICS)
     task = partial(
         theorem_problem,
         pictures=p["theorem_pictures"],
@@ -65,7 +65,7 @@ def specs(p: Params) -> dict[str, Spec]:
     length = p["theorem_rounds"] + p["continued_rounds"]
     for level in p["theorem_levels"]:
         follow = handover(float(level), p["theorem_rounds"])
-        seeds, keep = tuple(p["theorem_seeds"]), (*PATH, *REPORTS)
+        seeds, keep = p["theorem_seeds"], (*PATH, *REPORTS)
         found[f"theorem_U{level:g}"] = Spec(follow, task, length, seeds, EVERY, keep)
     return found
 

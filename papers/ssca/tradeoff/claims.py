@@ -23,7 +23,6 @@ def excess(split: str) -> dict[float, str]:
 
 
 def near(split: str) -> Condition:
-    """The cost near every U."""
     return all_of(*(inside(key, -NEAR, NEAR) for key in excess(split).values()))
 
 
@@ -60,10 +59,7 @@ C9 = Rule(
     {
         f"{text}, U = {u:g}": high(f"theorem_U{u:g}.{key}") <= SMALL
         for u in THEOREM
-        for key, text in {
-            "gradient": "the gradient of (27) small",
-            "moved": "w staying",
-        }.items()
+        for key, text in {"gradient": "the gradient of (27) small", "moved": "w staying"}.items()
     },
     "; ".join(
         f"U = {u:g}: gradient {told(f'theorem_U{u:g}.gradient')} of |grad F|, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,18 +46,9 @@ def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker:
         ax.scatter(cost, norm, s=6, color=color, alpha=0.35, linewidths=0)
     x, y = (np.array([e[k].mean() for e in ends]) for k in (0, 1))
     dx, dy = (np.array([e[k].std() for e in ends]) for k in (0, 1))
-    ax.errorbar(
-        x,
-        y,
-        xerr=dx,
-        yerr=np.minimum(dy, 0.99 * y),
-        color=color,
-        label=label,
-        marker=marker,
-        markersize=4,
-        linewidth=1.3,
-        elinewidth=0.9,
-    )
+    look: Any = {"marker": marker, "markersize": 4, "linewidth": 1.3, "elinewidth": 0.9}
+    below = np.minimum(dy, 0.99 * y)
+    ax.errorbar(x, y, xerr=dx, yerr=below, color=color, label=label, **look)
 
 
 def levels(traces: Traces) -> plot.Drawing:
@@ -67,17 +58,10 @@ def levels(traces: Traces) -> plot.Drawing:
         for i, split in enumerate(SPLITS):
             runs = sweep(traces, split, "limit")
             each = np.array([t.metrics[metric][:, -1] for t in runs.values()])
-            ax.errorbar(
-                [*runs],
-                each.mean(1),
-                each.std(1),
-                color=plot.COLORS[i],
-                label=f"Algorithm {NUMBERS[split][1]}, {split}",
-                marker="os"[i],
-                markersize=4,
-                linestyle=("-", "--")[i],
-                capsize=3,
-            )
+            label = f"Algorithm {NUMBERS[split][1]}, {split}"
+            look: Any = {"marker": "os"[i], "markersize": 4, "linestyle": ("-", "--")[i]}
+            look |= {"color": plot.COLORS[i], "capsize": 3}
+            ax.errorbar([*runs], each.mean(1), each.std(1), label=label, **look)
             if metric == "cost":
                 ax.plot([*runs], [*runs], ":", color="#d62728", label="F = U" if i else None)
 
@@ -90,11 +74,8 @@ def levels(traces: Traces) -> plot.Drawing:
 
 def theorem_5(traces: Traces) -> plot.Drawing:
     """The gradient of (27), the cost, and the way after the handover, by level."""
-    runs = {
-        "U = " + n.removeprefix("theorem_U"): t
-        for n, t in traces.items()
-        if n.startswith("theorem_")
-    }
+    start = "theorem_U"
+    runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
     def gradients(ax: Axes) -> None:

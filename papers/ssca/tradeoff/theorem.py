@@ -46,23 +46,12 @@ class Handover:
     Reports `nu`, the slack of `first`, and `moved`: how far w has gone since round R, as a share of
     its length there.
 
-    Parameters
-    ----------
-    first : with one constraint.
-    then : without a constraint; its ridge does not count.
-    rounds : R.
-
     Differs: this is no algorithm of the paper, it follows the statement of Theorem 5, part ii.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as its parts; for batches of different size, or fewer than one round.
     """
 
-    first: ConstrainedSSCA
-    then: SSCA
-    rounds: int
+    first: ConstrainedSSCA  # with one constraint
+    then: SSCA  # its ridge does not count
+    rounds: int  # R
 
     def __post_init__(self) -> None:
         checks.count("Handover", "rounds", self.rounds)
@@ -102,7 +91,6 @@ class Handover:
 
 
 def chosen(when: Tensor, one: State, other: State) -> State:
-    """The one state or the other."""
     return State(*(torch.where(when, a, b) for a, b in zip(one, other, strict=True)))
 
 

@@ -222,13 +222,7 @@ def trace_of(f, g, *, sent=32.0, d=4, steps=STEPS, **more):
     extra = {k: np.asarray(v, float) for k, v in more.items()}
     rounds = 10 * np.arange(f.shape[1])
     return Trace(
-        metrics | extra,
-        {},
-        rounds,
-        SEEDS[: len(f)],
-        config,
-        {"wall_s": 1.0},
-        np.zeros((len(f), d)),
+        metrics | extra, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0}, np.zeros((len(f), d))
     )
 
 
@@ -296,9 +290,8 @@ def test_the_winner_is_the_smallest_loss_of_those_that_are_not_shown_to_violate(
     fine = {"soft": mean([1.0] * 3), "hard": mean([-9.0] * 3), "fedavg": mean([40.0] * 3)}
     assert best_of(gaps, fine) == "soft"
     assert best_of(gaps, fine | {"fedavg": mean([-4.0, 40.0, 10.0])}) == "fedavg"
-    assert (
-        best_of(gaps, {m: mean([x] * 3) for m, x in zip(gaps, (9, 8, 70), strict=True)}) == "hard"
-    )
+    bad = {"soft": mean([9.0] * 3), "hard": mean([8.0] * 3), "fedavg": mean([70.0] * 3)}
+    assert best_of(gaps, bad) == "hard"
 
 
 def field(soft=0.6):
@@ -381,11 +374,9 @@ def test_the_tables_hold_every_method_that_takes_part():
     assert arena_report.tuning(numbers, 3).loc["FedSGM soft", NAMES["np"]] == "50, 50; 20 to 100"
 
 
-@pytest.mark.parametrize("name", ["tradeoff", "curves", "grids"])
-def test_figures_draw_in_both_themes(name):
-    draw = arena.STUDY.figures[name](field())
-    for theme in ("light", "dark"):
-        assert len(plot.render(draw, theme)) > 5000
+@pytest.mark.parametrize("name", arena.STUDY.figures)
+def test_figures_of_one_problem_draw(name):
+    assert len(plot.render(arena.STUDY.figures[name](field()), "dark")) > 5000
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")

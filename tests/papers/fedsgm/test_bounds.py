@@ -9,10 +9,11 @@ import torch
 from fedlib.algorithms import FedSGM
 from fedlib.core import run
 from papers import STUDIES
-from papers.fedsgm.bounds.methods import CLIENTS, DIM, METHODS, disagreement, instance
+from papers.fedsgm.bounds.methods import CLIENTS, DIM, METHODS, instance
 from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
 from papers.fedsgm.bounds.runs import again, parts, plan, plans, stairs
 from papers.fedsgm.problems.staircase import staircase
+from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Setting, theorem_3
 from papers.kit import store
 from papers.kit.plot import render
@@ -69,7 +70,7 @@ def test_sigma_bounds_how_far_two_clients_differ_on_the_constraint():
         rng = torch.Generator().manual_seed(0)
         for w in torch.randn(20, DIM, generator=rng, dtype=torch.float64):
             g = losses(w, problem.all_clients())[:, 1]
-            assert g.max() - g.min() <= 2 * disagreement(problem)
+            assert g.max() - g.min() <= 2 * value_spread(problem)
     assert problem.sizes == (4,) * CLIENTS
 
 

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from controllers import BALANCE, linear_policy
+from controllers import BALANCE, generator, linear_policy, uniform
 
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -19,14 +19,6 @@ from fedlib.problems.cartpole import CartPole, simulate
 #: the module; the package has a function of its name
 physics = import_module("fedlib.problems.cartpole")
 SAFE = 6 * math.pi / 180
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def uniform(*shape, seed=0):
-    return torch.rand(*shape, generator=generator(seed), dtype=torch.float64)
 
 
 def state_at(x=0.0, angle=0.0, dtype=torch.float64):
@@ -80,9 +72,8 @@ class TestPhysics:
                 if over:
                     fallen += 1
                     break
-        assert (
-            worst < {"random": 1e-13, "balanced": 1e-9}[kind]
-        )  # errors grow, the pole is unstable
+        far = {"random": 1e-13, "balanced": 1e-9}[kind]  # errors grow, the pole is unstable
+        assert worst < far
         assert (steps, fallen) == (4000, 0) if kind == "balanced" else fallen == 20
 
     def test_a_batch_is_every_state_by_itself(self):

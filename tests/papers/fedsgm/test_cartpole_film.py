@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from controllers import linear_policy
+from controllers import generator, linear_policy
 
 from fedlib.problems import cart
 from fedlib.problems.cart import forbidden, step
@@ -19,10 +19,6 @@ from papers.kit import plot
 physics = import_module("fedlib.problems.cartpole")
 SVG = "{http://www.w3.org/2000/svg}"
 PARKED = linear_policy((0.8, 0.9, 7.0, 1.2), at=0.5)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

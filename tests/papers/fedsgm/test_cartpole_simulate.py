@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 import torch
-from controllers import linear_policy
+from controllers import generator, linear_policy, uniform
 from torch import nn
 from torch.func import jvp, vmap
 
@@ -19,14 +19,6 @@ from fedlib.problems.cartpole import CartPole, simulate
 physics = import_module("fedlib.problems.cartpole")
 #: torch's forward mode warns of itself when it is first used
 FORWARD_MODE = pytest.mark.filterwarnings("ignore:`torch.jit.script` is dep:DeprecationWarning")
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def uniform(*shape, seed=0):
-    return torch.rand(*shape, generator=generator(seed), dtype=torch.float64)
 
 
 class TestSimulate:

@@ -104,19 +104,15 @@ def test_the_closed_gradient_is_that_of_autograd(sign, men):
 
 def test_the_signed_gap_falls_along_its_gradient_and_the_sign_turns_it():
     problem = task(clients=1)
-    w, pool = (
-        problem.w0,
-        Batch((*people(160), torch.ones(160).double()), torch.full((160,), 1 / 160).double()),
-    )
-    step = problem.gradient(w, pool, torch.tensor([0.0, 1.0]).double())
+    w, constraint = problem.w0, torch.tensor([0.0, 1.0]).double()
+    pool = Batch((*people(160), torch.ones(160).double()), torch.full((160,), 1 / 160).double())
+    step = problem.gradient(w, pool, constraint)
     before, after = (problem.losses(u, pool)[1] for u in (w, w - 0.05 * step))
     assert after < before
     own = task(clients=1, sign="client")
     value = own.losses(w, pool)[1]
     assert value == before.abs()
-    assert torch.equal(
-        own.gradient(w, pool, torch.tensor([0.0, 1.0]).double()), before.sign() * step
-    )
+    assert torch.equal(own.gradient(w, pool, constraint), before.sign() * step)
 
 
 def test_statistics_count_real_rows_only_and_minibatches_stand_for_their_client():

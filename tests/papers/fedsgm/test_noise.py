@@ -7,13 +7,10 @@ from math import log
 import numpy as np
 import pytest
 import torch
+from controllers import generator
 from expect import refuses
 
 from papers.fedsgm import noise as c
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def test_samples_are_of_distinct_clients_and_uniform():

@@ -73,11 +73,7 @@ def test_reference_solution_beats_every_feasible_point_nearby(seed):
 
 
 def test_random_instance_starts_at_the_given_distance_and_is_repeatable():
-    one, two, other = (
-        c.random_norms(5, distance=2.5),
-        c.random_norms(5, distance=2.5),
-        c.random_norms(6),
-    )
+    one, two, other = (c.random_norms(seed, distance=2.5) for seed in (5, 5, 6))
     assert (one.w0 - one.heldout[0]).norm().item() == pytest.approx(2.5)
     assert torch.equal(one.data[0], two.data[0])
     assert not torch.equal(one.data[0], other.data[0])

@@ -9,7 +9,7 @@ import fedlib as fl
 from fedlib.core import jsonfile
 from fedlib.problems import neyman_pearson
 from papers.kit import fingerprint, store
-from papers.kit.fingerprint import code_digest, definitions, roots_of
+from papers.kit.fingerprint import code_digest, roots_of
 
 METHOD = fl.FedSGM(lr=0.1, local_steps=2, participants=3, tolerance=0.05, uplink=fl.TopK(0.1))
 
@@ -72,6 +72,10 @@ def library(tmp_path, monkeypatch):
     for name in LIBRARY:
         edit(name)
     return edit
+
+
+def definitions(roots):
+    return set(fingerprint.source().reached(roots))
 
 
 def test_definitions_are_followed_through_names_modules_and_constants(library):

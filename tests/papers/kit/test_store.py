@@ -121,25 +121,19 @@ def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
     assert not store.is_fresh(held)
 
 
-def test_one_changed_digit_is_noticed():
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda x: x.replace("0.69314", "0.69315", 1), "a.json must agree with its digest"),
+        (lambda x: x[:500], "must be whole JSON, it is damaged"),
+        (lambda x: x.replace('"schema": 1', '"schema": 7', 1), "must have schema 1, got 7"),
+    ],
+)
+def test_damage_is_noticed(damage, sentence):
     have(store=True)
     path = run_path("toy", "full", "a")
-    path.write_text(path.read_text().replace("0.69314", "0.69315", 1))
-    refuses("toy/full/a.json must agree with its digest", have)
-
-
-def test_a_truncated_file_is_noticed():
-    have(store=True)
-    path = run_path("toy", "full", "a")
-    path.write_text(path.read_text()[:500])
-    refuses("must be whole JSON, it is damaged", have)
-
-
-def test_another_schema_is_noticed():
-    have(store=True)
-    path = run_path("toy", "full", "a")
-    path.write_text(path.read_text().replace('"schema": 1', '"schema": 7', 1))
-    refuses("must have schema 1, got 7", have)
+    path.write_text(damage(path.read_text()))
+    refuses(sentence, have)
 
 
 def test_a_missing_file_says_how_to_make_it():
