@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
@@ -24,7 +25,7 @@ from fedlib.core.protocols import Algorithm
 from fedlib.core.record import record
 from fedlib.core.sampling import seeded
 from fedlib.core.trace import Trace
-from fedlib.core.types import Draw, Problem
+from fedlib.core.types import Draw, Info, Problem
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
@@ -34,7 +35,7 @@ SMALL = 50_000  # below so many parameters a second thread makes a round slower
 class Diverged(FloatingPointError):
     """A state is no longer finite; `state`, `round` and `seed` say where it last was.
 
-    >>> from fedlib import FedAvg, problems
+    >>> from fedlib import FedAvg, problems, run
     >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
     >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -103,18 +104,18 @@ class Batched:
         others = zip(*(draw.others for draw in draws), strict=True)
         return Draw(*parts)._replace(others=tuple(map(self._together, others)))
 
-    def step(self, state: Any, draw: Draw) -> tuple[Any, dict[str, Tensor]]:
+    def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
         """One round of every run."""
         if self._step is None:
             self._step = self._batched(self._round, (state, draw), (0, 0), (0, None))
-        after: tuple[Any, dict[str, Tensor]] = self._step(state, draw)
+        after: tuple[Any, Info] = self._step(state, draw)
         return after
 
-    def measure(self, w: Tensor) -> dict[str, Tensor]:
+    def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         if self._measure is None:
             self._measure = self._batched(self._metrics, (w,), (0,), (0,))
-        values: dict[str, Tensor] = self._measure(w)
+        values: Info = self._measure(w)
         return values
 
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:

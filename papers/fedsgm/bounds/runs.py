@@ -65,7 +65,7 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
         q=TopK(up).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         q0=TopK(down).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
         qu=RandK(up).variance(dim) or 0.0 if method.uplink == "randk" else 0.0,
-        sigma=max(value_spread(method.problem(s)) for s in seeds),
+        sigma=steady(max(value_spread(method.problem(s)) for s in seeds)),
         delta=DELTA,
     )
     rate = method.rate(s, version)
@@ -88,6 +88,11 @@ def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
     looks, keep = (20, ("g", "w1", "w2")) if name == "weak" else (10, SHORT)
     spec = Spec(algorithm, method.problem, s.T, seeds, max(1, s.T // looks), keep)
     return Plan(spec, rate, method.D, weak_multiplier(s) if name == "weak" else 0.0)
+
+
+def steady(x: float) -> float:
+    """Ten digits, so that a parameter is the same on every machine: sums differ in the last bit."""
+    return float(f"{x:.10g}")
 
 
 def stairs(rounds: int, local_steps: int, version: str) -> Plan:

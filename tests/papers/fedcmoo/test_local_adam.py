@@ -11,7 +11,7 @@ from problems import objectives, three_objectives
 import fedlib as fl
 from fedlib.core import Sequential
 from fedlib.core.sampling import seeded
-from fedlib.testing.account import CHECKS
+from fedlib.testing.contract import CHECKS
 from fedlib.weights.rules import minimum_norm
 from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA, adam
 
