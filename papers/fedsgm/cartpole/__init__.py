@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ from fedlib import checks
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
+from fedlib.core import Problem
 from fedlib.problems import cartpole
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
@@ -72,15 +74,9 @@ def specs(p: Params) -> dict[str, Spec]:
     sweep = replace(main, rounds=p["sweep_rounds"], seeds=p["sweep_seeds"])
     at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
     half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
-    wires: dict[str, Compressor] = {"none": Identity(), "top0.5": TopK(0.5)}
-    for bits in p["formats"]:
-        checks.one_of("cartpole", "formats", bits, tuple(FORMATS))
-    wires |= {f"float{bits}": Rounding(FORMATS[bits]) for bits in p["formats"]}
-    wires |= {f"top{x:g}": TopK(float(x)) for x in p["fractions"]}
-
     found = {
         f"soft_{name}": replace(main, algorithm=replace(soft, uplink=wire, downlink=wire))
-        for name, wire in wires.items()
+        for name, wire in wires(p).items()
     }
     found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
     found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
@@ -95,28 +91,49 @@ def specs(p: Params) -> dict[str, Spec]:
         seeds=sweep.seeds,
         keep=(*KEEP, "final_w"),
     )
-    for n in p["sweep_participants"]:
-        found[f"half_n{n}"] = replace(sweep, algorithm=replace(half, participants=n))
-    for x in p["betas"]:
-        found[f"beta{x:g}"] = replace(sweep, algorithm=replace(soft, switch=Soft(float(x))))
-    for x in p["tolerances"]:
-        found[f"tolerance{x:g}"] = replace(sweep, algorithm=replace(soft, tolerance=float(x)))
-    for x in p["dampings"]:
-        found[f"damping{x:g}"] = replace(sweep, algorithm=replace(soft, damping=float(x)))
+    found |= {
+        f"half_n{n}": replace(sweep, algorithm=replace(half, participants=n))
+        for n in p["sweep_participants"]
+    }
+    found |= choices(soft, sweep, p)
     if p["variants"]:
-        found["hard_none"] = replace(sweep, algorithm=replace(soft, switch=Hard()))
-        found["uplink_top0.25"] = replace(sweep, algorithm=replace(soft, uplink=TopK(0.25)))
+        found |= variants(soft, sweep, federated)
         found["central_soft"] = at_server
-        found["central_hard"] = replace(
-            at_server, algorithm=replace(soft, participants=1, switch=Hard())
-        )
-        found["logits"] = replace(sweep, problem=partial(federated, head="logits"))
-        found["central_small"] = replace(
-            sweep,
-            algorithm=at_server.algorithm,
-            problem=partial(cartpole, clients=1, environments=environments),
-        )
+        hard = replace(soft, participants=1, switch=Hard())
+        found["central_hard"] = replace(at_server, algorithm=hard)
+        small = partial(cartpole, clients=1, environments=environments)
+        found["central_small"] = replace(sweep, algorithm=at_server.algorithm, problem=small)
     return found
+
+
+def wires(p: Params) -> dict[str, Compressor]:
+    """The formats of Table 1 by name."""
+    for bits in p["formats"]:
+        checks.one_of("cartpole", "formats", bits, tuple(FORMATS))
+    return {
+        **{"none": Identity(), "top0.5": TopK(0.5)},
+        **{f"float{bits}": Rounding(FORMATS[bits]) for bits in p["formats"]},
+        **{f"top{x:g}": TopK(float(x)) for x in p["fractions"]},
+    }
+
+
+def choices(soft: PolicyFedSGM, sweep: Spec, p: Params) -> dict[str, Spec]:
+    """One parameter after the other, along its sweep."""
+    swept: dict[str, PolicyFedSGM] = {
+        **{f"beta{x:g}": replace(soft, switch=Soft(float(x))) for x in p["betas"]},
+        **{f"tolerance{x:g}": replace(soft, tolerance=float(x)) for x in p["tolerances"]},
+        **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
+    }
+    return {name: replace(sweep, algorithm=algorithm) for name, algorithm in swept.items()}
+
+
+def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem]) -> dict[str, Spec]:
+    """Hard without compression, a compressed uplink alone, the policy with two logits."""
+    return {
+        "hard_none": replace(sweep, algorithm=replace(soft, switch=Hard())),
+        "uplink_top0.25": replace(sweep, algorithm=replace(soft, uplink=TopK(0.25))),
+        "logits": replace(sweep, problem=partial(federated, head="logits")),
+    }
 
 
 STUDY = Study(
