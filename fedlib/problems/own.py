@@ -79,13 +79,12 @@ def from_frame(
     """
     who = "from_frame"
     check_frame(who, "frame", frame)
-    if heldout is not None:
-        check_frame(who, "heldout", heldout)
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     needed = [target, *features, *columns]
     check_columns(who, frame, [client, *needed], needed)
     if heldout is not None:
+        check_frame(who, "heldout", heldout)
         check_columns(who, heldout, needed, needed)
     if not features:
         raise ValueError(checks.sentence(who, "features", "hold a column at least", []))

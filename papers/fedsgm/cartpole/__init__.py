@@ -84,18 +84,9 @@ def specs(p: Params) -> dict[str, Spec]:
     fine = replace(soft, participants=1, curvature_states=clients * soft.curvature_states)
     found["central_fine_soft"] = replace(at_server, algorithm=fine)
     found["central_fine_hard"] = replace(at_server, algorithm=replace(fine, switch=Hard()))
-    found["free"] = replace(
-        main,
-        algorithm=replace(soft, tolerance=math.inf),
-        rounds=p["free_rounds"],
-        seeds=sweep.seeds,
-        keep=(*KEEP, "final_w"),
-    )
-    found |= {
-        f"half_n{n}": replace(sweep, algorithm=replace(half, participants=n))
-        for n in p["sweep_participants"]
-    }
-    found |= choices(soft, sweep, p)
+    free = replace(soft, tolerance=math.inf)
+    found["free"] = replace(sweep, algorithm=free, rounds=p["free_rounds"], keep=(*KEEP, "final_w"))
+    found |= choices(soft, half, sweep, p)
     if p["variants"]:
         found |= variants(soft, sweep, federated)
         found["central_soft"] = at_server
@@ -117,9 +108,10 @@ def wires(p: Params) -> dict[str, Compressor]:
     }
 
 
-def choices(soft: PolicyFedSGM, sweep: Spec, p: Params) -> dict[str, Spec]:
+def choices(soft: PolicyFedSGM, half: PolicyFedSGM, sweep: Spec, p: Params) -> dict[str, Spec]:
     """One parameter after the other, along its sweep."""
     swept: dict[str, PolicyFedSGM] = {
+        **{f"half_n{n}": replace(half, participants=n) for n in p["sweep_participants"]},
         **{f"beta{x:g}": replace(soft, switch=Soft(float(x))) for x in p["betas"]},
         **{f"tolerance{x:g}": replace(soft, tolerance=float(x)) for x in p["tolerances"]},
         **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
