@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
 Config = Mapping[str, Any]
@@ -69,5 +70,12 @@ def differences(now: Any, then: Any, where: str = "") -> Iterator[tuple[str, tup
         for key in dict.fromkeys([*then, *now]):
             inner = f"{where}.{key}" if where else str(key)
             yield from differences(now.get(key, MISSING), then.get(key, MISSING), inner)
-    elif now != then:
+    elif not same(now, then):
         yield where, (now, then)
+
+
+def same(now: Any, then: Any) -> bool:
+    """Whether two entries are equal; numbers read off data differ in the last bit between CPUs."""
+    if isinstance(now, float) and isinstance(then, float):
+        return isclose(now, then, rel_tol=1e-9)
+    return bool(now == then)

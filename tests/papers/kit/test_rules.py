@@ -163,6 +163,11 @@ def test_a_run_that_is_not_stored_cannot_be_compared():
     assert found.reason == "not judged, because no run run of the paper's setting is stored"
 
 
+def test_the_last_bit_of_a_number_is_no_other_setting():
+    assert claim().verdict(N, config(lr=0.1 + 2e-17 + 1e-16), config()).verdict == "reproduced"
+    assert claim().verdict(N, config(lr=0.1 + 1e-8), config()).verdict == "not judged"
+
+
 def test_differences_go_to_the_innermost_value():
     a, b = {"x": {"y": 1, "z": [1, 2]}}, {"x": {"y": 1, "z": [1, 3]}, "w": 0}
     assert dict(differences(a, b)) == {"x.z": ([1, 2], [1, 3]), "w": ("none", 0)}
