@@ -11,13 +11,11 @@ from papers.kit.rules import (
     all_of,
     any_of,
     average,
+    between,
     falls,
-    high,
-    inside,
     least,
-    low,
-    meets,
     most,
+    of,
     rises,
     same_order,
     told,
@@ -36,13 +34,13 @@ N = {
 @pytest.mark.parametrize(
     ("condition", "holds", "words"),
     [
-        (high("a") < 1.5, False, "interval of `a` below 1.5"),
-        (high("a") <= 1.5, True, "interval of `a` at most 1.5"),
-        (low("a") > 0.5, False, "interval of `a` above 0.5"),
-        (low("a") >= 0.5, True, "interval of `a` at least 0.5"),
-        (low("b") <= 1.7, False, "interval of `b` reaches down to 1.7"),
-        (high("b") >= 2.6, False, "interval of `b` reaches up to 2.6"),
-        (high("a") < low("b"), True, "upper end of `a` below lower end of `b`"),
+        (of("a") < 1.5, False, "interval of `a` below 1.5"),
+        (of("a") <= 1.5, True, "interval of `a` at most 1.5"),
+        (of("a") > 0.5, False, "interval of `a` above 0.5"),
+        (of("a") >= 0.5, True, "interval of `a` at least 0.5"),
+        (of("b") <= 1.7, False, "interval of `b` reaches down to 1.7"),
+        (of("b") >= 2.6, False, "interval of `b` reaches up to 2.6"),
+        (of("a") < of("b"), True, "upper end of `a` below lower end of `b`"),
         (value("a") > value("b"), False, "`a` above `b`"),
         (value("b") >= 2 * value("a"), True, "`b` at least 2 times `a`"),
         (value("a") < 2 * (value("b") - value("a")), True, "`a` below 2 times (`b` minus `a`)"),
@@ -50,12 +48,12 @@ N = {
         (most("b") <= 2.0, False, "every seed's `b` at most 2"),
         (least("b") >= 1.7, True, "every seed's `b` at least 1.7"),
         (average("a", "c") < value("b"), False, "mean of `a`, `c` below `b`"),
-        (meets("b", 2.5, 4), True, "interval of `b` meets [2.5, 4]"),
-        (meets("b", 0, 1.7), False, "interval of `b` meets [0, 1.7]"),
-        (inside("b", 1.75, 2.5), True, "interval of `b` within [1.75, 2.5]"),
-        (inside("b", 1.8, 2.5), False, "interval of `b` within [1.8, 2.5]"),
-        (inside("b", 1.75, 2.4), False, "interval of `b` within [1.75, 2.4]"),
-        (all_of(low("a") > 0, low("b") > 0), True, "interval of `a`, `b` above 0"),
+        (between("b", 2.5, 4), True, "interval of `b` meets [2.5, 4]"),
+        (between("b", 0, 1.7), False, "interval of `b` meets [0, 1.7]"),
+        (between("b", 1.75, 2.5), True, "interval of `b` within [1.75, 2.5]"),
+        (between("b", 1.8, 2.5), False, "interval of `b` within [1.8, 2.5]"),
+        (between("b", 1.75, 2.4), False, "interval of `b` within [1.75, 2.4]"),
+        (all_of(of("a") > 0, of("b") > 0), True, "interval of `a`, `b` above 0"),
         (within("b", 2.2, 0.1), True, "`b` within 10 % of 2.2"),
         (rises("a", "b", "c"), True, "values rise: `a`, `b`, `c`"),
         (rises("a", "c", "c"), False, "values rise: `a`, `c`, `c`"),
@@ -64,10 +62,10 @@ N = {
          "values in the same order: `a`, `b` and `b`, `c`"),
         (same_order(["a", "b"], ["c", "b"]), False,
          "values in the same order: `a`, `b` and `c`, `b`"),
-        (all_of(low("a") > 0, high("a") < 1), False,
+        (all_of(of("a") > 0, of("a") < 1), False,
          "interval of `a` above 0 and interval of `a` below 1"),
-        (all_of(low("a") > 1, low("b") > 1), False, "interval of `a`, `b` above 1"),
-        (any_of(low("a") > 0, high("a") < 1), True,
+        (all_of(of("a") > 1, of("b") > 1), False, "interval of `a`, `b` above 1"),
+        (any_of(of("a") > 0, of("a") < 1), True,
          "interval of `a` above 0 or interval of `a` below 1"),
     ],
 )  # fmt: skip
@@ -87,20 +85,20 @@ def test_the_verdict_counts_parts_and_the_reason_names_those_that_fail():
 
 
 def test_what_was_measured_is_filled_in():
-    rule = Rule({"x": low("a") > 0}, f"a {told('a')}, b {told_value('b', '.0%')}")
+    rule = Rule({"x": of("a") > 0}, f"a {told('a')}, b {told_value('b', '.0%')}")
     assert rule(N).measured == "a 1 [0.5, 1.5] rounds, b 200%"
-    assert Rule({"x": low("a") > 0}, lambda n: str(len(n)))(N).measured == "3"
+    assert Rule({"x": of("a") > 0}, lambda n: str(len(n)))(N).measured == "3"
 
 
 def test_conditions_of_one_form_are_told_together():
-    rule = Rule({"x": low("a") > 0, "y": high("c") < 9, "z": low("b") > 0}, "", note="Why 9.")
+    rule = Rule({"x": of("a") > 0, "y": of("c") < 9, "z": of("b") > 0}, "", note="Why 9.")
     assert rule.words == "(1) interval of `a`, `b` above 0; (2) interval of `c` below 9. Why 9."
 
 
 def test_many_keys_are_told_in_short_and_pairs_in_turn():
     runs = [f"soft_B{b}_last" for b in (1, 10)]
     keys = [f"{run}.{m}" for run in runs for m in ("f_1", "f_2", "g")]
-    rule = Rule({k: high(k) < 0 for k in [*keys, "hard.f_1"]}, "")
+    rule = Rule({k: of(k) < 0 for k in [*keys, "hard.f_1"]}, "")
     assert rule.words == "interval of `soft_{B1, B10}_last.{f_1, f_2, g}`, `hard.f_1` below 0."
     pairs = Rule({k: value(k) < 2 * value(k.replace("soft", "hard")) for k in keys}, "")
     soft, hard = (f"`{kind}_{{B1, B10}}_last.{{f_1, f_2, g}}`" for kind in ("soft", "hard"))
