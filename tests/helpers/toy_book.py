@@ -77,7 +77,8 @@ NUMBERS = {
 
 def stored_run(code):
     return {
-        "kind": "run", "config": {"seeds": [0, 1, 2]}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
+        "kind": "run", "config": {"seeds": [0, 1, 2]}, "rounds": [0, 1], "seeds": [0, 1],
+        "bits": {}, "info": {},
         "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None, "output_w": None,
         "provenance": {**PROVENANCE, "code": code},
     }  # fmt: skip
