@@ -82,7 +82,7 @@ def list_claims() -> None:
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
         fresh = "fresh" if done.fresh else "stale"
-        print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
+        print(f"{claim.id:12} {done.outcome.label:16} {done.outcome.measured}  ({runs}, {fresh})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 

@@ -37,12 +37,13 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
 
 
 def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
-    """The verdict on every claim of a study, or why these runs cannot judge it."""
+    """The verdict on every claim of a study by every reading, or why these runs cannot judge it."""
     rows = []
     for claim in study.claims:
-        found = study.verdict(claim, traces, numbers, params)
-        rows.append((claim.id, claim.wording, found.verdict, found.reason))
-    columns = ["claim", "the paper says", "verdict", "what fails"]
+        for reading, found in study.verdicts(claim, traces, numbers, params).items():
+            name = f"{claim.id}: {reading}" if reading else claim.id
+            rows.append((name, claim.wording, found.label, found.reason))
+    columns = ["claim", "the paper says", "verdict", "what fails or is undecided"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
 

@@ -45,11 +45,15 @@ def parameters(**declared: tuple[Any, ...]) -> Declared:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A claim with its verdict, and whether the runs behind it were made by the code of today."""
+    """A claim with its verdict, and whether the runs behind it were made by the code of today.
+
+    `readings` has the outcome of every other reading of the claim, by its name.
+    """
 
     claim: Claim
     outcome: Outcome
     fresh: bool
+    readings: Mapping[str, Outcome]
 
 
 @dataclass(frozen=True)
@@ -156,18 +160,28 @@ class Study:
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
-        held = self._stored(claim.runs)
-        configs = {name: payload["config"] for name, payload in held.items()}
-        outcome = claim.verdict(store.read_numbers(self.name), configs, configs)
-        return Evaluated(claim, outcome, all(map(store.is_fresh, held.values())))
+        found = self.outcomes(claim)
+        fresh = all(map(store.is_fresh, self._stored(claim.all_runs).values()))
+        return Evaluated(claim, found.pop(claim.reading), fresh, found)
+
+    def outcomes(self, claim: Claim) -> dict[str, Outcome]:
+        """What every reading of a claim says of the stored numbers of the paper's setting."""
+        configs = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        return claim.verdicts(store.read_numbers(self.name), configs, configs)
+
+    def verdicts(
+        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
+    ) -> dict[str, Outcome]:
+        """The verdict on one claim, by reading, from traces that are of the paper's setting."""
+        stored = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        configs = {name: trace.config for name, trace in traces.items()}
+        return claim.verdicts(numbers, configs, stored, self.changed(params))
 
     def verdict(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
     ) -> Outcome:
-        """The verdict on one claim from some traces, if they are of the paper's setting."""
-        paper = {name: payload["config"] for name, payload in self._stored(claim.runs).items()}
-        configs = {name: trace.config for name, trace in traces.items()}
-        return claim.verdict(numbers, configs, paper, self.changed(params))
+        """The verdict by the claim's own reading."""
+        return self.verdicts(claim, traces, numbers, params)[claim.reading]
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""

@@ -18,7 +18,7 @@ from papers.kit import plot
 from papers.kit.claims import Claim
 from papers.kit.numbers import measured
 from papers.kit.panels import on, panel, row
-from papers.kit.rules import Rule, high, told, value
+from papers.kit.rules import Rule, of, told, value
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 
@@ -60,7 +60,7 @@ CLAIM = Claim(
     place="nowhere",
     wording="More local steps bring the objective down faster, and both keep the level.",
     measure="Late f and g.",
-    rule=Rule({"faster": value("E2.f") < value("E1.f"), "level kept": high("E2.g") <= 0.4},
+    rule=Rule({"faster": value("E2.f") < value("E1.f"), "level kept": of("E2.g") <= 0.4},
               f"f {told('E1.f')} and {told('E2.f')}"),
     runs=("E1", "E2"),
     figure="curves",
