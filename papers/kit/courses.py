@@ -25,12 +25,12 @@ FEWEST = 5  # evaluated rounds from which scatter can be read
 
 def tenth(x: Curve) -> int:
     """Evaluated rounds in the last tenth of a run, its start left out."""
-    return max(1, round(LATE * (x.shape[1] - 1)))
+    return max(1, round(LATE * (len(x[0]) - 1)))
 
 
 def stretch(x: Curve) -> int:
     """Evaluated rounds that a dead curve rests at least."""
-    return max(2, round(STRETCH * (x.shape[1] - 1)))
+    return max(2, round(STRETCH * (len(x[0]) - 1)))
 
 
 def late(x: Curve) -> PerSeed:

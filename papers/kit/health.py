@@ -81,12 +81,12 @@ def of_run(trace: Trace, watches: Sequence[Watch] = ()) -> Health:
         return Health(False, True, 0, seeds, "unknown", broken)
     if not judged or judged[0].rests:
         return Health(True, True, seeds, seeds, "none")
-    still = np.all([~moved(trace, watch) for watch in judged], axis=0)
+    still = np.asarray(np.all([~moved(trace, watch) for watch in judged], axis=0))
     above = np.all([is_above(trace, watch) for watch in judged], axis=0)
     faults = (
         phrase(f"never moved: {names([w.metric for w in judged])} constant", still),
         dead(trace, judged),
-        *(below(trace, watch) for watch in judged),
+        *(below(trace, watch) for watch in sorted(judged, key=lambda w: w.chance is None)),
     )
     course = course_of(trace, judged[0])
     wrong = next(filter(None, faults), "")
@@ -124,9 +124,8 @@ def dead(trace: Trace, watches: Sequence[Watch]) -> str:
     """
     zero = stopped(trace)
     resting = {w.metric: rests(trace, w) for w in watches if not w.exact}
-    seeds = zero | np.any(
-        [zero, *(x & abruptly(trace.metrics[name]) for name, x in resting.items())], axis=0
-    )
+    fell = [rest & abruptly(trace.metrics[name]) for name, rest in resting.items()]
+    seeds = np.asarray(np.any([zero, *fell], axis=0))
     constant = {name: x & seeds for name, x in resting.items() if (x & seeds).any()}
     if constant:
         first = min(int(rests_from(trace.metrics[name])[x].min()) for name, x in constant.items())
@@ -149,7 +148,7 @@ def rests(trace: Trace, watch: Watch) -> Seeds:
     Of counts, which can rest while the model moves, all metrics have to.
     """
     x = trace.metrics[watch.metric]
-    curves = trace.metrics.values() if stem(watch.metric) in COUNTS else [x]
+    curves = trace.metrics.values() if stem(watch.metric).endswith(COUNTS) else [x]
     since = np.max([rests_from(curve) for curve in curves], axis=0)
     constant = (since > 0) & (since < x.shape[1] - stretch(x))
     return np.asarray(constant & ~at_best(x[:, -1], watch))
@@ -217,8 +216,8 @@ def names(metrics: Sequence[str]) -> str:
 
 
 def shown(x: float, watch: Watch) -> str:
-    """A share as per cent, anything else as it is, with three digits."""
-    return f"{100 * x:.3g} %" if stem(watch.metric) == "accuracy" else f"{x:.3g}"
+    """A share as per cent, anything else with four digits, for losses differ in the third."""
+    return f"{100 * x:.3g} %" if stem(watch.metric).endswith("accuracy") else f"{x:.4g}"
 
 
 def phrase(what: str, seeds: Seeds) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import reduce
-from typing import Literal
+from typing import Any, Literal
 
 from fedlib.core import Trace
 
@@ -74,6 +73,14 @@ def nothing(why: str) -> Watch:
     return Watch(rests=why)
 
 
+def learning(chance: float) -> tuple[Watch, ...]:
+    """For runs of a classifier: training loss, and test accuracy beyond that of guessing.
+
+    Where classes differ in size, guessing is to answer the most frequent one.
+    """
+    return Watch("loss"), Watch("accuracy", chance=chance)
+
+
 def watches_of(run: str, watch: Watches) -> tuple[Watch, ...]:
     """What a study watches of a run: the first pattern that its name fits; empty if none does."""
     for pattern, found in watch.items():
@@ -104,7 +111,10 @@ def opened(trace: Trace, watch: Watch) -> Iterator[Watch]:
     better, best = watch.known
     chance = watch.chance
     if isinstance(chance, str):
-        chance = float(reduce(lambda part, key: part[key], chance.split("."), trace.config))
+        found: Any = trace.config
+        for key in chance.split("."):
+            found = found[key]
+        chance = float(found)
     if chance is not None and best is None:
         raise ValueError(f"Watch: best must be given with chance, got None for {watch.metric}.")
     task = watch.task or "*" in watch.metric
