@@ -70,7 +70,7 @@ class Health:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {**vars(self), "text": self.text}
+        return dict(vars(self))
 
 
 def of_run(trace: Trace, watches: Sequence[Watch] = ()) -> Health:
@@ -99,14 +99,12 @@ def not_finite(trace: Trace, watches: Sequence[Watch]) -> str:
     A metric that nobody watches may be undefined from the start.
     """
     watched = {name for watch in watches for name in (watch.metric, watch.guard)}
-    asked = [
-        ~np.isfinite(x)
-        for name, x in trace.metrics.items()
-        if name in watched or np.isfinite(x[:, 0]).all()
-    ]
-    bad = np.any(asked, axis=0) if asked else np.zeros((len(trace.seeds), 1), bool)
-    first = int(trace.rounds[bad.any(axis=0).argmax()])
-    return phrase(f"not finite from round {first}", bad.any(axis=1))
+    bad = np.zeros((len(trace.seeds), len(trace.rounds)), bool)
+    for name, x in trace.metrics.items():
+        if name in watched or np.isfinite(x[:, 0]).all():
+            bad |= ~np.isfinite(x)
+    first = int(trace.rounds[np.argmax(np.any(bad, axis=0))])
+    return phrase(f"not finite from round {first}", np.asarray(bad.any(axis=1)))
 
 
 def moved(trace: Trace, watch: Watch) -> Seeds:

@@ -196,9 +196,10 @@ def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     return {k: Number.from_json(v) for k, v in data["numbers"].items()}
 
 
-def read_health(study: str, profile: str = "full") -> dict[str, dict[str, Any]]:
+def read_health(study: str, profile: str = "full") -> dict[str, Health]:
     """The health of every run of a study as it was when its numbers were stored."""
-    return dict(read(run_path(study, profile, "numbers"))["health"])
+    data = read(run_path(study, profile, "numbers"))
+    return {k: Health(**v) for k, v in data["health"].items()}
 
 
 def write_numbers(
