@@ -66,11 +66,15 @@ PROVENANCE = {
     "commit": "0123456789ab", "device": "cpu", "dirty": True,
     "roots": ["fedlib.steps.switching:Hard"],
 }  # fmt: skip
+HEALTH = {
+    "finite": True, "moved": True, "above": 2, "seeds": 2, "course": "unknown", "wrong": "",
+}  # fmt: skip
 NUMBERS = {
     "kind": "numbers",
     "numbers": {
         "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
     },
+    "health": {"old": {**HEALTH, "wrong": "dead: f constant from round 2"}, "new": HEALTH},
     "provenance": PROVENANCE,
 }
 
