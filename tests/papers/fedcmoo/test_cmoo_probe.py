@@ -227,10 +227,11 @@ def by_hand(problem, state, lam, draw):
     }
 
 
-def trace_of(info, seeds=(0,)):
-    arrays = {k: np.atleast_2d(np.asarray(v, float)) for k, v in info.items()}
+def trace_of(info):
+    """Two seeds with the same values."""
+    arrays = {k: np.tile(np.asarray(v, float), (2, 1)) for k, v in info.items()}
     length = next(iter(arrays.values())).shape[1]
-    return Trace({}, arrays, np.arange(length + 1), seeds, {})
+    return Trace({}, arrays, np.arange(length + 1), (0, 1), {})
 
 
 def flat_errors(rounds=4, **changes):

@@ -16,12 +16,12 @@ ROUNDS = np.arange(0, 61, 5)
 
 
 def made(loss_1=1.0, loss_2=1.0, accuracy=0.5, rule=None, mu=0.0):
-    """A run whose last tenth has these values, with other ones before."""
+    """A run whose last tenth has these values in both seeds, with other ones before."""
     late = ROUNDS >= 54
     values = {"loss_1": loss_1, "loss_2": loss_2, "accuracy": accuracy}
-    metrics = {k: np.where(late, values.get(k, 0.0), 9.0)[None] for k in CURVES}
-    info = {"mu": np.full((1, 60), mu), "fallback": np.zeros((1, 60))}
-    return Trace(metrics, info, ROUNDS, (0,), {"algorithm": {"preference": rule}})
+    metrics = {k: np.tile(np.where(late, values.get(k, 0.0), 9.0), (2, 1)) for k in CURVES}
+    info = {"mu": np.full((2, 60), mu), "fallback": np.zeros((2, 60))}
+    return Trace(metrics, info, ROUNDS, (0, 1), {"algorithm": {"preference": rule}})
 
 
 def whole(lead=None, quotients=None, fashion=None):
@@ -49,10 +49,10 @@ def outcome(rule, **changes):
 
 
 def test_the_final_value_is_that_of_the_last_tenth():
-    assert final(made(loss_1=2.0), "loss_1").tolist() == [2.0]
+    assert final(made(loss_1=2.0), "loss_1").tolist() == [2.0, 2.0]
     trace = made()
-    short = Trace(trace.metrics, {}, np.arange(13), (0,), {})
-    assert final(short, "loss_1").tolist() == [1.0]
+    short = Trace(trace.metrics, {}, np.arange(13), (0, 1), {})
+    assert final(short, "loss_1").tolist() == [1.0, 1.0]
 
 
 def test_balance_by_hand():

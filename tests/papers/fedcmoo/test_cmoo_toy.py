@@ -207,7 +207,8 @@ def test_the_rate_is_judged_by_both_intervals(exact, randk, verdict):
 def test_another_sweep_judges_no_rate():
     change = {"horizons": (50, 100, 200, 400, 800, 1600, 3200)}
     runs = {n: s for n, s in STUDY.specs(STUDY.resolve("full")).items() if n.startswith("rate")}
-    traces = {n: Trace({}, {}, np.arange(2), s.seeds, s.config()) for n, s in runs.items()}
+    falling = {"g_12": np.tile(np.linspace(1.0, -1.0, 21), (10, 1))}
+    traces = {n: Trace(falling, {}, np.arange(21), s.seeds, s.config()) for n, s in runs.items()}
     good = rates((-0.51, -0.5), (-0.51, -0.5))
     judged = [
         STUDY.verdict(STUDY.claims[0], traces, good, STUDY.resolve("full", **c))
