@@ -68,9 +68,13 @@ changes |= {"code_rounds": code_rounds}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
@@ -117,6 +121,7 @@ report.runs_table(
     numbers,
     labels,
     {"accuracy": "final accuracy", "late": "accuracy, last three", "loss": "training loss"},
+    health,
 )
 
 # %% [markdown]
@@ -127,7 +132,7 @@ report.runs_table(
 more = {
     f"{NORMS[k]} {text}": f"{c}_{k}_fedfw_vs_feddr5" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "training loss"})
+report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "training loss"}, health)
 
 # %% [markdown]
 # ## Table 2: networks
@@ -193,7 +198,7 @@ plot.show(
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"})
+report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"}, health)
 
 # %% tags=["hide-input"]
 grid = {
@@ -203,7 +208,7 @@ grid = {
     for x in params["lambdas"]
     for m in ("fedfw", "plus")
 }
-report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS})
+report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS}, health)
 
 # %% tags=["nbval-check-output"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)

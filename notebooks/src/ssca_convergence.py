@@ -67,9 +67,13 @@ changes |= {"rates": rates, "falls": falls, "clients": clients, "hidden": hidden
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # Batches are counted as samples of one client. Over features all clients work on one common batch, which
@@ -102,7 +106,7 @@ alone = {f"Algorithm 1, B = {b}": f"samples_ssca_B{b}" for b in shown}
 chosen = {"last": "chosen at the end", "early": "chosen early"}
 alone |= {f"SGD, B = {b}, {x}": f"samples_sgd_B{b}_{c}" for b in shown for c, x in chosen.items()}
 half = {f"SGD, B = {b}, E = 2, {x}": f"samples_sgd2_B{b}_{c}" for b in halves(shown) for c, x in chosen.items()}
-report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
+report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
 # %% [markdown]
 # The cost of SSCA minus that of SGD on the same seed; negative where SSCA is ahead:
@@ -110,7 +114,7 @@ report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "a
 # %% tags=["hide-input"]
 apart = {f"B = {b}, SGD {x}": f"samples_ssca_B{b}_vs_sgd_{c}" for b in shown for c, x in chosen.items()}
 apart |= {f"B = {b}, SGD with B / 2, E = 2, {x}": f"samples_ssca_B{b}_vs_sgd2_{c}" for b in shown for c, x in chosen.items()}
-report.runs_table(numbers, apart, costs)
+report.runs_table(numbers, apart, costs, health)
 
 # %% [markdown]
 # Rounds until the cost is first below a level, the curve taken as straight over every ten rounds. A
@@ -119,7 +123,7 @@ report.runs_table(numbers, apart, costs)
 # %% tags=["hide-input"]
 until = {f"rounds_{x:g}": f"to {x:g}" for x in CROSSED}
 limited = {f"Algorithm 2, B = {b}, U = {u:g}": f"samples_limit_B{b}_U{u:g}" for b in shown for u in params["levels"]}
-report.runs_table(numbers, alone | half | limited, until)
+report.runs_table(numbers, alone | half | limited, until, health)
 
 # %% [markdown]
 # ## Features split: Figure 3
@@ -138,11 +142,11 @@ plot.show(
 # %% tags=["hide-input"]
 rows = {f"Algorithm 3, B = {params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
 rows |= {f"SGD, B = {params['clients'] * b}, {x}": f"features_sgd_B{b}_{c}" for b in shown for c, x in chosen.items()}
-report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"})
+report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
 # %% tags=["hide-input"]
 apart = {f"B = {params['clients'] * b}, SGD {x}": f"features_ssca_B{b}_vs_sgd_{c}" for b in shown for c, x in chosen.items()}
-report.runs_table(numbers, apart, costs)
+report.runs_table(numbers, apart, costs, health)
 
 # %% [markdown]
 # With uniform sampling the two splits differ in the batches only: with samples split, every client
@@ -151,7 +155,7 @@ report.runs_table(numbers, apart, costs)
 
 # %% tags=["hide-input"]
 both = {f"B = {b} and {params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
-report.runs_table(numbers, both, costs | {"area": "mean over rounds"})
+report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
 # ## The baseline's step size
@@ -179,7 +183,7 @@ plot.show(
 # %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
 rows = {f"{x}, B = {b if 'samples' in kind else params['clients'] * b}": f"{kind}_B{b}" for x, kind in kinds.items() for b in shown}
-report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"})
+report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
@@ -224,7 +228,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 bias = {f"{s}, B = {b if s == 'samples' else params['clients'] * b}": f"{s}_ssca_B{b}_debiased_vs_plain" for s in ("samples", "features") for b in shown}
-report.runs_table(numbers, bias, costs | {"area": "mean over rounds"})
+report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
 # (Debiased minus plain, by seed.)
@@ -238,7 +242,7 @@ report.runs_table(numbers, bias, costs | {"area": "mean over rounds"})
 
 # %% tags=["hide-input"]
 columns = {"cost_even": "even numbers", "cost_odd": "odd numbers", "even_minus_odd": "even - odd"}
-report.runs_table(numbers, {"final cost": "order"}, columns | {"cost_all": "all", "some_minus_all": "evaluated - all"})
+report.runs_table(numbers, {"final cost": "order"}, columns | {"cost_all": "all", "some_minus_all": "evaluated - all"}, health)
 
 # %% tags=["nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items() if name != "order"}

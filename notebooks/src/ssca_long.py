@@ -69,9 +69,13 @@ changes |= {"limit_seeds": limit_seeds, "growth": growth, "patience": patience}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Two kinds of step sizes
@@ -120,7 +124,7 @@ runs |= {
     for x in params["exponents"]
 }
 report.runs_table(
-    numbers, runs, {"cost": "training cost", "accuracy": "test accuracy", "norm": "squared norm"}
+    numbers, runs, {"cost": "training cost", "accuracy": "test accuracy", "norm": "squared norm"}, health
 )
 
 # %% [markdown]
@@ -132,7 +136,7 @@ for b in params["batches"]:
     gaps |= {f"{text} minus SGD, B = {b}": f"{name}_B{b}_vs_sgd" for name, text in METHODS.items()}
     gaps |= {f"debiased minus plain, B = {b}": f"debiased_vs_plain_B{b}"}
     gaps |= {f"valid minus the paper's steps, B = {b}": f"valid_vs_paper_B{b}"}
-report.runs_table(numbers, gaps, {"cost": "training cost", "accuracy": "test accuracy"})
+report.runs_table(numbers, gaps, {"cost": "training cost", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
 # ## Stationarity
@@ -154,7 +158,7 @@ plot.show(
 # %% tags=["hide-input"]
 still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
 stationary = {"gradient": "gradient at the end", "gradient_share": "by that at the start"}
-report.runs_table(numbers, still, stationary | {"fall": "log-log slope, second half"})
+report.runs_table(numbers, still, stationary | {"fall": "log-log slope, second half"}, health)
 
 # %% [markdown]
 # ## The constraint
@@ -177,7 +181,7 @@ forms |= {f"c from {c:g}": f"c{c:g}" for c in params["penalties"]}
 limits = {f"U = {u:g}, {k}": f"limit_{v}_U{u:g}" for u in params["levels"] for k, v in forms.items()}
 above = {"violation_early": "F - U at T = 100", "violation_end": "F - U at the end"}
 above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
-report.runs_table(numbers, limits, above)
+report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
 # *Multiplier* and *slack* are means over the last rounds, as many as the patience. With a penalty of $10^5$ from the start the
@@ -209,7 +213,7 @@ growing = {
 slacks = {"slack_first": "slack, first period", "slack_end": "slack, last period"}
 slacks |= {"penalty_end": "last c", "nu_end": "last multiplier"}
 slacks |= {"violation_patience": "F - U, first period", "violation_end": "F - U, end"}
-report.runs_table(numbers, growing, slacks)
+report.runs_table(numbers, growing, slacks, health)
 
 # %% [markdown]
 # ## Verdicts
