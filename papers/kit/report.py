@@ -88,9 +88,9 @@ def runs_table(
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def unbroken(n: Number) -> str:
+def unbroken(n: Number, spec: str = ".3g") -> str:
     """Value and interval, which a narrow column must not tear apart."""
-    return replace(n, unit="").text().replace(" ", "\N{NO-BREAK SPACE}")
+    return replace(n, unit="").text(spec).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def with_unit(text: str, n: Number) -> str:
