@@ -57,7 +57,7 @@ recompute = False  # compute even what is stored
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
 from papers.fedfw.tables.numbers import LEVELS
-from papers.fedfw.tables.report import summary, three_columns
+from papers.fedfw.tables.report import of_cells, summary, three_columns
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -68,7 +68,7 @@ changes |= {"code_rounds": code_rounds}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+health = of_cells(study.health(traces), numbers)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
@@ -87,10 +87,10 @@ report.health_table(study, traces)
 # pictures the lines name.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 1, params["pictures"])
+three_columns(numbers, "l2", 1, params["pictures"], health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 1, params["pictures"])
+three_columns(numbers, "l1", 1, params["pictures"], health)
 
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
@@ -141,10 +141,10 @@ report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "trainin
 # take hours.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 2, params["pictures"])
+three_columns(numbers, "l2", 2, params["pictures"], health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 2, params["pictures"])
+three_columns(numbers, "l1", 2, params["pictures"], health)
 
 # %% tags=["hide-input"]
 plot.show(
