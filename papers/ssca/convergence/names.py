@@ -8,7 +8,7 @@ from papers.ssca.common import LEVELS, SPLITS
 BATCHES = (1, 10, 100)
 RATES, FALLS = (0.1, 0.3, 1.0, 3.0), (0.0, 0.3)
 NUMBER = {"samples": (1, 2), "features": (3, 4)}  # the algorithms of a split
-SEARCHED = ("*_sgd*",)  # a point of the grid may diverge: it is not chosen
+SEARCHED = ("*_sgd*_a3_p*",)  # the largest step of the grid may diverge: it is not chosen
 OWN = {split: tuple(f"{split}_ssca_B{b}" for b in BATCHES) for split in SPLITS}
 LIMITS = tuple(f"{s}_limit_B{b}_U{u:g}" for s in SPLITS for b in BATCHES for u in LEVELS)
 
