@@ -148,7 +148,9 @@ def c18(how: str) -> Rule:
             "FedCMOO-Pref below FSMGDA": cells(BALANCED, smaller=True),
             "FedCMOO below FedCMOO-Pref": cells(STEERED, smaller=False),
         },
-        "; ".join(f"{DATA[data]}: {shown(data, how, 'decline')}" for data in GREY),
+        "; ".join(f"{DATA[data]}: {shown(data, how, 'decline')}" for data in GREY)
+        + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'decline': ''})}; "
+        f"minus FSMGDA, {differences(how, BALANCED, {'decline': ''})}",
         note="The single tasks were trained without dropout: of the order they decide only how "
         f"much each task counts, which is nearly equal. {AFTER}"
         if how
