@@ -22,7 +22,7 @@ from papers.fedsgm.curves import (
     tuned,
     violations,
 )
-from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
 
 PENALTIES = 200  # the largest penalty over the smallest whose spread is set against that of beta
@@ -51,7 +51,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         names = [n for n in traces if n == start.removesuffix("_lr") or n.startswith(start)]
         best[name] = traces[tuned(traces, names, tolerance)]
         numbers |= _measures(name, best[name], tolerance)
-        numbers[f"{name}.lr"] = mean([best[name].config["algorithm"]["lr"]])
+        numbers[f"{name}.lr"] = exact(best[name].config["algorithm"]["lr"])
     for name in ("hard", "soft", "hard_all", "soft_all"):
         numbers |= _averaged(name, traces[name])
         numbers[f"{name}.of_three"] = _of_three(traces[name], tolerance)
@@ -62,7 +62,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 def _of_three(trace: Trace, tolerance: float) -> Number:
     """The share of all choices of three seeds whose mean late g is feasible."""
     late = np.array([*combinations(trace.late("g"), min(3, len(trace.seeds)))]).mean(1)
-    return mean([(late <= FEASIBLE * tolerance).mean()], "of means over three seeds")
+    return exact((late <= FEASIBLE * tolerance).mean(), "of means over three seeds")
 
 
 def _right(best: Traces, p: Params) -> dict[str, Number]:
@@ -75,7 +75,7 @@ def _right(best: Traces, p: Params) -> dict[str, Number]:
         f"penalty_rho{rho:g}": (t.late("g") <= FEASIBLE * p["tolerance"]) & (t.late("f") <= bound)
         for rho, t in ((rho, best[f"penalty_rho{rho:g}"]) for rho in p["rhos"])
     }
-    found = {f"{name}.right": mean(x, "of splits") for name, x in right.items()}
+    found = {f"{name}.right": share(x, "of splits") for name, x in right.items()}
     return found | {"penalty.right": mean(np.mean([*right.values()], 0), "of penalties")}
 
 
@@ -142,17 +142,18 @@ def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
 
 def _averaged(name: str, trace: Trace) -> dict[str, Number]:
     """F and g at the averaged iterate, over the seeds where it is defined."""
-    final = zip(trace.seeds, np.asarray(trace.output), strict=True)
+    output = np.asarray(trace.output)
+    defined = np.isfinite(output).all(-1)
     values = [
         _problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)).tolist()
-        for seed, w in final
-        if np.isfinite(w).all()
+        for seed, w, there in zip(trace.seeds, output, defined, strict=True)
+        if there
     ]
     f, g = np.array(values).T if values else np.full((2, 1), np.nan)
     return {
         f"{name}.average_f": mean(f),
         f"{name}.average_g": mean(g),
-        f"{name}.average_defined": mean([len(values) / len(trace.seeds)], "of seeds"),
+        f"{name}.average_defined": share(defined),
     }
 
 
