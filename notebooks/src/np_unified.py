@@ -53,9 +53,13 @@ changes |= {"participants": participants, "local_steps": local_steps, "fraction"
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
@@ -79,7 +83,7 @@ labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
 labels |= {"soft_central": "soft, centralized"}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
 measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
-report.runs_table(numbers, {text: run for run, text in labels.items()}, measures)
+report.runs_table(numbers, {text: run for run, text in labels.items()}, measures, health)
 
 # %% [markdown]
 # *Late* is the mean over the last fifth of the rounds. A seed is called *infeasible* if its late
@@ -116,7 +120,7 @@ plot.show(
 averaged = {"average_f": "f of the average", "average_g": "g of the average"}
 averaged |= {"f": "late f", "g": "late g", "average_defined": "defined"}
 federated = {text: run for run, text in labels.items() if "central" not in run}
-report.runs_table(numbers, federated, averaged)
+report.runs_table(numbers, federated, averaged, health)
 
 # %% [markdown]
 # ### The step size
@@ -162,7 +166,8 @@ plot.show(
 members = {"2": "_m2", "5": "_m5", "10": "", "15": "_m15", "all 20": "_all", "centralized": "_central"}
 federations = {f"{m}, {n}": f"{m}{end}" for m in ("hard", "soft") for n, end in members.items()}
 speeds = {"target": "rounds to f <= 0.1 and g <= 1.1 epsilon", "excess": "excess of g"}
-report.runs_table(numbers, federations, speeds | {"oscillation": "oscillation of g"})
+speeds |= {"oscillation": "oscillation of g"}
+report.runs_table(numbers, federations, speeds, health)
 
 # %% tags=["hide-input"]
 plot.show(
@@ -182,7 +187,8 @@ plot.show(
 # %% tags=["hide-input"]
 fractions = {"1": "_K1", "0.5": "_K0.5", "0.25": "_K0.25", "0.1": "", "0.04": "_K0.04"}
 compressed = {f"{m}, K/d = {x}": f"{m}{end}" for m in ("hard", "soft") for x, end in fractions.items()}
-report.runs_table(numbers, compressed, {"oscillation": "oscillation of g", "scatter": "std of late g"})
+unsteady = {"oscillation": "oscillation of g", "scatter": "std of late g"}
+report.runs_table(numbers, compressed, unsteady, health)
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -205,7 +211,7 @@ plot.show(
 sharp = {f"beta = {b:g}, {text}": f"soft{g}_beta{b:g}" for g, text in (("", "10 of 20"), ("_all", "all")) for b in params["betas"]}
 apart = {"f_more": "late f", "g_more": "late g", "oscillation_f_more": "oscillation of f"}
 apart |= {"band_f_more": "bands of f", "oscillation_more": "oscillation of g"}
-report.runs_table(numbers, sharp, apart)
+report.runs_table(numbers, sharp, apart, health)
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty
@@ -230,7 +236,7 @@ plot.show(
 tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
 tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
 columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
-report.runs_table(numbers, tuned, columns)
+report.runs_table(numbers, tuned, columns, health)
 
 # %% [markdown]
 # A penalty is *right* on a split if it is feasible there at a late $f$ of at most 1.25 times that of soft

@@ -181,7 +181,8 @@ class Study:
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
         """What every reading of a claim says of the stored numbers of the paper's setting."""
         configs = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
-        return claim.verdicts(store.read_numbers(self.name), configs, configs)
+        wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
+        return claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
 
     def verdicts(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
@@ -189,7 +190,9 @@ class Study:
         """The verdict on one claim, by reading, from traces that are of the paper's setting."""
         stored = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
         configs = {name: trace.config for name, trace in traces.items()}
-        return claim.verdicts(numbers, configs, stored, self.changed(params))
+        behind = {name: traces[name] for name in claim.all_runs if name in traces}
+        wrong = {name: found.wrong for name, found in self.health(behind).items()}
+        return claim.verdicts(numbers, configs, stored, self.changed(params), wrong)
 
     def verdict(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params

@@ -14,6 +14,7 @@ from papers.fedfw.stochastic import numbers as numbers_3
 from papers.fedfw.stochastic.claims import JUDGED
 from papers.fedfw.tables import claims, numbers
 from papers.fedfw.tables import report as tables
+from papers.kit import store
 from papers.kit.numbers import Number, mean
 from papers.kit.plot import render
 
@@ -269,6 +270,15 @@ def test_the_table_has_a_line_a_method_and_three_columns(found):
     third = tables.three_columns_3(numbers_3.derive(fake(STUDY_3, QUICK_3), QUICK_3), "digits")
     assert list(third.iloc[:, -1]) == ["92.18", "93.79", "85.70", "91.88"]
     assert len(tables.summary(found)) == 4
+
+
+def test_the_table_says_which_cells_are_not_healthy():
+    n, health = store.read_numbers("fw_tables"), store.read_health("fw_tables")
+    table = tables.three_columns(n, "l2", 2, "mnist", health)
+    assert table.loc["CNN, MNIST, IID: FedFW", "not healthy"].startswith("(a) at chance")
+    assert table.loc["CNN, MNIST, IID: FedDR", "not healthy"] == ""
+    cells = tables.of_cells(health, n)
+    assert cells["cnn_pictures_iid_l2_fedfw_vs_feddr"] == cells["cnn_pictures_iid_l2_fedfw"]
 
 
 # -- Table 3
