@@ -190,8 +190,8 @@ _ = check("fewer violations at step size 1 than at 0.1 (soft)", fast.high < slow
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper gives curves and one number. `agrees` means that the printed value lies in our 95 %
-# interval over seeds, or within the stated tolerance of our value.
+# The paper gives curves and one number. `agrees` means that the printed value is within the stated
+# tolerance of ours, `undecided` that it is not and still lies in our 95 % interval over seeds.
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)

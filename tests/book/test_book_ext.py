@@ -92,7 +92,7 @@ def test_paper_table_computes_agreement(build):
     status, messages, page = build("```{paper-table} toy\n```")
     assert status == 0, messages
     found = re.findall(r'class="badge-fed[^"]*">([^<]*)<', page)
-    assert found == ["agrees", "agrees", "differs", "not printed"]
+    assert found == ["undecided", "agrees", "differs", "not printed"]
     assert "0.512 [0.4, 0.6] nats" in page
 
 
