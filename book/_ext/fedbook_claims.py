@@ -224,7 +224,7 @@ class Scoreboard(BookDirective):
             if e is not None:
                 row["classes"] += kinds(e)
         board = nodes.container("", lines, classes=["claims-scroll"])
-        return [counts(done), raw(filter_bar(groups(done), len(done))), board]
+        return [in_short(done), counts(done), raw(filter_bar(groups(done), len(done))), board]
 
     def line(self, e: Row) -> list[Cell]:
         """The verdict, the wording with the reason, and the links."""
@@ -239,6 +239,18 @@ class Scoreboard(BookDirective):
             [paragraph(figure_link(self.env, e.study, claim.figure)),
              paragraph(claim_link(self.env, claim.id), place)],
         ]  # fmt: skip
+
+
+def in_short(done: list[Row]) -> nodes.paragraph:
+    """How many claims there are, how many of them can be judged, and what comes out."""
+    from papers.kit.rules import VERDICTS
+
+    found = Counter(e.outcome.verdict for e in done)
+    judged = [v for v in reversed(VERDICTS) if v != "not judged"]
+    told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
+    whole = len(done) - found["not judged"]
+    text = f"Of {len(done)} claims the stored runs can judge {whole}: {told}."
+    return nodes.paragraph("", f"{text} The other {found['not judged']} say what is missing.")
 
 
 def counts(done: list[Row]) -> nodes.table:

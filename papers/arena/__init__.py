@@ -8,11 +8,12 @@ from papers.arena import figures
 from papers.arena.methods import METHODS, applies, form_of, grid
 from papers.arena.multiples import units
 from papers.arena.numbers import derive
-from papers.arena.problems import NAMES, arena_problem
+from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "evaluations", "specs"]
 
@@ -76,6 +77,12 @@ def evaluations(rounds: int, paid: int) -> int:
     return min(choices, key=lambda n: paid % n)
 
 
+WATCH: Watches = {
+    "*_reference": nothing("the optimum, solved beforehand"),
+    **{f"{name}_*": Watch("f", guard="g", level=LEVELS[name]) for name in NAMES},
+}
+
+
 STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
@@ -84,5 +91,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

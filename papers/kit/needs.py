@@ -31,7 +31,8 @@ class Needs:
     paper : the paper's own value of entries of a run's configuration, by dotted name such as
         `"problem.data"`; a run that has such an entry must have this value, of `"rounds"` a third
         at least.
-    exact : whether no seed changes the numbers, such as counted bits; one seed is enough then.
+    exact : whether nothing that a run learns changes the numbers, such as counted bits: one seed
+        is enough then, and a run in ill health.
     dead : patterns of runs whose ill health is what the claim is about.
     """
 
@@ -60,7 +61,8 @@ class Needs:
         lacking += [
             f"{run} is not healthy: {health[run]}"
             for run in runs
-            if health.get(run) and not any(fnmatch(run, pattern) for pattern in self.dead)
+            if health.get(run) and not self.exact
+            if not any(fnmatch(run, pattern) for pattern in self.dead)
         ]
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         return f"{lacking[0]}{more}" if lacking else ""

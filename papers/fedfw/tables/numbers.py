@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy import stats
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
@@ -21,7 +20,7 @@ from papers.fedfw.cells import (
     as_coded,
     traced,
 )
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
@@ -97,7 +96,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
             found |= measured({f"{cell}_{m}": trace}, MEASURES)
             names = {"feddr": ("lr", "eta"), "feddr5": ()}.get(m, ("lam",))
             values = map(float, chosen(traces, cell, m).split("_"))
-            found |= {f"{cell}_{m}.{k}": mean([x]) for k, x in zip(names, values, strict=False)}
+            found |= {f"{cell}_{m}.{k}": exact(x) for k, x in zip(names, values, strict=False)}
         pairs = [(a, b) for a in ("fedfw", "plus") for b in ("feddr", "feddr5")]
         for a, b in (*pairs, ("plus", "fedfw")):
             if a in best and b in best:
@@ -184,15 +183,10 @@ def faster(found: Mapping[str, Number]) -> dict[str, Number]:
     each = [found[k].per_seed for k in keys if k in found]
     if not each:
         return {}
-    less = [float(np.mean(x) < 0) for x in each if np.mean(x)]
+    less = [bool(np.mean(x) < 0) for x in each if np.mean(x)]
     numbers = {"plus_vs_fedfw.rounds": mean(np.mean(each, axis=0), "rounds")}
-    numbers["plus_vs_fedfw.ties"] = mean([len(each) - len(less)], "cells")
-    if less:
-        ends = stats.binomtest(int(sum(less)), len(less)).proportion_ci()
-        value, low, high = (100 * x for x in (np.mean(less), ends.low, ends.high))
-        percent = tuple(100 * x for x in less)
-        numbers["plus_vs_fedfw.fewer"] = Number(float(value), low, high, percent, "%")
-    return numbers
+    numbers["plus_vs_fedfw.ties"] = exact(len(each) - len(less), "cells")
+    return numbers | ({"plus_vs_fedfw.fewer": share(less, "%")} if less else {})
 
 
 def counts(found: Mapping[str, Number]) -> dict[str, Number]:
@@ -205,12 +199,12 @@ def counts(found: Mapping[str, Number]) -> dict[str, Number]:
     printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
     for kind, ours, theirs in counted(found, printed, METHODS):
         for who, table in ((kind, ours), (f"{kind}_printed", theirs)):
-            numbers[f"count_{who}.cells"] = mean([len(table)], "cells")
+            numbers[f"count_{who}.cells"] = exact(len(table), "cells")
             for k, (a, b) in {"fedfw_ahead": (1, 0), "plus_ahead": (2, 1)}.items():
-                numbers[f"count_{who}.{k}"] = mean([sum(x[a] > x[b] for x in table)], "cells")
+                numbers[f"count_{who}.{k}"] = exact(sum(x[a] > x[b] for x in table), "cells")
         same = [(x[1] > x[0]) == (y[1] > y[0]) for x, y in zip(ours, theirs, strict=True)]
         numbers[f"count_{kind}.distance"] = distance(ours, theirs)
-        numbers[f"count_{kind}.same_order"] = mean([sum(same)], "cells")
+        numbers[f"count_{kind}.same_order"] = exact(sum(same), "cells")
     return numbers
 
 
@@ -232,4 +226,4 @@ def counted(
 
 def distance(ours: Values, theirs: Values) -> Number:
     far = np.abs(np.array(ours) - np.array(theirs)).ravel()
-    return mean([float(np.mean(far))], "points")
+    return exact(np.mean(far), "points")

@@ -243,6 +243,8 @@ def test_a_claim_on_a_run_in_ill_health_is_not_judged():
     assert found.reason == "not judged, because run is not healthy: loss constant from round 5"
     meant = claim(needs=Needs(dead=("ru*",)))
     assert meant.verdict(N, config(), config(), health=ill).verdict == "reproduced"
+    counted = claim(needs=Needs(exact=True))
+    assert counted.verdict(N, config(), config(), health=ill).verdict == "reproduced"
     assert claim().verdict(N, config(), config(), health={"run": ""}).verdict == "reproduced"
 
 
