@@ -229,8 +229,8 @@ CLAIMS = (
         "T = 100 if never, at equal lambda_0; mean over the levels and the grid of lambda_0, in "
         "each of the 14 cells of Tables 1 and 2 in which FedFW trains with some lambda_0: not "
         "those of the CNN, and of the network 60-20-10 with the l1 ball; FedFW+ minus FedFW, "
-        "paired by seed (rounds), and the share of the cells that differ in which it is negative, with the "
-        "exact binomial interval (fewer).",
+        "paired by seed (rounds), and the share of the cells that differ in which it is negative, "
+        "with the exact binomial interval (fewer).",
         rule=C10,
         runs=tuple(run for c, norm in CELLS for run in frank_wolfe(f"{c}_{norm}", "fedfw", "plus")),
         needs=GRID,
