@@ -50,6 +50,7 @@ changes |= {"stand_in": stand_in}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 Markdown(arena_report.in_short(numbers))
 
 # %% [markdown]
@@ -118,6 +119,9 @@ arena_report.entries()
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Objective against violation

@@ -61,6 +61,7 @@ changes |= {"tolerance": tolerance, "beta": beta, "damping": damping}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% [markdown]
 # ## Look first
@@ -120,6 +121,9 @@ plot.show(
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% tags=["hide-input"]
+report.health_table(study, traces)
+
 # %% [markdown]
 # ### A check before anything else: without the constraint
 #
@@ -130,6 +134,7 @@ report.runs_table(
     numbers,
     {"no constraint": "free"},
     {"best": "best reward", "balanced": "first round with reward 190", "cost": "cost at the end"},
+    health,
 )
 
 # %% tags=["nbval-check-output"]
@@ -220,7 +225,7 @@ labels |= {"federated, soft, no compression": "soft_none"}
 labels |= {"federated, hard, no compression, round 300": "hard_none"}
 measures = {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
 measures |= {"first": "first success", "violating": "violating, second half"}
-report.runs_table(numbers, labels, measures)
+report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
 # The centralized rows hold a surprise. With the Fisher matrix averaged over 100 of the 10,000 states, as
@@ -256,7 +261,7 @@ rows = {"none (float32)": "soft_none", "float16": "soft_float16", "float8": "sof
 rows |= {"float4": "soft_float4", "Top-K 0.5": "soft_top0.5", "Top-K 0.25": "soft_top0.25"}
 rows |= {"Top-K 0.25, uplink only, round 300": "uplink_top0.25"}
 rows |= {"two-logit policy, round 300": "logits"}
-report.runs_table(numbers, rows, measures)
+report.runs_table(numbers, rows, measures, health)
 
 # %% [markdown]
 # ## Figure 4: participation

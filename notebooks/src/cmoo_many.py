@@ -65,10 +65,14 @@ changes |= {"participants": participants, "local_steps": local_steps, "alpha": a
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source_text(traces))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## The tasks
@@ -112,7 +116,7 @@ plot.show(
 runs = {f"{t} tasks, {LABELS[m]}": f"{s}_{m}" for s, t in SETS.items() for m in LABELS}
 held = {"accuracy": "accuracy", "worst_accuracy": "worst task", "loss": "loss"}
 held |= {"worst_loss": "loss, worst task"}
-report.runs_table(numbers, runs, held)
+report.runs_table(numbers, runs, held, health)
 
 # %% [markdown]
 # *Final* values are means over the last fifth of the evaluations, on test pictures. What a client
@@ -120,7 +124,7 @@ report.runs_table(numbers, runs, held)
 
 # %% tags=["hide-input"]
 cost = {"upload": "upload a client and round", "gradients": "minibatch gradients"}
-report.runs_table(numbers, runs, cost)
+report.runs_table(numbers, runs, cost, health)
 
 # %% [markdown]
 # ## The lead and the number of tasks
@@ -145,7 +149,7 @@ leads = {f"{t} tasks": s for s, t in SETS.items()}
 columns = {"gap": "equal rounds", "gap_gradients": "equal gradients", "gap_upload": "equal uploads"}
 columns |= {"gradient_ratio": "gradients, FSMGDA / FedCMOO"}
 columns |= {"upload_ratio": "uploads, FSMGDA / FedCMOO"}
-report.runs_table(numbers, leads, columns)
+report.runs_table(numbers, leads, columns, health)
 
 # %% [markdown]
 # ## Figure 10: every task's loss
@@ -162,7 +166,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 spread = {"deviation": "standard deviation", "range": "range", "relative": "deviation / mean"}
-report.runs_table(numbers, runs, spread)
+report.runs_table(numbers, runs, spread, health)
 
 # %% tags=["hide-input"]
 ratios = {
@@ -170,7 +174,7 @@ ratios = {
     for s, t in SETS.items()
     for m in ("fedcmoo", "fsmgda")
 }
-report.runs_table(numbers, ratios, spread)
+report.runs_table(numbers, ratios, spread, health)
 
 # %% [markdown]
 # A small spread alone is no merit: it is small as well while nothing is learned yet, when every task

@@ -77,10 +77,14 @@ changes |= {"local_steps": local_steps, "alpha": alpha, "source": source}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## The pictures
@@ -122,7 +126,7 @@ plot.show(
 grey = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in METHODS.items()}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
 measures |= {"rounds_75": "to 75 %", "reached_75": "reached 75 %"}
-report.runs_table(numbers, grey, measures)
+report.runs_table(numbers, grey, measures, health)
 
 # %% [markdown]
 # *Final* values here and below are means over the models evaluated in the last tenth of the rounds.
@@ -135,7 +139,7 @@ against = {"FedCMOO - FSMGDA": "fedcmoo_vs_fsmgda", "Pref - FedCMOO": "pref_vs_f
 against |= {"Pref - FSMGDA": "pref_vs_fsmgda"}
 pairs = {f"{DATA[d]}, {text}": f"{d}_{pair}" for d in GREY for text, pair in against.items()}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"})
+report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"}, health)
 
 # %% [markdown]
 # ## Task by task: Table 1
@@ -157,7 +161,7 @@ plot.show(
 # %% tags=["hide-input"]
 rows = {"single": "one task alone"} | METHODS
 table_1 = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in rows.items()}
-report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "second task"})
+report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "second task"}, health)
 
 # %% [markdown]
 # CIFAR-10 + MNIST after {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds, on the 1,000 test
@@ -169,7 +173,7 @@ report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "
 colour = {text: f"cifar10_mnist_{m}" for m, text in METHODS.items()}
 both = {"accuracy_1": "object", "accuracy_2": "digit"}
 both |= {"held_accuracy_1": "object, held", "held_accuracy_2": "digit, held"}
-report.runs_table(numbers, colour, both)
+report.runs_table(numbers, colour, both, health)
 
 # %% [markdown]
 # ## What sharing costs: Table 4
@@ -183,7 +187,7 @@ report.runs_table(numbers, colour, both)
 # test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, grey, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"})
+report.runs_table(numbers, grey, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"}, health)
 
 # %% tags=["nbval-check-output"]
 columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
@@ -212,11 +216,11 @@ plot.show(
 # %% tags=["hide-input"]
 everything = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in DATA for m, text in METHODS.items()}
 steered = {k: run for k, run in everything.items() if run.endswith("pref")}
-report.runs_table(numbers, everything, {"weight_1": "mean weight of the first task"})
+report.runs_table(numbers, everything, {"weight_1": "mean weight of the first task"}, health)
 
 # %% tags=["hide-input"]
 told = {"corner": "smaller weight at most 0.1", "mu": "imbalance mu", "fallback": "fallback"}
-report.runs_table(numbers, steered, told)
+report.runs_table(numbers, steered, told, health)
 
 # %% [markdown]
 # The *imbalance* $\mu$ is the mean over the rounds of the divergence that FedCMOO-Pref keeps below 0.01
@@ -244,7 +248,7 @@ plot.show(
 # %% tags=["hide-input"]
 labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
-report.runs_table(numbers, labels, both | {"accuracy": "mean"})
+report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
 # %% [markdown]
 # ## With dropout
@@ -267,7 +271,7 @@ plot.show(
 # %% tags=["hide-input"]
 apart = {f"{DATA[d]}, {text}": f"{d}_dropout_{pair}" for d in GREY for text, pair in against.items()}
 measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
-report.runs_table(numbers, apart, measures)
+report.runs_table(numbers, apart, measures, health)
 
 # %% [markdown]
 # The differences are again first minus second on the same seeds. Task by task:
@@ -275,7 +279,7 @@ report.runs_table(numbers, apart, measures)
 # %% tags=["hide-input"]
 dropped = {f"{DATA[d]}, {text}": f"{d}_{m}_dropout" for d in GREY for m, text in METHODS.items()}
 columns = {"accuracy_1": "first task", "accuracy_2": "second task"}
-report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"})
+report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"}, health)
 
 # %% [markdown]
 # ## Variants of the compression and of the weights
@@ -298,7 +302,7 @@ variants = {"FedCMOO: one-way - two-way": "mnist_fashion_fedcmoo_oneway_vs_fedcm
 variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_pref_oneway_vs_pref"}
 variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_pref_free_vs_pref"}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"})
+report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
 
 # %% [markdown]
 # ## Checks

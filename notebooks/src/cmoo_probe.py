@@ -50,10 +50,14 @@ changes |= {"progress_rounds": progress_rounds, "participants": participants, "s
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## What is compared
@@ -116,7 +120,7 @@ estimates |= {
     "clients' own, best multiple": "own_grams_scaled",
 }
 shown = {title: run for run, title in RUNS.items() if run in traces}
-report.runs_table(numbers, shown, {v: k for k, v in estimates.items()}).T
+report.runs_table(numbers, shown, {v: k for k, v in estimates.items()}, health).T
 
 # %% [markdown]
 # Values in percent, the mean over the rounds. The paper does not define its masking further. The error of a
@@ -149,7 +153,7 @@ orders = {
 }
 orders |= {"two_way_best": "low rank smallest, two-way", "one_way_best": "the same, one-way"}
 orders |= {"two_way_gain": "two-way below one-way, low rank"}
-report.runs_table(numbers, shown, orders)
+report.runs_table(numbers, shown, orders, health)
 
 # %% [markdown]
 # ## Figure 11: local progress
@@ -179,7 +183,7 @@ measured = {
     for what in ("loss", "accuracy")
     for who, words in (("method", "FedCMOO"), ("alone", "FSMGDA alone"), ("share", "FSMGDA share"))
 }
-report.runs_table(numbers, progress, measured).T
+report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
 # The two local trainings do not have the same step size: the paper gives FedCMOO $\eta_c=0.5$ and FSMGDA
@@ -197,7 +201,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 equal = {title: f"progress_{data}_equal" for data, title in GREY.items()}
-report.runs_table(numbers, equal, measured).T
+report.runs_table(numbers, equal, measured, health).T
 
 # %% tags=["nbval-check-output"]
 grey = [f"gram_{data}" for data in GREY]

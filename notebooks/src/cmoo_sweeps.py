@@ -51,10 +51,14 @@ changes |= {"preference_rounds": preference_rounds, "ratios": ratios, "source": 
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source_text(traces, "MNIST and Fashion-MNIST"))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 2: local steps
@@ -98,6 +102,7 @@ report.runs_table(
         "accuracy_2": "second task",
         "loss": "mean loss",
     },
+    health,
 )
 
 # %% [markdown]
@@ -106,7 +111,7 @@ report.runs_table(
 
 # %% tags=["hide-input"]
 leads = {f"lead{s}": f"{s} steps" for s in params["steps"]} | {"growth": "growth"}
-report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads)
+report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads, health)
 
 # %% [markdown]
 # ## Figure 4: preferences
@@ -156,7 +161,7 @@ balanced = {
     "mu": "mu",
 }
 balanced |= {"late_mu": "mu, reported", "fallback": "fall-back"}
-report.runs_table(numbers, preferences, balanced)
+report.runs_table(numbers, preferences, balanced, health)
 
 # %% [markdown]
 # *mu* is that of the final test losses, *mu, reported* that of the training losses which the rounds worked with,
@@ -182,7 +187,7 @@ narrow = {
     for data, title in GREY.items()
     for e in params["tolerances"]
 }
-report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"})
+report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, health)
 
 # %% [markdown]
 # ## Verdicts

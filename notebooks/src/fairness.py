@@ -56,10 +56,14 @@ changes |= {"participants": participants, "alpha": alpha, "stand_in_rows": stand
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source(traces))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## The problem
@@ -124,7 +128,7 @@ labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft
 labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in params["rhos"]}
 labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in params["duals"]}
 training = {"f": "late f", "g": "late g", "best_f": "best feasible f", "violations": "violations"}
-report.runs_table(numbers, labels, training)
+report.runs_table(numbers, labels, training, health)
 
 # %% [markdown]
 # *Late* is the mean over the last fifth of the rounds, evaluated exactly on all training rows every
@@ -139,7 +143,7 @@ report.runs_table(numbers, labels, training)
 # %% tags=["hide-input"]
 held = {"test_loss": "loss", "test_accuracy": "accuracy", "test_gap": "gap"}
 held |= {"test_decision_gap": "decision gap"}
-report.runs_table(numbers, labels, held)
+report.runs_table(numbers, labels, held, health)
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -168,7 +172,7 @@ pairs |= {"soft - tuned penalty": "soft_vs_penalty"}
 pairs |= {"hard, federated - centralized": "hard_vs_central"}
 pairs |= {"soft, federated - centralized": "soft_vs_central"}
 gained = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
-report.runs_table(numbers, pairs, gained)
+report.runs_table(numbers, pairs, gained, health)
 
 # %% [markdown]
 # ## Why a step size of $10^{-4}$ cannot be meant
@@ -204,12 +208,12 @@ variants = {"soft": "soft"} | {f"soft, beta = {b:g}": f"soft_beta{b:g}" for b in
 for m in ("hard", "soft"):
     variants |= {f"{m}, client's own sign": f"{m}_client"}
     variants |= {f"{m}, alpha = {a:g}": f"{m}_alpha{a:g}" for a in params["alphas"]}
-report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"})
+report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"}, health)
 
 # %% tags=["hide-input"]
 signs = {"hard: client's sign - pooled sign": "hard_client_vs_hard"}
 signs |= {"soft: client's sign - pooled sign": "soft_client_vs_soft"}
-report.runs_table(numbers, signs, gained)
+report.runs_table(numbers, signs, gained, health)
 
 # %% tags=["nbval-check-output"]
 level, late = 1.05 * params["tolerance"], {m: numbers[f"{m}.g"].value for m in traces}

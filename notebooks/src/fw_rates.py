@@ -58,10 +58,14 @@ changes |= {"penalty_rounds": penalty_rounds}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 sets = norms(params)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Why the clients keep their own models
@@ -107,7 +111,7 @@ methods |= {
     for lam in params["pair_penalties"]
 }
 report.runs_table(
-    numbers, methods, {"x": "x at the end", "early": "distance from 1, early", "late": "at the end"}
+    numbers, methods, {"x": "x at the end", "early": "distance from 1, early", "late": "at the end"}, health
 )
 
 # %% [markdown]
@@ -127,7 +131,7 @@ columns = {
     "smooth": "L",
     "dual": "dual solution",
 }
-report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"})
+report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
 # The last three go into the bound (38), with the constant of Lemma 2 corrected to $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
@@ -150,12 +154,12 @@ runs = {
     for lam in params["convex_penalties"]
 }
 report.runs_table(
-    numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}
+    numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}, health
 )
 
 # %% tags=["hide-input"]
 report.runs_table(
-    numbers, runs, {"bound": "bound at the end", "ratio": "largest share of the bound"}
+    numbers, runs, {"bound": "bound at the end", "ratio": "largest share of the bound"}, health
 )
 
 # %% [markdown]
@@ -190,6 +194,7 @@ report.runs_table(
     numbers,
     slow,
     {"least_gap": "smallest gap", "bound": "bound (62)", "ratio": "share of the bound"},
+    health,
 )
 
 # %% tags=["hide-input"]
@@ -198,7 +203,7 @@ sweeps = {
     for norm in sets
     for lam in params["nonconvex_penalties"]
 }
-report.runs_table(numbers, sweeps, {"slope": "slope by T"})
+report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 
 # %% [markdown]
 # The gap is computed in about 256 rounds of a run, so the smallest one of all may be smaller still.
@@ -226,6 +231,7 @@ report.runs_table(
     numbers,
     noisy,
     {"excess": "F - F* at the end", "slope": "slope", "ratio": "largest share of the bound"},
+    health,
 )
 
 # %% [markdown]
@@ -265,6 +271,7 @@ report.runs_table(
     numbers,
     shares,
     {"loss": "last loss", "accuracy": "last accuracy", "best_accuracy": "best accuracy"},
+    health,
 )
 
 # %% [markdown]
@@ -276,7 +283,7 @@ pairs = {
     for text, run in parts.items()
     for small, large in pairwise(params["shares"])
 }
-report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"})
+report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"}, health)
 
 # %% [markdown]
 # ## Figure 4: the penalty
@@ -304,7 +311,7 @@ rows = {
     for x in params["penalties"]
 }
 report.runs_table(
-    numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}
+    numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}, health
 )
 
 # %% tags=["hide-input"]
@@ -312,6 +319,7 @@ report.runs_table(
     numbers,
     rows,
     {"loss": "last loss", "gap": "last gap", "accuracy": "last accuracy", "best_accuracy": "best"},
+    health,
 )
 
 # %% [markdown]
@@ -350,11 +358,12 @@ report.runs_table(
     numbers,
     errors,
     {"excess": "F - F* at the end", "times": "by the exact", "more": "more than the exact"},
+    health,
 )
 
 # %% tags=["hide-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in params["lanczos"]}
-report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"})
+report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"}, health)
 
 # %% [markdown]
 # ## Verdicts

@@ -60,9 +60,13 @@ changes |= {"cifar_rows": cifar_rows, "most": most, "lambdas": lambdas, "rates":
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Table 3
@@ -88,7 +92,7 @@ plot.show(
 # %% tags=["hide-input"]
 apart = {column_text(c, params["pictures"]): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(
-    numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}
+    numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}, health
 )
 
 # %% [markdown]

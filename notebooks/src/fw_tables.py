@@ -57,7 +57,7 @@ recompute = False  # compute even what is stored
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
 from papers.fedfw.tables.numbers import LEVELS
-from papers.fedfw.tables.report import summary, three_columns
+from papers.fedfw.tables.report import of_cells, summary, three_columns
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -68,9 +68,13 @@ changes |= {"code_rounds": code_rounds}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = of_cells(study.health(traces), numbers)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
@@ -83,10 +87,10 @@ report.parameter_table(study, params)
 # pictures the lines name.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 1, params["pictures"])
+three_columns(numbers, "l2", 1, params["pictures"], health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 1, params["pictures"])
+three_columns(numbers, "l1", 1, params["pictures"], health)
 
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
@@ -117,6 +121,7 @@ report.runs_table(
     numbers,
     labels,
     {"accuracy": "final accuracy", "late": "accuracy, last three", "loss": "training loss"},
+    health,
 )
 
 # %% [markdown]
@@ -127,7 +132,7 @@ report.runs_table(
 more = {
     f"{NORMS[k]} {text}": f"{c}_{k}_fedfw_vs_feddr5" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "training loss"})
+report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "training loss"}, health)
 
 # %% [markdown]
 # ## Table 2: networks
@@ -136,10 +141,10 @@ report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "trainin
 # take hours.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 2, params["pictures"])
+three_columns(numbers, "l2", 2, params["pictures"], health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 2, params["pictures"])
+three_columns(numbers, "l1", 2, params["pictures"], health)
 
 # %% tags=["hide-input"]
 plot.show(
@@ -193,7 +198,7 @@ plot.show(
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"})
+report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"}, health)
 
 # %% tags=["hide-input"]
 grid = {
@@ -203,7 +208,7 @@ grid = {
     for x in params["lambdas"]
     for m in ("fedfw", "plus")
 }
-report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS})
+report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS}, health)
 
 # %% tags=["nbval-check-output"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)

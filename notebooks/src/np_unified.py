@@ -50,9 +50,13 @@ changes |= {"participants": participants, "local_steps": local_steps, "fraction"
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
@@ -76,7 +80,7 @@ labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
 labels |= {"soft_central": "soft, centralized"}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
 measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
-report.runs_table(numbers, {text: run for run, text in labels.items()}, measures)
+report.runs_table(numbers, {text: run for run, text in labels.items()}, measures, health)
 
 # %% [markdown]
 # *Late* is the mean over the last fifth of the rounds. A seed is called *infeasible* if its late
@@ -110,7 +114,7 @@ plot.show(
 averaged = {"average_f": "f of the average", "average_g": "g of the average"}
 averaged |= {"f": "late f", "g": "late g", "average_defined": "defined"}
 federated = {text: run for run, text in labels.items() if "central" not in run}
-report.runs_table(numbers, federated, averaged)
+report.runs_table(numbers, federated, averaged, health)
 
 # %% [markdown]
 # ### The step size
@@ -191,7 +195,7 @@ plot.show(
 tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
 tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
 report.runs_table(
-    numbers, tuned, {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
+    numbers, tuned, {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}, health
 )
 
 # %% tags=["nbval-check-output"]

@@ -64,6 +64,7 @@ changes |= {"beta": beta, "local_steps": local_steps}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% [markdown]
 # The runs of this page, with everything that the paper leaves open marked by our choice in
@@ -71,6 +72,9 @@ numbers = study.numbers(traces, profile, **changes)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 1: hard against soft
@@ -99,6 +103,7 @@ report.runs_table(
         "g": "late g",
         "jitter": "std of late g",
     },
+    health,
 )
 
 # %% [markdown]
@@ -159,6 +164,7 @@ report.runs_table(
     numbers,
     {"P1: share of constraint rounds, hard": "share", "P2: level of g, soft": "level"},
     {"predicted": "predicted", "measured": "measured", "gap": "mean difference"},
+    health,
 )
 
 # %% tags=["nbval-check-output"]

@@ -330,6 +330,15 @@ def test_the_table_has_a_line_a_method_and_three_columns(found):
     assert len(tables.summary(found)) == 4
 
 
+def test_the_table_says_which_cells_are_not_healthy():
+    n, health = store.read_numbers("fw_tables"), store.read_health("fw_tables")
+    table = tables.three_columns(n, "l2", 2, "mnist", health)
+    assert table.loc["CNN, MNIST, IID: FedFW", "not healthy"].startswith("(a) at chance")
+    assert table.loc["CNN, MNIST, IID: FedDR", "not healthy"] == ""
+    cells = tables.of_cells(health, n)
+    assert cells["cnn_pictures_iid_l2_fedfw_vs_feddr"] == cells["cnn_pictures_iid_l2_fedfw"]
+
+
 # -- Table 3
 
 
