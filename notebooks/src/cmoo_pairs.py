@@ -25,22 +25,30 @@
 # ends with the better accuracy, which gets there first, what does the shared network lose against one
 # trained for a single task, and what happens if the two losses are not of one kind?
 #
-# Mean test accuracies of the two tasks at the end, FSMGDA / FedCMOO / FedCMOO-Pref: on MultiMNIST
-# {result}`cmoo_pairs/multi_mnist_fsmgda.accuracy:.1f` /
-# {result}`cmoo_pairs/multi_mnist_fedcmoo.accuracy:.1f` /
-# {result}`cmoo_pairs/multi_mnist_pref.accuracy:.1f` %, on MNIST + Fashion-MNIST
-# {result}`cmoo_pairs/mnist_fashion_fsmgda.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_fedcmoo.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_pref.accuracy:.1f` %. With the [dropout](#with-dropout) that the authors' code has and
-# the paper does not mention, on MultiMNIST
+# **Two networks.** The authors' code switches off half of the units in training ([dropout](#with-dropout)); the
+# paper's text does not mention it. Everything on the two grey data sets was run with it and without. Mean test
+# accuracies of the two tasks at the end, FSMGDA / FedCMOO / FedCMOO-Pref, with dropout: on MultiMNIST
 # {result}`cmoo_pairs/multi_mnist_fsmgda_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/multi_mnist_fedcmoo_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/multi_mnist_pref_dropout.accuracy:.1f` %, on MNIST + Fashion-MNIST
 # {result}`cmoo_pairs/mnist_fashion_fsmgda_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_pref_dropout.accuracy:.1f` %: it decides which method is ahead. All belong to
-# {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
-# runs had is not printed. CIFAR-10 with digits is shown for
+# {result}`cmoo_pairs/mnist_fashion_pref_dropout.accuracy:.1f` %. Without, on MultiMNIST
+# {result}`cmoo_pairs/multi_mnist_fsmgda.accuracy:.1f` /
+# {result}`cmoo_pairs/multi_mnist_fedcmoo.accuracy:.1f` /
+# {result}`cmoo_pairs/multi_mnist_pref.accuracy:.1f` %, on MNIST + Fashion-MNIST
+# {result}`cmoo_pairs/mnist_fashion_fsmgda.accuracy:.1f` /
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo.accuracy:.1f` /
+# {result}`cmoo_pairs/mnist_fashion_pref.accuracy:.1f` %. So dropout decides the comparison, and that is a
+# finding of its own: FedCMOO's lead over FSMGDA on the two sets is
+# {result}`cmoo_pairs/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points with it,
+# {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` without. The claims are judged on the authors'
+# network first, and on the printed one beside it.
+#
+# All runs on the grey sets have {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
+# had is not printed, its authors' demo has 300. CIFAR-10 with digits is shown for
 # {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds and one seed only, which is a look at the
 # beginning and not a result.
 
@@ -183,11 +191,13 @@ report.runs_table(numbers, colour, both, health)
 # $$
 #
 # is the mean relative loss of accuracy against training in one task alone; smaller is better, and below
-# zero the tasks help each other. It is taken here against runs of the same seed. The ratio of the final
-# test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
+# zero the tasks help each other. It is taken here against runs of the same seed. These have no dropout, also
+# where the methods have it: that shifts all methods alike, and of their order it decides only how much each
+# task counts. The ratio of the final test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, grey, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"}, health)
+shown = grey | {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
+report.runs_table(numbers, shown, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"}, health)
 
 # %% tags=["nbval-check-output"]
 columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
@@ -319,8 +329,11 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on a
-# part of the pictures, or shorter than 60 rounds, are never judged.
+# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). On the grey sets the
+# first line of a claim is the authors' network, the second the printed one. A difference that three seeds do not
+# settle is *undecided*: the order of FedCMOO and FedCMOO-Pref, for the most part. *Not judged* are the runs that
+# are shorter than a third of what the authors' code runs (300 rounds on the grey sets, 200 by default): two kinds
+# of loss and CIFAR-10 + MNIST; and the variants, which have one seed.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)
@@ -330,13 +343,13 @@ report.paper_table(study, numbers)
 
 # %% [markdown]
 # The half of Table 2 on CIFAR-10, Table 4's column of CIFAR-10 and its single-task accuracies (64.9 and
-# 97.1 %) have no runs here.
+# 97.1 %) have no runs here. Nor was the plain norm tried as the $\ell_2$-norm loss of Table 2.
 #
 # ## What was shortened, and what the paper leaves open
 #
 # | in the paper | here |
 # | --- | --- |
-# | number of rounds not printed (500 in its Figure 2) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
+# | number of rounds not printed (500 in its Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
 # | "several" seeds | 3; one for CIFAR-10 + MNIST and for the variants |
 # | rotation drawn anew whenever a picture is read | 3 turned copies of every training picture, drawn once |
 # | dropout 0.5 (code) | with and without on the grey sets; without for single tasks, two kinds of loss, CIFAR-10 + MNIST and in the variants |

@@ -101,7 +101,7 @@ def test_provenance_and_profiles(build):
     assert status == 0, messages
     assert "0123456789ab, with uncommitted changes" in page
     assert ">stale: the code has changed<" in page
-    assert "1 of 2 runs" in page
+    assert "1 of 3 runs" in page
     cells = re.findall(r"<td><p>(.*?)</p></td>", page)
     assert cells[-2:] == ["2", "30"]
 
