@@ -110,12 +110,14 @@ plot.show(
 #
 # Differences of the final PSNR, paired by seed. Everything above 60 dB counts as 60: the error is then below a thousandth of the range, less
 # than a picture with eight bits a pixel can show, and what is above depends on where the search stops. Of the two
-# attacks on the $\ell_1$ oracle the better one counts, seed by seed.
+# attacks on the $\ell_1$ oracle the better one counts, seed by seed. The claim is judged by the means over data sets and networks, in two readings: with a ball for each tensor, as the
+# authors' code has it, and with one ball, as the text says. Where both attacks reach 60 dB there is a tie, which counts 0.
 
 # %% tags=["hide-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
 pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
-report.runs_table(numbers, {title(place): place for place in where}, pairs, health)
+order = {title(place): place for place in where} | {"mean": "places"}
+report.runs_table(numbers, order, pairs, health)
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)

@@ -110,7 +110,7 @@ def entry_of(claim: Claim, outcome: Outcome, runs: str, reason: str) -> Entry:
 
 
 def fingerprint(claim: Claim) -> str:
-    """A digest of all that decides a claim: primary parts, note and needs of every reading.
+    """A digest of all that decides a claim: primary parts, proviso, note, needs of every reading.
 
     Observations and the text of what was measured decide nothing and are left out.
     """
@@ -124,6 +124,7 @@ def _deciding(name: str, rule: Rule, needs: Needs) -> dict[str, Any]:
     for text, part in rule.primary.items():
         cells = {"": part} if isinstance(part, Condition) else part
         parts += [[text, cell, condition.words] for cell, condition in cells.items()]
+    parts += [["given", why, condition.words] for why, condition in rule.proviso.items()]
     return {"name": name, "parts": parts, "note": rule.note, "needs": asdict(needs)}
 
 

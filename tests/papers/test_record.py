@@ -56,6 +56,7 @@ class TestWhatDecides:
             replace(OURS, rule=replace(RULE, primary={"small": of("f") < 0.2})),
             replace(OURS, rule=replace(RULE, primary={"tiny": of("f") < 0.2})),
             replace(OURS, rule=replace(RULE, note="The bound is 0.2.")),
+            replace(OURS, rule=replace(RULE, proviso={"it is vacuous": of("b") < 1})),
             replace(OURS, needs=Needs(paper={"rounds": 500})),
             replace(OURS, readings=(Reading("without dropout", RULE, ()),)),
         ],
