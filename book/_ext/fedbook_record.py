@@ -108,7 +108,7 @@ class ChangedVerdicts(BookDirective):
         return [
             counts(found),
             nodes.paragraph("", text),
-            table(head, rows, (14, 14, 14, 58), "changed"),
+            table(head, rows, (14, 17, 17, 52), "changed"),
         ]
 
     def line(self, c: Change, *, linked: bool) -> list[Cell]:

@@ -141,7 +141,7 @@ def test_a_forged_digit_with_a_forged_digest_is_caught(
 def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
     expected = {f"fedsgm/C{i}" for i in range(1, 34)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
-    expected |= {f"fedcmoo/C{i}" for i in range(1, 19)} | {f"ssca/C{i}" for i in range(1, 13)}
+    expected |= {f"fedcmoo/C{i}" for i in range(1, 21)} | {f"ssca/C{i}" for i in range(1, 13)}
     expected |= {f"fedfw/C{i}" for i in range(1, 16)}
     assert expected == set(ids)
     assert len(ids) == len(set(ids))
