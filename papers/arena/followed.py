@@ -9,7 +9,7 @@ O. Shamir, T. Zhang, *Stochastic Gradient Descent for Non-smooth Optimization*, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,7 +28,7 @@ class State(NamedTuple):
     """What a run carries."""
 
     w: Float[Tensor, "kd"]  # the last iterate, the average, and the method's own output
-    inner: Any  # the method's state
+    inner: tuple[Any, ...]  # the method's state, its parts alone: a checkpoint holds no classes
     t: Float[Tensor, ""]  # rounds done
 
 
@@ -55,7 +55,7 @@ class Followed:
     def init(self, problem: Problem) -> State:
         """The method's start, three times if its output is followed, else twice."""
         inner = self.method.init(problem)
-        return State(inner.w.repeat(2 + self.own), inner, inner.w.new_zeros(()))
+        return State(inner.w.repeat(2 + self.own), tuple(inner), inner.w.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """The method's."""
@@ -63,18 +63,18 @@ class Followed:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """The method's round, then the averages."""
-        after, info = self.method.round(fed, state.inner, draw)  # 1
+        own_state = get_type_hints(type(self.method).init)["return"]
+        before = own_state(*state.inner)
+        after, info = self.method.round(fed, before, draw)  # 1
         rests, t = diverged(after.w), state.t + 1
-        inner = pytree.tree_map(
-            lambda old, new: torch.where(rests, old, new), state.inner, after
-        )
+        inner = pytree.tree_map(lambda old, new: torch.where(rests, old, new), before, after)
         last, mean = inner.w, state.w.view(2 + self.own, -1)[1]
         mean = torch.lerp(mean, last, 2 / (t + 1))  # 2
         parts = [last, mean]
         if self.own:
             found = self.method.output(inner)  # type: ignore[attr-defined]
             parts.append(torch.where(torch.isfinite(found).all(), found, last))  # 3
-        return State(torch.cat(parts), inner, t), info
+        return State(torch.cat(parts), tuple(inner), t), info
 
 
 def diverged(w: Float[Tensor, "d"]) -> Bool[Tensor, ""]:
