@@ -1,4 +1,4 @@
-"""`python -m papers reproduce STUDY`, `claims`, `compare A B` and `restamp`, without Jupyter."""
+"""`python -m papers reproduce STUDY`, `claims`, `health`, `compare A B`, `restamp`: no Jupyter."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--recompute", action="store_true", help="even what is stored already")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
     commands.add_parser("claims", help="one line a claim, from stored runs")
+    four = commands.add_parser("health", help="stored runs that are not healthy, and why")
+    four.add_argument("study", nargs="?", default="all", choices=[*STUDIES, "all"])
+    four.add_argument("--all", action="store_true", help="the healthy ones too")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -44,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
             show_comparison(given.first, given.second, given.metric, given.figure)
         elif given.command == "claims":
             list_claims()
+        elif given.command == "health":
+            list_health(given.study, every=given.all)
         elif given.command == "restamp":
             return give_stamps(given.study, given.from_commit, given.name)
         else:
@@ -82,8 +87,19 @@ def list_claims() -> None:
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
         fresh = "fresh" if done.fresh else "stale"
-        print(f"{claim.id:12} {done.outcome.verdict:16} {done.outcome.measured}  ({runs}, {fresh})")
+        print(f"{claim.id:12} {done.outcome.label:16} {done.outcome.measured}  ({runs}, {fresh})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
+
+
+def list_health(study: str, *, every: bool) -> None:
+    """Print the stored runs that are not healthy and why, or all, and how many there are."""
+    for name in STUDIES if study == "all" else (study,):
+        found = STUDIES[name].health(STUDIES[name].load())
+        for run, health in found.items():
+            if health.wrong or every:
+                print(f"{name}/{run}: {health.text}")
+        ill = sum(bool(health.wrong) for health in found.values())
+        print(f"{name}: {ill} of {len(found)} runs not healthy")
 
 
 def give_stamps(study: str, commit: str, names: list[str]) -> int:

@@ -133,7 +133,7 @@ def notes(traces: tuple[Trace, Trace]) -> list[str]:
             "of each run's own end."
         )
     if sorted(a.seeds) != sorted(b.seeds):
-        found.append("The seeds differ: the two groups are resampled apart, not in pairs.")
+        found.append("The seeds differ: the difference is one of two groups, not of pairs.")
     return found
 
 

@@ -25,8 +25,14 @@ PROMISES = {
     "D": "no projections: one corner of the set\na round, and less leaks",
 }
 
-ORDER: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not judged")
-SHADES = dict(zip(ORDER, (COLORS[2], COLORS[1], COLORS[5], "#8c8c8c"), strict=True))
+ORDER: tuple[Verdict, ...] = (
+    "reproduced",
+    "partly",
+    "undecided",
+    "not reproduced",
+    "not judged",
+)
+SHADES = dict(zip(ORDER, (COLORS[2], COLORS[1], COLORS[0], COLORS[5], "#8c8c8c"), strict=True))
 REACH = 4.0  # ratios beyond it, or below its inverse, are drawn at the edge
 
 
@@ -47,9 +53,10 @@ def standings() -> list[Standing]:
             continue
         numbers = store.read_numbers(study.name, "full")
         for claim in study.claims:
+            verdict = study.outcomes(claim)[claim.reading].verdict
             for paper in PROMISES:
                 if paper in claim.paper and claim.paper != "ours":
-                    counts[paper][claim.judge(numbers).verdict] += 1
+                    counts[paper][verdict] += 1
         if study.paper in ratios:
             printed = [(v.paper, numbers[v.key].value) for v in study.paper_values]
             ratios[study.paper] += [ours / paper for paper, ours in printed if paper]

@@ -18,6 +18,7 @@ import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
 import fedbook_figures
+import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
 import fedbook_previews
@@ -42,6 +43,7 @@ PARTS = (
     fedbook_methods,
     fedbook_rounds,
     fedbook_errata,
+    fedbook_intervals,
     fedbook_overview,
     fedbook_status,
 )
@@ -73,8 +75,14 @@ class ResultRole(SphinxRole):
 
 def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     """One line for the title: unit, interval, seeds, commit, device."""
-    parts = [f"95 % interval {number.low:{spec}} to {number.high:{spec}}"]
-    parts.append(f"{len(number.per_seed)} seeds")
+    parts = []
+    if number.once:
+        parts.append("one seed, no interval")
+    elif len(number.per_seed) == 1:
+        parts.append("the same for all seeds")
+    else:
+        parts.append(f"95 % interval {number.low:{spec}} to {number.high:{spec}}")
+        parts.append(f"{len(number.per_seed)} seeds")
     if number.unit:
         parts.insert(0, number.unit)
     parts += [f"{key} {provenance[key]}" for key in ("commit", "device") if provenance.get(key)]

@@ -7,7 +7,7 @@ print, they are whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,7 +35,7 @@ from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
-    from papers.kit.rules import Outcome
+    from papers.kit.rules import Outcome, Rule
     from papers.kit.study import Study
 
 
@@ -46,6 +46,7 @@ class Row(NamedTuple):
     study: str
     outcome: Outcome
     fresh: bool
+    readings: Mapping[str, Outcome]
 
 
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
@@ -64,13 +65,13 @@ def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
 
 def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
     """The verdict on one claim, by its rule, from the stored runs."""
-    for name in ("numbers", *claim.runs):
+    for name in ("numbers", *claim.all_runs):
         read_stored(env, folder_of(study.name) / f"{name}.json")
     try:
         result = study.evaluate(claim)
     except KeyError as error:
         raise BookError(f"{claim.id}: the rule asks for the number {error}, not stored.") from None
-    return Row(claim, study.name, result.outcome, result.fresh)
+    return Row(claim, study.name, result.outcome, result.fresh, result.readings)
 
 
 class Claims(BookDirective):
@@ -111,7 +112,7 @@ class Claims(BookDirective):
              paragraph(figure_link(self.env, e.study, claim.figure))],
             [paragraph(*self.inline(claim.wording)), *self.details(e)],
             measured,
-            [paragraph(badge(outcome.verdict, outcome.verdict)), *self.state_of(e)],
+            [*verdict_of(e), *self.state_of(e)],
         ]  # fmt: skip
 
     def state_of(self, e: Row) -> list[nodes.Node]:
@@ -121,7 +122,7 @@ class Claims(BookDirective):
     def details(self, e: Row) -> list[nodes.Node]:
         """How it is measured, the rule and the runs, folded away."""
         runs = [nodes.strong("", "Stored runs: ")]
-        for number, name in enumerate(e.claim.runs):
+        for number, name in enumerate(e.claim.all_runs):
             runs += [nodes.Text(", ")] if number else []
             path = folder_of(e.study) / f"{name}.json"
             link = path.is_file()
@@ -129,11 +130,37 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
-            paragraph(nodes.strong("", "Parts: "), nodes.Text(e.claim.rule.names)),
-            paragraph(nodes.strong("", "Rule: "), *self.inline(e.claim.rule.words)),
-            *([paragraph(*runs)] if e.claim.runs else []),
+            *self.judged(e.claim.reading, e.claim.rule, e.outcome),
+            *(
+                node
+                for reading in e.claim.readings
+                for node in self.judged(reading.name, reading.rule, e.readings[reading.name])
+            ),
+            *([paragraph(*runs)] if e.claim.all_runs else []),
             raw("</details>"),
         ]
+
+    def judged(self, reading: str, rule: Rule, outcome: Outcome) -> list[nodes.Node]:
+        """A rule in words, what became of its parts, and what is observed beside it."""
+        head = f"Rule, {reading}: " if reading else "Rule: "
+        found = [paragraph(nodes.strong("", head), *self.inline(rule.words))]
+        for title, primary in (("Parts: ", True), ("Observed, does not count: ", False)):
+            parts = [p for p in outcome.parts if p.primary == primary]
+            if parts:
+                text = "; ".join(f"{p.name} ({p.state})" for p in parts)
+                found.append(paragraph(nodes.strong("", title), nodes.Text(text)))
+        if not outcome.parts:
+            found.append(nodes.paragraph("", outcome.reason))
+        return found
+
+
+def verdict_of(e: Row) -> list[nodes.Node]:
+    """The verdict with its share, and under it what other readings of the claim give."""
+    own = [nodes.Text(f"{e.claim.reading}: ")] if e.readings else []
+    found = [paragraph(*own, badge(e.outcome.label, e.outcome.verdict))]
+    for name, other in e.readings.items():
+        found.append(nodes.paragraph("", f"{name}: {other.label}", classes=["quiet"]))
+    return found
 
 
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
@@ -197,7 +224,7 @@ class Scoreboard(BookDirective):
             if e is not None:
                 row["classes"] += kinds(e)
         board = nodes.container("", lines, classes=["claims-scroll"])
-        return [counts(done), raw(filter_bar(groups(done), len(done))), board]
+        return [in_short(done), counts(done), raw(filter_bar(groups(done), len(done))), board]
 
     def line(self, e: Row) -> list[Cell]:
         """The verdict, the wording with the reason, and the links."""
@@ -206,12 +233,24 @@ class Scoreboard(BookDirective):
         place = nodes.inline("", f" {paper_name(claim.paper)}, {claim.place}", classes=["quiet"])
         stale = [] if e.fresh else [paragraph(freshness(fresh=False))]
         return [
-            [paragraph(badge(outcome.verdict, outcome.verdict)), *stale],
+            [*verdict_of(e), *stale],
             [paragraph(*self.inline(claim.wording)),
              nodes.paragraph("", why, classes=["quiet", "claims-why"])],
             [paragraph(figure_link(self.env, e.study, claim.figure)),
              paragraph(claim_link(self.env, claim.id), place)],
         ]  # fmt: skip
+
+
+def in_short(done: list[Row]) -> nodes.paragraph:
+    """How many claims there are, how many of them can be judged, and what comes out."""
+    from papers.kit.rules import VERDICTS
+
+    found = Counter(e.outcome.verdict for e in done)
+    judged = [v for v in reversed(VERDICTS) if v != "not judged"]
+    told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
+    whole = len(done) - found["not judged"]
+    text = f"Of {len(done)} claims the stored runs can judge {whole}: {told}."
+    return nodes.paragraph("", f"{text} The other {found['not judged']} say what is missing.")
 
 
 def counts(done: list[Row]) -> nodes.table:
@@ -222,7 +261,8 @@ def counts(done: list[Row]) -> nodes.table:
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
     rows = [[paper_name(p)] + [str(found[p, v]) for v in VERDICTS] for p in papers]
-    return table(["Paper", *VERDICTS], rows, (24, 19, 19, 19, 19), "scoreboard")
+    total = ["All", *(str(sum(found[p, v] for p in papers)) for v in VERDICTS)]
+    return table(["Paper", *VERDICTS], [*rows, total], (25, 15, 15, 15, 15, 15), "scoreboard")
 
 
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:

@@ -74,6 +74,11 @@ def provenance_of(env: BuildEnvironment, study: str) -> dict[str, Any]:
     return read_stored(env, folder_of(study) / "numbers.json")["provenance"]
 
 
+def health_of(env: BuildEnvironment, study: str) -> dict[str, dict[str, Any]]:
+    """The health of every run of a study, as stored with its numbers."""
+    return dict(read_stored(env, folder_of(study) / "numbers.json")["health"])
+
+
 def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
     """All stored runs of a study's full profile."""
     paths = sorted(p for p in folder_of(study).glob("*.json") if p.name != "numbers.json")

@@ -254,7 +254,7 @@ class Verdicts(BookDirective):
             [nodes.paragraph("", "", *part) for part in (link, [page_link(self.env, study.name)])],
             self.inline(claim.wording),
             [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
-            badge(outcome.verdict, outcome.verdict),
+            badge(outcome.label, outcome.verdict),
         ]  # fmt: skip
 
 

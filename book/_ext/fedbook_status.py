@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import jupytext
 from docutils import nodes
-from fedbook_data import BookDirective, Cell, badge, folder_of, page_link, runs_of, table
+from fedbook_data import (
+    BookDirective,
+    Cell,
+    badge,
+    folder_of,
+    health_of,
+    page_link,
+    runs_of,
+    table,
+)
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -23,18 +32,22 @@ KINDS = ("study", "note", "tutorial")
 #: Which notebook stands where: the book's page, and what the tests compare.
 FOLDERS = {"page": "executed", "quick notebook": "quick"}
 HEAD = ("Notebook", "Kind", "State", "Last run", "Profile, device", "Page s", "Quick s",
-        "Runs", "Computed", "Runs h", "Commit")  # fmt: skip
-WIDTHS = (14, 7, 17, 10, 10, 7, 7, 7, 10, 7, 10)
+        "Runs", "Not healthy", "Computed", "Runs h", "Commit")  # fmt: skip
+WIDTHS = (14, 7, 17, 10, 10, 7, 7, 7, 7, 10, 7, 10)
 NONE = "–"
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The stored runs of a study's full profile: how many there should be, and what there is."""
+    """The stored runs of a study's full profile: how many there should be, and what there is.
+
+    `ill` are those that are not healthy; None where no numbers were stored with them.
+    """
 
     expected: int
     provenance: tuple[dict[str, Any], ...]
     stale: int
+    ill: int | None
 
     @property
     def wall_s(self) -> float:
@@ -127,7 +140,9 @@ def stored(env: BuildEnvironment, study: str) -> Runs:
     held = runs_of(env, study) if folder_of(study).is_dir() else []
     provenance = tuple(run["provenance"] for run in held)
     stale = sum(not fresh(tuple(p["roots"]), p["code"]) for p in provenance)
-    return Runs(len(expected), provenance, stale)
+    whole = (folder_of(study) / "numbers.json").is_file()
+    ill = sum(bool(one["wrong"]) for one in health_of(env, study).values()) if whole else None
+    return Runs(len(expected), provenance, stale, ill)
 
 
 @lru_cache(maxsize=1024)
@@ -179,13 +194,14 @@ def state(line: Line) -> list[nodes.Node]:
 
 
 def run_cells(runs: Runs | None) -> list[Cell]:
-    """Number, last date, hours and commits of the stored runs."""
+    """Number, those not healthy, last date, hours and commits of the stored runs."""
     if runs is None or not runs.provenance:
-        return [NONE if runs is None else f"0 of {runs.expected}", NONE, NONE, NONE]
+        return [NONE if runs is None else f"0 of {runs.expected}", NONE, NONE, NONE, NONE]
     there, devices = len(runs.provenance), sorted({p["device"] for p in runs.provenance})
     commits = {f"{p['commit'][:7]}{'+' * bool(p['dirty'])}": None for p in runs.provenance}
     return [
         str(there) if there == runs.expected else f"{there} of {runs.expected}",
+        NONE if runs.ill is None else str(runs.ill),
         f"{runs.newest()}, {', '.join(devices)}",
         hours(runs.wall_s),
         ", ".join(commits),
@@ -198,7 +214,8 @@ def totals(lines: Sequence[Line]) -> list[Cell]:
     cells = [
         "All", str(len(lines)), f"{sum(not line.faults for line in lines)} fresh", "", "",
         seconds(took(lines, "page", "wall_s")), seconds(took(lines, "quick notebook", "wall_s")),
-        str(sum(len(r.provenance) for r in runs)), "", hours(sum(r.wall_s for r in runs)), "",
+        str(sum(len(r.provenance) for r in runs)), str(sum(r.ill or 0 for r in runs)), "",
+        hours(sum(r.wall_s for r in runs)), "",
     ]  # fmt: skip
     return [nodes.strong(text, text) for text in cells]
 

@@ -15,6 +15,7 @@ from fedbook_data import (
     download_link,
     folder_of,
     freshness,
+    health_of,
     numbers_of,
     provenance_of,
     runs_of,
@@ -59,6 +60,9 @@ class Provenance(BookDirective):
         if runs:
             fresh = all(store.is_fresh(run) for run in runs)
             fields += field("State", freshness(fresh=fresh))
+        health = health_of(self.env, name)
+        ill = sum(bool(one["wrong"]) for one in health.values())
+        fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
         return [fields]
 
 

@@ -202,8 +202,8 @@ report.claims_table(study, traces, numbers, params)
 # | standardisation | z-score over the training rows | not varied here |
 # | split | equal sizes and class counts, redrawn for every seed | 35 benign and 21 malignant rows a client |
 #
-# Averages over the last 20 rounds are called *late*; intervals are 95 % bootstrap intervals over
-# the seeds (percentile, {result}`np_workshop/hard.violations:n` seeds).
+# Averages over the last 20 rounds are called *late*; intervals are 95 % confidence
+# intervals over the seeds.
 #
 # ```{provenance} np_workshop
 # ```

@@ -10,11 +10,12 @@ from papers.arena.followed import Followed
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
 from papers.arena.numbers import derive
-from papers.arena.problems import ITERATES, NAMES, arena_problem
+from papers.arena.problems import ITERATES, LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "evaluations", "specs"]
 
@@ -94,6 +95,13 @@ def evaluations(rounds: int, paid: int) -> int:
     return min(choices, key=lambda n: paid % n)
 
 
+WATCH: Watches = {
+    "*_reference": nothing("the optimum, solved beforehand"),
+    "*_clock": nothing("times of two oracles"),
+    **{f"{name}_*": Watch("f", guard="g", level=LEVELS[name]) for name in NAMES},
+}
+
+
 STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
@@ -102,5 +110,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

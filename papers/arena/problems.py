@@ -45,7 +45,10 @@ NAMES = {
 }
 LEVELS = {"np": 0.5, "fair": 0.1, "pair": 0.6, "sparse": 1.0, "rank": 1.0}  # of g
 BATCHES: dict[str, int | None] = {"np": None, "fair": 64, "pair": 32, "sparse": None, "rank": None}
-SETS: dict[str, ConvexSet] = {"sparse": L1Ball(RADIUS), "rank": BALL}  # where g is a norm over a radius
+SETS: dict[str, ConvexSet] = {
+    "sparse": L1Ball(RADIUS),
+    "rank": BALL,
+}  # where g is a norm over a radius
 FORMS = ("constraint", "objectives", "pooled", "set")
 ITERATES = ("", "mean_", "own_")  # what metrics are named after the parts of a longer model
 

@@ -23,6 +23,22 @@ PAPERS = {
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Another reading of a claim, where the paper and its authors' code differ.
+
+    Attributes
+    ----------
+    name : what is read how, such as `the network as printed, without dropout`.
+    rule, runs, needs : as of a `Claim`.
+    """
+
+    name: str
+    rule: Rule
+    runs: tuple[str, ...]
+    needs: Needs = Needs()
+
+
+@dataclass(frozen=True)
 class Claim:
     """One testable sentence, figure or table of a paper.
 
@@ -37,6 +53,8 @@ class Claim:
     runs : names of the runs behind it.
     figure : name of the study's figure that shows it; empty where none does.
     needs : what those runs must have for a verdict.
+    reading : where there are several, which one the rule is of: what the authors' code implies.
+    readings : the others, judged beside it.
     """
 
     id: str
@@ -48,6 +66,8 @@ class Claim:
     runs: tuple[str, ...]
     figure: str = ""
     needs: Needs = Needs()
+    reading: str = ""
+    readings: tuple[Reading, ...] = ()
 
     def __post_init__(self) -> None:
         checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
@@ -61,23 +81,47 @@ class Claim:
         """What the rule says of numbers that meet the needs."""
         return self.rule(numbers)
 
+    @property
+    def all_runs(self) -> tuple[str, ...]:
+        """The runs behind all readings, each once."""
+        return tuple(dict.fromkeys([*self.runs, *(r for x in self.readings for r in x.runs)]))
+
     def verdict(
         self,
         numbers: Numbers,
         configs: Mapping[str, Mapping[str, Any]],
-        paper: Mapping[str, Mapping[str, Any]],
+        stored: Mapping[str, Mapping[str, Any]],
         changed: Mapping[str, tuple[Any, Any]] = {},
+        health: Mapping[str, str] = {},
     ) -> Outcome:
         """The rule's outcome, or *not judged* with the reason where the runs lack what it needs.
 
         The one place that decides whether a claim may be judged. `configs` are the configurations
-        of the runs that the numbers come from, `paper` those of the setting that the claim is
-        about; `changed` has the parameters that differ, each with its value and the paper's.
+        of the runs that the numbers come from, `stored` those of the setting that the claim is
+        about; `changed` has the parameters that differ, each with its value and the paper's,
+        `health` what is wrong with a run, empty where nothing is.
         """
-        lacking = self.needs.unmet(self.runs, configs, paper, changed)
-        if lacking:
-            return Outcome("not judged", "", f"not judged, because {lacking}")
-        return self.judge(numbers)
+        return self.verdicts(numbers, configs, stored, changed, health)[self.reading]
+
+    def verdicts(
+        self,
+        numbers: Numbers,
+        configs: Mapping[str, Mapping[str, Any]],
+        stored: Mapping[str, Mapping[str, Any]],
+        changed: Mapping[str, tuple[Any, Any]] = {},
+        health: Mapping[str, str] = {},
+    ) -> dict[str, Outcome]:
+        """The outcome of every reading by its name, the claim's own first."""
+        own = Reading(self.reading, self.rule, self.runs, self.needs)
+        found = {}
+        for each in (own, *self.readings):
+            lacking = each.needs.unmet(each.runs, configs, stored, changed, health)
+            found[each.name] = (
+                Outcome("not judged", "", f"not judged, because {lacking}")
+                if lacking
+                else each.rule(numbers)
+            )
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-RESAMPLES = 4999
+from papers.kit.intervals import difference_ends, mean_ends, ratio_ends, share_ends
 
 
 @dataclass(frozen=True)
 class Number:
-    """A measured value with its 95 % bootstrap interval over seeds.
+    """A measured value with its 95 % interval over seeds.
 
-    `per_seed` are the single values (for a ratio: the ratio of each seed), `unit` what is counted.
+    `low` and `high` are the value itself where no seed changes it, and NaN where there is no
+    interval: a single seed, or a value that is not finite. `per_seed` are the single values (for a
+    ratio: the ratio of each seed), `unit` what is counted.
     """
 
     value: float
@@ -27,9 +28,18 @@ class Number:
     unit: str = ""
 
     def text(self, spec: str = ".3g") -> str:
-        """`value [low, high] unit`, as tables show it."""
-        interval = f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
-        return f"{interval} {self.unit}".rstrip()
+        """`value [low, high] unit`, as tables show it; without brackets where nothing varies."""
+        told = f"{self.value:{spec}}"
+        if self.once:
+            told += " (one seed)"
+        elif self.low != self.high and not np.isnan(self.low):
+            told += f" [{self.low:{spec}}, {self.high:{spec}}]"
+        return f"{told} {self.unit}".rstrip()
+
+    @property
+    def once(self) -> bool:
+        """Whether it was measured on a single seed, which gives no interval."""
+        return len(self.per_seed) == 1 and bool(np.isfinite(self.value) and np.isnan(self.low))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
@@ -48,69 +58,79 @@ class Number:
         return Number(**back, per_seed=tuple(map(number, data["per_seed"])), unit=data["unit"])
 
 
+def exact(x: float, unit: str = "") -> Number:
+    """A number that no seed changes: counted bits, a closed form, a setting, a count of runs."""
+    value = float(x)
+    return Number(value, value, value, (value,), unit)
+
+
 def mean(per_seed: ArrayLike, unit: str = "") -> Number:
-    """The mean over seeds with its bootstrap interval (scipy, percentile, fixed resampling)."""
-    x = np.asarray(per_seed, float)
-    return _bootstrap((x,), lambda a, axis=-1: np.mean(a, axis=axis), x, unit)
+    """The mean over seeds with Student's t interval.
 
-
-def measured(traces: Mapping[str, Any], measures: Mapping[str, Any]) -> dict[str, Number]:
-    """`run.measure` -> the mean over seeds, for every run and measure.
-
-    A measure is a function of a run's Trace that gives a value per seed, or a pair of one and the
-    unit.
+    Equal values have an interval of no width; a single seed has none, and its ends are NaN.
     """
-    found = {}
-    for name, trace in traces.items():
-        for key, measure in measures.items():
-            of, unit = measure if isinstance(measure, tuple) else (measure, "")
-            found[f"{name}.{key}"] = mean(of(trace), unit)
-    return found
+    x = np.asarray(per_seed, float)
+    return _number(x.mean(), mean_ends(x), x, unit)
+
+
+def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
+    """The share of the seeds that have a property, with the exact binomial interval.
+
+    `flags` is one truth value a seed; with the unit `"%"` everything is in percent.
+    """
+    x = np.asarray(flags)
+    if x.ndim != 1 or not x.size or not np.isin(x, (0, 1)).all():
+        raise ValueError(f"share: flags must be a truth value for each seed, got {flags!r}.")
+    scale = 100.0 if unit == "%" else 1.0
+    ends = share_ends(int(x.sum()), len(x))
+    return _number(scale * x.mean(), (scale * ends[0], scale * ends[1]), scale * x, unit)
 
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
-    """Ratio of the means of two quantities measured on the same seeds, resampled in pairs."""
+    """Ratio of the means of two quantities measured on the same seeds, its interval by pairs."""
     x, y = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _bootstrap(
-            (x, y), lambda p, q, axis=-1: p.mean(axis=axis) / q.mean(axis=axis), x / y, unit
-        )
+        return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
 
 
 def difference(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
-    """The mean of `b` minus the mean of `a`, of two groups of seeds that are resampled apart.
+    """The mean of `b` minus the mean of `a`, of two groups of seeds, with Welch's t interval.
 
     There is no value per seed: `per_seed` is empty. For the same seeds take `mean(b - a)`, whose
     interval is narrower because what a seed does to both cancels.
     """
     x, y = np.asarray(a, float), np.asarray(b, float)
-    return _bootstrap(
-        (x, y), lambda p, q, axis=-1: q.mean(axis=axis) - p.mean(axis=axis), (), unit, paired=False
-    )
+    return _number(y.mean() - x.mean(), difference_ends(x, y), (), unit)
 
 
-def _bootstrap(
-    samples: Sequence[Any],
-    statistic: Callable[..., Any],
-    each: Any,
-    unit: str,
-    *,
-    paired: bool = True,
-) -> Number:
-    value = float(statistic(*samples))
-    still = all(np.ptp(s) == 0 for s in samples)
-    if still or min(map(len, samples)) < 2 or not np.isfinite(value):
-        return Number(value, value, value, tuple(map(float, each)), unit)
-    interval = stats.bootstrap(
-        samples,
-        statistic,
-        paired=paired,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Number(value, float(interval.low), float(interval.high), tuple(map(float, each)), unit)
+def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
+    """What a measure gives, as a number.
+
+    The mean of values, the share of seeds for truth values, and what is a number already as it is.
+    """
+    if isinstance(values, Number):
+        return values
+    x = np.asarray(values)
+    return share(x, unit) if x.dtype == bool else mean(x, unit)
+
+
+def measured(traces: Mapping[str, Any], measures: Mapping[str, Any]) -> dict[str, Number]:
+    """`run.measure` -> its number (`over_seeds`), for every run and measure.
+
+    A measure is a function of a run's Trace that gives a value or a truth value per seed, or a
+    number; or a pair of such a function and the unit.
+    """
+    found = {}
+    for name, trace in traces.items():
+        for key, measure in measures.items():
+            of, unit = measure if isinstance(measure, tuple) else (measure, "")
+            found[f"{name}.{key}"] = over_seeds(of(trace), unit)
+    return found
+
+
+def _number(value: Any, ends: tuple[Any, Any], each: Any, unit: str) -> Number:
+    low, high = map(float, ends) if np.isfinite(value) else (np.nan, np.nan)
+    return Number(float(value), low, high, tuple(map(float, each)), unit)
 
 
 def significant(x: float, digits: int = 6) -> float | None:

@@ -1,4 +1,4 @@
-"""Tables of a study for its notebook: parameters, the paper against ours, verdicts."""
+"""Tables of a study for its notebook: parameters, the paper against ours, verdicts, health."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.study import Params, Study, Traces
 
@@ -37,19 +38,41 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
 
 
 def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
-    """The verdict on every claim of a study, or why these runs cannot judge it."""
+    """The verdict on every claim of a study by every reading, or why these runs cannot judge it."""
     rows = []
     for claim in study.claims:
-        found = study.verdict(claim, traces, numbers, params)
-        rows.append((claim.id, claim.wording, found.verdict, found.reason))
-    columns = ["claim", "the paper says", "verdict", "what fails"]
+        for reading, found in study.verdicts(claim, traces, numbers, params).items():
+            name = f"{claim.id}: {reading}" if reading else claim.id
+            rows.append((name, claim.wording, found.label, found.reason))
+    columns = ["claim", "the paper says", "verdict", "what fails or is undecided"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
 
+def health_table(study: Study, traces: Traces) -> pd.DataFrame:
+    """How many runs of a page are in which state, and those that are not healthy, with why."""
+    health = study.health(traces)
+    states: dict[str, list[str]] = {}
+    for name, found in health.items():
+        kind, _, why = found.text.partition(": ")
+        states.setdefault(kind, []).append(f"{name} ({why})" if why else name)
+    ill = {found.text.partition(": ")[0] for found in health.values() if found.wrong}
+    rows = {
+        kind: {"runs": len(names), "not healthy": "; ".join(names) if kind in ill else ""}
+        for kind, names in sorted(states.items(), key=lambda item: item[0] in ill)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def runs_table(
-    numbers: Numbers, runs: Mapping[str, str], measures: Mapping[str, str]
+    numbers: Numbers,
+    runs: Mapping[str, str],
+    measures: Mapping[str, str],
+    health: Mapping[str, Health] = {},
 ) -> pd.DataFrame:
-    """Chosen measures of chosen runs: labels down, measures across, each with its interval."""
+    """Chosen measures of chosen runs: labels down, measures across, each with its interval.
+
+    With their health a last column says of the runs that are not healthy what is wrong.
+    """
     there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
     rows = {
         label: {
@@ -58,12 +81,16 @@ def runs_table(
         }
         for label, run in there.items()
     }
+    wrong = {label: health[run].wrong for label, run in there.items() if run in health}
+    if any(wrong.values()):
+        for label in rows:
+            rows[label]["not healthy"] = wrong.get(label, "")
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def unbroken(n: Number) -> str:
+def unbroken(n: Number, spec: str = ".3g") -> str:
     """Value and interval, which a narrow column must not tear apart."""
-    return replace(n, unit="").text().replace(" ", "\N{NO-BREAK SPACE}")
+    return replace(n, unit="").text(spec).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def with_unit(text: str, n: Number) -> str:

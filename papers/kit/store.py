@@ -23,6 +23,7 @@ from fedlib.core.provenance import ROOT, versions
 from fedlib.core.trace import LARGEST_MODEL
 from fedlib.core.types import describe
 from papers.kit.fingerprint import code_digest, roots_of
+from papers.kit.health import Health
 from papers.kit.numbers import Number, number, significant
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
@@ -195,10 +196,20 @@ def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     return {k: Number.from_json(v) for k, v in data["numbers"].items()}
 
 
+def read_health(study: str, profile: str = "full") -> dict[str, Health]:
+    """The health of every run of a study as it was when its numbers were stored."""
+    data = read(run_path(study, profile, "numbers"))
+    return {k: Health(**v) for k, v in data["health"].items()}
+
+
 def write_numbers(
-    study: str, profile: str, numbers: Mapping[str, Number], traces: Mapping[str, Trace]
+    study: str,
+    profile: str,
+    numbers: Mapping[str, Number],
+    traces: Mapping[str, Trace],
+    health: Mapping[str, Health],
 ) -> None:
-    """Store the derived numbers of a study, with the provenance of the runs they come from."""
+    """Store a study's derived numbers, with health and provenance of the runs they come from."""
     first = next(iter(traces.values())).provenance
     content = {
         "schema": SCHEMA,
@@ -206,6 +217,7 @@ def write_numbers(
         "study": study,
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
+        "health": {k: v.to_json() for k, v in health.items()},
         "provenance": {
             **{k: v for k, v in first.items() if k not in ONE_RUN},
             "runs": len(traces),

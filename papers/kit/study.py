@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any, TypedDict
 
@@ -12,10 +13,12 @@ from fedlib.core import Trace, jsonfile
 from fedlib.core.run import resolve_device
 from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
+from papers.kit.health import Health, of_run
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
 from papers.kit.store import Spec
+from papers.kit.watch import Watches, watches_of
 
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
@@ -45,11 +48,15 @@ def parameters(**declared: tuple[Any, ...]) -> Declared:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A claim with its verdict, and whether the runs behind it were made by the code of today."""
+    """A claim with its verdict, and whether the runs behind it were made by the code of today.
+
+    `readings` has the outcome of every other reading of the claim, by its name.
+    """
 
     claim: Claim
     outcome: Outcome
     fresh: bool
+    readings: Mapping[str, Outcome]
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class Study:
     derive : (traces, parameters) -> the named numbers.
     data : data sets of the full profile that have to be downloaded.
     claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
+    watch : patterns of runs -> what tells their health; the first that fits counts, and where none
+        does, the first metric of a known name.
     """
 
     name: str
@@ -78,6 +87,7 @@ class Study:
     paper_values: tuple[PaperValue, ...] = ()
     figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
     data: tuple[str, ...] = ()
+    watch: Watches = field(default_factory=dict)
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.
@@ -135,15 +145,23 @@ class Study:
                 f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
                 f"got {runs!r}."
             )
-        store.compute_or_load(
+        held = [n for n, spec in chosen.items() if store.is_stored(self.name, profile, n, spec)]
+        made = store.compute_or_load(
             self.name, profile, chosen, recompute=recompute, store=True, device=device
         )
+        for name, health in self.health(made).items():
+            if health.wrong and (recompute or name not in held):
+                print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
         if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
             return None
         traces = self.load(profile)
         numbers = self.numbers(traces, profile)
-        store.write_numbers(self.name, profile, numbers, traces)
+        store.write_numbers(self.name, profile, numbers, traces, self.health(traces))
         return numbers
+
+    def health(self, traces: Traces) -> dict[str, Health]:
+        """Whether each of some runs is finite, moved, alive, better than its start, and settled."""
+        return {name: of_run(t, watches_of(name, self.watch)) for name, t in traces.items()}
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
@@ -156,18 +174,31 @@ class Study:
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
-        held = self._stored(claim.runs)
-        configs = {name: payload["config"] for name, payload in held.items()}
-        outcome = claim.verdict(store.read_numbers(self.name), configs, configs)
-        return Evaluated(claim, outcome, all(map(store.is_fresh, held.values())))
+        found = self.outcomes(claim)
+        fresh = all(map(store.is_fresh, self._stored(claim.all_runs).values()))
+        return Evaluated(claim, found.pop(claim.reading), fresh, found)
+
+    def outcomes(self, claim: Claim) -> dict[str, Outcome]:
+        """What every reading of a claim says of the stored numbers of the paper's setting."""
+        configs = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
+        return claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
+
+    def verdicts(
+        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
+    ) -> dict[str, Outcome]:
+        """The verdict on one claim, by reading, from traces that are of the paper's setting."""
+        stored = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        configs = {name: trace.config for name, trace in traces.items()}
+        behind = {name: traces[name] for name in claim.all_runs if name in traces}
+        wrong = {name: found.wrong for name, found in self.health(behind).items()}
+        return claim.verdicts(numbers, configs, stored, self.changed(params), wrong)
 
     def verdict(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
     ) -> Outcome:
-        """The verdict on one claim from some traces, if they are of the paper's setting."""
-        paper = {name: payload["config"] for name, payload in self._stored(claim.runs).items()}
-        configs = {name: trace.config for name, trace in traces.items()}
-        return claim.verdict(numbers, configs, paper, self.changed(params))
+        """The verdict by the claim's own reading."""
+        return self.verdicts(claim, traces, numbers, params)[claim.reading]
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""

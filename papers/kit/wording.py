@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 BELOW, AT_MOST, ABOVE, AT_LEAST = "below", "at most", "above", "at least"
-#: What comparing the ends of an interval with a constant amounts to.
-INTERVALS = {
-    ("upper end", BELOW): "interval of {} below",
-    ("upper end", AT_MOST): "interval of {} at most",
-    ("lower end", ABOVE): "interval of {} above",
-    ("lower end", AT_LEAST): "interval of {} at least",
-    ("lower end", AT_MOST): "interval of {} reaches down to",
-    ("upper end", AT_LEAST): "interval of {} reaches up to",
+#: What comparing something else than a value amounts to.
+SEEDS = {
     ("largest", AT_MOST): "every seed's {} at most",
     ("smallest", AT_LEAST): "every seed's {} at least",
+    ("largest", BELOW): "every seed's {} below",
+    ("smallest", ABOVE): "every seed's {} above",
 }
 FEW = 3  # names, or conditions, that are told one by one
 
 
 def compared(kind: str, form: str, how: str, bound: float) -> str:
     """A term of some kind and form beside a constant."""
-    return f"{INTERVALS.get((kind, how), f'{form} {how}')} {bound:.4g}"
+    return f"{SEEDS.get((kind, how), f'{form} {how}')} {bound:.4g}"
 
 
 def together(form: str, keys: Sequence[tuple[str, ...]]) -> str:

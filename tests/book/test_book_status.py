@@ -66,11 +66,11 @@ def test_what_is_up_to_date_is_fresh(build, notebook, tmp_path):
     assert status == 0, messages
     study, note, total = table(page)
     assert study == [
-        "toy", "study", "fresh", "2026-02-03", "full, cpu", "12", "12", "2", "2026-02-02, cpu",
-        "1.00", "0123456+",
+        "toy", "study", "fresh", "2026-02-03", "full, cpu", "12", "12", "2", "1",
+        "2026-02-02, cpu", "1.00", "0123456+",
     ]  # fmt: skip
     assert note[:7] == ["note_a", "note", "fresh", "2026-02-03", "full, cpu", "12", "12"]
-    assert total == ["All", "2", "2 fresh", "", "", "24", "24", "2", "", "1.00", ""]
+    assert total == ["All", "2", "2 fresh", "", "", "24", "24", "2", "1", "", "1.00", ""]
     assert words(page) == (
         "2 of 2 notebooks are fresh. 2 runs are stored, 0 of them made by code that has changed "
         "since. What was recorded took: the quick notebooks 0.3 minutes of CPU time, the pages 0.3 "

@@ -24,7 +24,7 @@ numfig = True
 import papers
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.rules import Outcome
-from papers.kit.rules import Rule, told, value
+from papers.kit.rules import Rule, of, told
 from papers.kit.study import Study
 
 
@@ -37,7 +37,7 @@ def claim(number, runs, bound=1.0, kind=Rule):
     return Claim(
         id=f"toy/C{{number}}", paper="W" if number < 3 else "ours", place="Section 4",
         wording="$f$ goes down", figure="curve" if number == 1 else "",
-        measure="the gap", rule=kind({{"small": value("gap") < bound}}, told("gap")), runs=runs,
+        measure="the gap", rule=kind({{"small": of("gap") < bound}}, told("gap")), runs=runs,
     )
 
 
@@ -66,18 +66,23 @@ PROVENANCE = {
     "commit": "0123456789ab", "device": "cpu", "dirty": True,
     "roots": ["fedlib.steps.switching:Hard"],
 }  # fmt: skip
+HEALTH = {
+    "finite": True, "moved": True, "above": 2, "seeds": 2, "course": "unknown", "wrong": "",
+}  # fmt: skip
 NUMBERS = {
     "kind": "numbers",
     "numbers": {
         "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
     },
+    "health": {"old": {**HEALTH, "wrong": "dead: f constant from round 2"}, "new": HEALTH},
     "provenance": PROVENANCE,
 }
 
 
 def stored_run(code):
     return {
-        "kind": "run", "config": {}, "rounds": [0, 1], "seeds": [0, 1], "bits": {}, "info": {},
+        "kind": "run", "config": {"seeds": [0, 1, 2]}, "rounds": [0, 1], "seeds": [0, 1],
+        "bits": {}, "info": {},
         "metrics": {"f": [[3.0, 1.0], [3.0, 2.0]]}, "final_w": None, "output_w": None,
         "provenance": {**PROVENANCE, "code": code},
     }  # fmt: skip

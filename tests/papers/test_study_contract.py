@@ -1,5 +1,6 @@
 """What every study owes: parameters documented, rules total, figures drawn, needs that speak."""
 
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -9,7 +10,8 @@ from fedlib.core.types import describe
 from fedlib.data import DataError
 from papers import STUDIES, all_claims
 from papers.kit import store
-from papers.kit.rules import Rule
+from papers.kit.needs import MISSING, entry
+from papers.kit.rules import PRIMARY, Rule
 
 CLAIMS = [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]
 studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
@@ -81,14 +83,16 @@ def test_every_figure_draws_from_the_stored_runs(study):
 
 @claims
 def test_a_rule_is_total_and_says_itself(study, claim):
-    assert isinstance(claim.rule, Rule)
     numbers = store.read_numbers(study.name)
-    asked = {key for c in claim.rule.conditions() for key in c.keys}
-    assert asked <= numbers.keys()
-    assert claim.rule.words.endswith(".")
-    outcome = claim.judge(numbers)
-    assert any(character.isdigit() for character in outcome.measured)
-    assert (outcome.verdict == "reproduced") == (not outcome.reason)
+    for rule in (claim.rule, *(reading.rule for reading in claim.readings)):
+        assert isinstance(rule, Rule)
+        assert 1 <= len(rule.primary) <= PRIMARY, f"{claim.id}: one to three parts decide"
+        asked = {key for c in rule.conditions() for key in c.keys}
+        assert asked <= numbers.keys()
+        assert rule.words.endswith(".")
+        outcome = rule(numbers)
+        assert any(character.isdigit() for character in outcome.measured)
+        assert (outcome.verdict == "reproduced") == (not outcome.reason)
     assert not claim.figure or claim.figure in study.figures
 
 
@@ -96,7 +100,8 @@ def test_a_rule_is_total_and_says_itself(study, claim):
 def test_a_verdict_says_what_a_page_lacks(study, claim):
     numbers = store.read_numbers(study.name)
     configs = {name: study.payload(name)["config"] for name in claim.runs}
-    assert claim.verdict(numbers, configs, configs) == claim.judge(numbers)
+    whole = claim.verdict(numbers, configs, configs)
+    assert whole.verdict == "not judged" or whole == claim.judge(numbers)
     for name in claim.runs[:1]:
         rest = {k: v for k, v in configs.items() if k != name}
         lacking = claim.verdict(numbers, rest, configs)
@@ -104,3 +109,17 @@ def test_a_verdict_says_what_a_page_lacks(study, claim):
         assert name in lacking.reason
         shorter = {**configs, name: {**configs[name], "rounds": configs[name]["rounds"] - 1}}
         assert claim.verdict(numbers, shorter, configs).verdict == "not judged"
+
+
+@claims
+def test_what_the_paper_has_is_an_entry_of_some_run(study, claim):
+    for needs, runs in [(claim.needs, claim.runs), *((r.needs, r.runs) for r in claim.readings)]:
+        configs = [study.payload(name)["config"] for name in runs]
+        for where in needs.paper:
+            assert any(entry(config, where) != MISSING for config in configs), where
+
+
+def test_at_most_a_third_of_the_judged_claims_is_partly():
+    found = Counter(study.outcomes(claim)[claim.reading].verdict for study, claim in all_claims())
+    judged = sum(n for verdict, n in found.items() if verdict != "not judged")
+    assert found["partly"] <= judged / 3

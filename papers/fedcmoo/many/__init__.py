@@ -27,6 +27,7 @@ from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.watch import Watch, Watches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,6 +176,11 @@ def attribute_table(p: Params, traces: Traces) -> pd.DataFrame:
     return table
 
 
+WATCH: Watches = {
+    "*": (Watch("loss"), Watch("loss_*"), Watch("accuracy", chance="problem.majority")),
+}
+
+
 STUDY = Study(
     name="cmoo_many",
     title="Many objectives",
@@ -185,5 +191,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    watch=WATCH,
     **PARAMETERS,
 )

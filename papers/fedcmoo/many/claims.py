@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.many.numbers import METHODS, SETS
 from papers.kit.claims import PaperValue
-from papers.kit.rules import Rule, high, low, told, told_value, value
+from papers.kit.rules import Rule, of, told, told_value, value
 
 POINT = 0.5  # a difference of accuracies that counts, in points
 EVEN = 0.9  # a spread that counts as smaller: at most so much of the other
@@ -19,8 +19,8 @@ RATIOS = {
 
 C2 = Rule(
     {
-        "FedCMOO ahead with 40 tasks": low("attributes.gap") > POINT,
-        "the gap with 40 tasks above that with 2": low("attributes_vs_halves.gap") > POINT,
+        "FedCMOO ahead with 40 tasks": of("attributes.gap") > POINT,
+        "the gap with 40 tasks above that with 2": of("attributes_vs_halves.gap") > POINT,
         "the gap with 5 tasks between the two": (
             value("groups.gap") - value("halves.gap") >= -POINT
         )
@@ -32,7 +32,7 @@ C2 = Rule(
 )
 C17 = Rule(
     {
-        f"more even than {text} with {count} tasks": high(key) <= EVEN
+        f"more even than {text} with {count} tasks": of(key) <= EVEN
         for (count, text), key in RATIOS.items()
     },
     "deviation of the final losses over tasks: "

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 
 METHODS = ("fsmgda", "pref", "fedcmoo")
@@ -67,8 +67,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         grown = gap(traces, tasks) - gap(traces, "halves")
         numbers[f"{tasks}_vs_halves.gap"] = mean(grown, "points")
     source: Any = traces["halves_fedcmoo"].config["problem"]
-    numbers["majority"] = mean([100 * source["majority"]], "%")
-    numbers["rounds"] = mean([p["rounds"]], "rounds")
+    numbers["majority"] = exact(100 * source["majority"], "%")
+    numbers["rounds"] = exact(p["rounds"], "rounds")
     return numbers
 
 
@@ -79,8 +79,8 @@ def measures(trace: Trace) -> dict[str, Number]:
         "worst_accuracy": mean(100 * accuracies.min(1), "%"),
         "loss": mean(final(trace, "loss")),
         "worst_loss": mean(losses.max(1)),
-        "upload": mean([megabytes(trace)], "MB"),
-        "gradients": mean([steps(trace)]),
+        "upload": exact(megabytes(trace), "MB"),
+        "gradients": exact(steps(trace)),
     }
     found |= {k: mean(v) for k, v in spread(losses).items()}
     if "fallback" in trace.info:
@@ -123,6 +123,6 @@ def gaps(ours: Trace, theirs: Trace) -> dict[str, Number]:
         "gap": mean(100 * (final(ours, "accuracy") - final(theirs, "accuracy")), "points"),
         "gap_upload": ahead(by_upload),
         "gap_gradients": ahead(by_gradients),
-        "upload_ratio": mean([megabytes(theirs) / megabytes(ours)]),
-        "gradient_ratio": mean([steps(theirs) / steps(ours)]),
+        "upload_ratio": exact(megabytes(theirs) / megabytes(ours)),
+        "gradient_ratio": exact(steps(theirs) / steps(ours)),
     }

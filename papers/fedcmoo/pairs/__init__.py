@@ -17,6 +17,7 @@ from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import dropped_standin, noted, standin_problem, stands_in
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, learning
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
@@ -89,6 +90,12 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
+WATCH: Watches = {
+    **{f"*_single_{k}": (Watch(f"loss_{k}"), Watch(f"accuracy_{k}", chance=0.1)) for k in (1, 2)},
+    "*": (*learning(0.1), Watch("loss_*"), Watch("accuracy_*", chance=0.1)),
+}
+
+
 STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
@@ -99,5 +106,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    watch=WATCH,
     **PARAMETERS,
 )

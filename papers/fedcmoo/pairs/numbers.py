@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean, over_seeds
 from papers.kit.study import Params, Traces
 
 DATA = {
@@ -58,8 +58,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     for data in GREY:
         add_single(found, traces, data)
     numbers = {
-        f"{run}.{k}": mean(v, unit(k)) for run, each in found.items() for k, v in each.items()
+        f"{run}.{k}": over_seeds(v, unit(k)) for run, each in found.items() for k, v in each.items()
     }
+    numbers |= {f"{run}.rounds": exact(t.rounds[-1], "rounds") for run, t in traces.items()}
     for name, (a, b) in pairs().items():
         if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
@@ -103,11 +104,10 @@ def measures(trace: Trace) -> dict[str, Array]:
     one, two = found["accuracy_1"], found["accuracy_2"]
     found["worst"], found["gap"] = np.minimum(one, two), one - two
     found["loss_ratio"] = found["loss_2"] / found["loss_1"]
-    found["rounds"] = np.full(len(one), float(trace.rounds[-1]))
     for level in LEVELS:
         found[f"rounds_{level}"] = rounds_to(trace, level)
         best = 100 * trace.metrics["accuracy"].max(1)
-        found[f"reached_{level}"] = (best >= level).astype(float)
+        found[f"reached_{level}"] = best >= level
     return found | of_weights(trace)
 
 
@@ -175,7 +175,7 @@ def differences(
     if not seeds:
         return {}
     one, other = ([list(of).index(s) for s in seeds] for of in (seeds_a, seeds_b))
-    alike = [k for k in a if k in b and k != "rounds" and not k.startswith("reached")]
+    alike = [k for k in a if k in b and not k.startswith("reached")]
     whole = [k for k in alike if len(a[k]) == len(seeds_a) and len(b[k]) == len(seeds_b)]
     apart = {k: a[k][one] - b[k][other] for k in whole}
     if "decline" in alike and len(a["decline"]) == len(b["decline"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from papers.fedcmoo.pairs.numbers import DATA, GREY, HOW, LEVELS, METHODS, MIXED
-from papers.kit.rules import Condition, Rule, all_of, high, low, rises, told, told_value, value
+from papers.kit.rules import Condition, Rule, all_of, of, rises, told, told_value, value
 
 MARGIN = 1.0  # points: C4 on CIFAR-10, one seed; C12
 FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
@@ -53,8 +53,8 @@ def accuracy(data: str, task: int) -> str:
 
 def ahead(pair: str, text: str) -> dict[str, Condition]:
     return {
-        f"{text}: higher at the end": low(f"{pair}.accuracy") > 0,
-        f"{text}: earlier": all_of(*(high(f"{pair}.rounds_{x}") < 0 for x in LEVELS)),
+        f"{text}: higher at the end": of(f"{pair}.accuracy") > 0,
+        f"{text}: earlier": all_of(*(of(f"{pair}.rounds_{x}") < 0 for x in LEVELS)),
     }
 
 
@@ -65,11 +65,11 @@ def in_order(data: str, how: str, task: int) -> Condition:
 
 def preferred(how: str, text: str) -> dict[str, Condition]:
     """Pref best on the harder task, at a cost on the easier one, with more equal losses."""
-    of, other = (f"{ON}{how}_pref_vs_{m}" for m in ("fedcmoo", "fsmgda"))
+    one, other = (f"{ON}{how}_pref_vs_{m}" for m in ("fedcmoo", "fsmgda"))
     return {
-        f"best on Fashion-MNIST{text}": all_of(*(low(f"{p}.accuracy_2") > 0 for p in (of, other))),
-        f"a cost on MNIST{text}": high(f"{of}.accuracy_1") < 0,
-        f"a smaller ratio of losses{text}": high(f"{of}.loss_ratio") < 0,
+        f"best on Fashion-MNIST{text}": all_of(*(of(f"{p}.accuracy_2") > 0 for p in (one, other))),
+        f"a cost on MNIST{text}": of(f"{one}.accuracy_1") < 0,
+        f"a smaller ratio of losses{text}": of(f"{one}.loss_ratio") < 0,
     }
 
 
@@ -93,8 +93,8 @@ EASIER = f"{COLOUR}_pref_vs_fedcmoo.held_accuracy_2"
 C4 = Rule(
     {part: c for how, text in HOW.items() for part, c in preferred(how, text).items()}
     | {
-        "best on CIFAR-10": all_of(*(low(key) > MARGIN for key in HARDER)),
-        "a cost on the digit over CIFAR-10": high(EASIER) < -MARGIN,
+        "best on CIFAR-10": all_of(*(of(key) > MARGIN for key in HARDER)),
+        "a cost on the digit over CIFAR-10": of(EASIER) < -MARGIN,
     },
     "; ".join(
         f"{DATA[ON]}{text}: {shown(ON, how)}; ratio of losses {shown(ON, how, 'loss_ratio')}"
@@ -109,17 +109,17 @@ LATE = {
     for x in LEVELS
 }
 C5 = Rule(
-    {text.format(": later"): low(key) > 0 for text, key in LATE.items()},
+    {text.format(": later"): of(key) > 0 for text, key in LATE.items()},
     "FedCMOO-Pref minus FedCMOO: "
     + "; ".join(f"{text.format(',')}: {told(key)}" for text, key in LATE.items()),
     note=LATER,
 )
 C11 = Rule(
     {
-        "Scalarized fails on Digit 1": high("mixed_scalarized.accuracy_1") < FAILS,
-        "FSMGDA unbalanced the other way": low("mixed_fsmgda.gap") > APART,
-        "FedCMOO best in its worse digit": (low("mixed_fedcmoo_vs_scalarized.worst") > 0)
-        & (low("mixed_fedcmoo_vs_fsmgda.worst") > 0),
+        "Scalarized fails on Digit 1": of("mixed_scalarized.accuracy_1") < FAILS,
+        "FSMGDA unbalanced the other way": of("mixed_fsmgda.gap") > APART,
+        "FedCMOO best in its worse digit": (of("mixed_fedcmoo_vs_scalarized.worst") > 0)
+        & (of("mixed_fedcmoo_vs_fsmgda.worst") > 0),
         "the half of the table with CIFAR-10 was not run": Condition(
             "the half with CIFAR-10, which was not run, so that this holds at most partly",
             (),
@@ -157,9 +157,9 @@ C18 = Rule(
         f"{DATA[data]}: {text}": condition
         for data in GREY
         for text, condition in {
-            "FedCMOO below FedCMOO-Pref": low(f"{data}_pref_vs_fedcmoo.decline") > 0,
-            "FedCMOO-Pref below FSMGDA": high(f"{data}_pref_vs_fsmgda.decline") < 0,
-            "FedCMOO below FSMGDA": high(f"{data}_fedcmoo_vs_fsmgda.decline") < 0,
+            "FedCMOO below FedCMOO-Pref": of(f"{data}_pref_vs_fedcmoo.decline") > 0,
+            "FedCMOO-Pref below FSMGDA": of(f"{data}_pref_vs_fsmgda.decline") < 0,
+            "FedCMOO below FSMGDA": of(f"{data}_fedcmoo_vs_fsmgda.decline") < 0,
         }.items()
     },
     "; ".join(f"{DATA[data]}: {shown(data, measure='decline')}" for data in GREY),

@@ -20,6 +20,7 @@ from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watches, learning, nothing
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
 
@@ -100,6 +101,12 @@ def of_attributes(p: Params) -> Spec:
     return Spec(GramProbe(pref), partial(made, **task(p)), rounds, seeds, p["evaluate_every"])
 
 
+WATCH: Watches = {
+    "gram_*": nothing("estimates of Gram matrices along a few rounds, whatever these gain"),
+    "*": learning(0.1),
+}
+
+
 STUDY = Study(
     name="cmoo_probe",
     title="Gram estimates and local progress, FedCMOO",
@@ -110,5 +117,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -23,6 +23,7 @@ from papers.fedcmoo.qm9.numbers import LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
 
@@ -129,6 +130,12 @@ def _counted(p: Params) -> dict[str, Spec]:
     }
 
 
+WATCH: Watches = {
+    "count_*": nothing("one round, whose uploads are counted"),
+    "*": (Watch("loss"), Watch("loss_*")),
+}
+
+
 STUDY = Study(
     name="cmoo_qm9",
     title="Properties of molecules, FedCMOO",
@@ -139,5 +146,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    watch=WATCH,
     **PARAMETERS,
 )

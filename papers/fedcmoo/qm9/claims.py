@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
-from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, within
+from papers.kit.rules import Condition, Rule, all_of, of, told_value, value, within
 
 FAR = 0.8  # far below: at most this share of the other's loss
 CLOSE = 0.05  # of uploads and their ratios, relative
@@ -27,8 +27,8 @@ def twice(tasks: int, method: str) -> Condition:
 
 C8 = Rule(
     {
-        "FedCMOO below FSMGDA per round": (high("rounds.fedcmoo_vs_fsmgda.loss") < 0)
-        & (high("rounds.mean_gap") < 0),
+        "FedCMOO below FSMGDA per round": (of("rounds.fedcmoo_vs_fsmgda.loss") < 0)
+        & (of("rounds.mean_gap") < 0),
         "FedCMOO and Pref far below FSMGDA per uploaded number": all_of(
             *(
                 value(f"upload.{m}.loss") <= FAR * value("upload.fsmgda.loss")

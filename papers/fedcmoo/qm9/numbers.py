@@ -6,7 +6,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 
 METHODS = ("fsmgda", "fedcmoo", "pref")
@@ -21,20 +21,20 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for m, trace in runs.items():
         numbers |= {f"{m}.{k}": mean(trace.metrics[k][:, -1]) for k in LOSSES}
-        numbers[f"{m}.upload"] = mean([upload(trace)], "d")
-        numbers[f"{m}.rounds"] = mean([float(trace.rounds[-1])], "rounds")
+        numbers[f"{m}.upload"] = exact(upload(trace), "d")
+        numbers[f"{m}.rounds"] = exact(trace.rounds[-1], "rounds")
         numbers[f"{m}.start"] = mean(trace.metrics["loss"][:, 0])
     batch = runs["fedcmoo"].config["algorithm"]["batch_size"]
-    numbers["fedcmoo.batch"] = mean([float(batch)], "molecules")
+    numbers["fedcmoo.batch"] = exact(batch, "molecules")
     rounds = common_round(runs)
-    numbers["rounds.at"] = mean([float(rounds)], "rounds")
+    numbers["rounds.at"] = exact(rounds, "rounds")
     numbers |= compared(runs, dict.fromkeys(METHODS, rounds), "rounds")
     room = common_upload(runs)
-    numbers["upload.at"] = mean([room], "d")
+    numbers["upload.at"] = exact(room, "d")
     last = {m: int(t.rounds[within(t, room)]) for m, t in runs.items()}
     numbers |= compared(runs, last, "upload")
     for m, at in last.items():
-        numbers[f"upload.{m}.at"] = mean([float(at)], "rounds")
+        numbers[f"upload.{m}.at"] = exact(at, "rounds")
     until = [trace_until(runs[m], rounds) for m in ("fedcmoo", "fsmgda")]
     numbers["rounds.mean_gap"] = mean(until[0] - until[1])
     return numbers | counted(traces, p)
@@ -84,8 +84,8 @@ def compared(runs: Traces, rounds: dict[str, int], kind: str) -> dict[str, Numbe
     for m in ("fedcmoo", "pref"):
         gaps = {k: at[m][k] - at["fsmgda"][k] for k in LOSSES}
         found |= {f"{kind}.{m}_vs_fsmgda.{k}": mean(gaps[k]) for k in LOSSES}
-        lower = [np.mean(gaps[f"loss_{k}"]) < 0 for k in TASKS]
-        found[f"{kind}.{m}_vs_fsmgda.lower"] = mean([float(sum(lower))], "of 11 tasks")
+        lower = np.sum([gaps[f"loss_{k}"] < 0 for k in TASKS], 0)
+        found[f"{kind}.{m}_vs_fsmgda.lower"] = mean(lower, "of 11 tasks")
     return found
 
 
@@ -94,11 +94,11 @@ def counted(traces: Traces, p: Params) -> dict[str, Number]:
     found: dict[str, Number] = {}
     for tasks in p["objectives"]:
         each = {m: traces[f"count_{m}_{tasks}"] for m in METHODS}
-        found |= {f"count_{tasks}.{m}": mean([upload(t)], "d") for m, t in each.items()}
+        found |= {f"count_{tasks}.{m}": exact(upload(t), "d") for m, t in each.items()}
         small = (2 * tasks**2 + tasks) / p["count_dim"]
-        found[f"count_{tasks}.small"] = mean([small], "d")
+        found[f"count_{tasks}.small"] = exact(small, "d")
         ratio = upload(each["fsmgda"]) / upload(each["fedcmoo"])
-        found[f"count_{tasks}.ratio"] = mean([ratio])
+        found[f"count_{tasks}.ratio"] = exact(ratio)
     ratio = upload(traces["qm9_fsmgda"]) / upload(traces["qm9_fedcmoo"])
-    found["qm9.ratio"] = mean([ratio])
+    found["qm9.ratio"] = exact(ratio)
     return found

@@ -12,6 +12,7 @@ from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.numbers import derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, learning
 
 __all__ = ["STUDY", "ratios", "specs"]
 
@@ -54,6 +55,9 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
+WATCH: Watches = {"*": (*learning(0.1), Watch("loss_*"), Watch("accuracy_*", chance=0.1))}
+
+
 STUDY = Study(
     name="cmoo_sweeps",
     title="Local steps and preferences, FedCMOO",
@@ -64,5 +68,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
+    watch=WATCH,
     **PARAMETERS,
 )

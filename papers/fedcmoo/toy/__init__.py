@@ -17,6 +17,7 @@ from papers.fedcmoo.toy.numbers import derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY"]
 
@@ -185,6 +186,14 @@ def _probe(p: Params) -> dict[str, Spec]:
     }
 
 
+WATCH: Watches = {
+    "probe_*": nothing("directions at random models"),
+    "rate_*": Watch("g_12"),  # the inner product of both gradients, which end opposed
+    "guard_*": Watch("f"),
+    "*": Watch("stationarity", exact="exact gradients of quadratics come to rest within one look"),
+}
+
+
 STUDY = Study(
     name="cmoo_toy",
     title="FedCMOO on quadratics with a known front",
@@ -194,5 +203,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

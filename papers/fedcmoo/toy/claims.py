@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Numbers, Rule, high, low, most, told, value
+from papers.kit.rules import Numbers, Rule, most, of, told, value
 
 STEEPEST, FLATTEST = -0.65, -0.4  # of a log-log slope that is called -1/2
 ERROR = 1e-3  # of a central difference, relative to the formula's slope
@@ -24,7 +24,7 @@ def points(n: Numbers) -> str:
 
 
 C15 = Rule(
-    {label: (low(k) >= STEEPEST) & (high(k) <= FLATTEST) for label, k in SLOPES.items()},
+    {label: (of(k) >= STEEPEST) & (of(k) <= FLATTEST) for label, k in SLOPES.items()},
     "; ".join(f"{label}: slope {told(key, '.2f')}" for label, key in SLOPES.items()),
 )
 C16 = Rule(

@@ -13,7 +13,7 @@ from fedlib.compress import LowRank
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean, ratio
+from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
 from papers.kit.study import Params, Traces
 
 GUARD = 1.5  # the authors' code rolls back a model whose loss exceeds the last one so many times
@@ -33,7 +33,7 @@ def each(
 ) -> dict[str, Number]:
     """The measures of every run of a part, by the rest of its name and its trace."""
     return {
-        f"{part}_{name}.{k}": mean(x)
+        f"{part}_{name}.{k}": over_seeds(x)
         for name, trace in runs_of(traces, part).items()
         for k, x in measures(name, trace).items()
     }
@@ -133,7 +133,7 @@ def edge(_: str, trace: Trace) -> dict[str, Array]:
 def allowed(p: Params) -> dict[str, Number]:
     """The ratio of two losses that FedCMOO-Pref's epsilon allows."""
     bounded = [float(x) for x in p["tolerances"] if 0 < x < np.log(2)]
-    return {f"edge_M2_eps{x:g}.allowed": mean([tolerated(x)]) for x in bounded}
+    return {f"edge_M2_eps{x:g}.allowed": exact(tolerated(x)) for x in bounded}
 
 
 def scale(_: str, trace: Trace, factor: float) -> dict[str, Array]:
@@ -165,7 +165,7 @@ def probe(_: str, trace: Trace) -> dict[str, ArrayLike]:
     """The measured slope of mu against the formula, and how often mu falls, per seed."""
     error = trace.info["error"]
     falls = {f"falls{n}": (trace.info[f"change{n}"] < 0).mean(1) for n in ("", "_1", "_2", "_3")}
-    return {"points": [error.size], "error": error.max(1), **falls}
+    return {"points": exact(error.size), "error": error.max(1), **falls}
 
 
 def uploads(networks: Mapping[int, int] = NETWORKS) -> dict[str, Number]:
@@ -179,6 +179,6 @@ def uploads(networks: Mapping[int, int] = NETWORKS) -> dict[str, Number]:
         jacobian = LowRank().bits(M, d) / FLOAT_BITS
         two_way = jacobian + 2 * M**2 + d
         sent = {"fedcmoo": two_way, "pref": two_way + M, "fsmgda": float(M * d)}
-        found |= {f"upload_{m}.M{M}": mean([x / d]) for m, x in sent.items()}
-        found[f"upload_saving.M{M}"] = mean([sent["fsmgda"] / sent["fedcmoo"]])
+        found |= {f"upload_{m}.M{M}": exact(x / d) for m, x in sent.items()}
+        found[f"upload_saving.M{M}"] = exact(sent["fsmgda"] / sent["fedcmoo"])
     return found

@@ -13,6 +13,7 @@ from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "network", "specs"]
 
@@ -59,6 +60,13 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
+WATCH: Watches = {
+    "*_shown": nothing("the pictures themselves"),
+    "*_read_*": nothing("read off one message in closed form"),
+    "*": Watch("psnr", exact="the attacker searches with exact gradients until none is left"),
+}
+
+
 STUDY = Study(
     name="fw_leakage",
     title="Leakage from gradients and from oracle answers",
@@ -68,5 +76,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

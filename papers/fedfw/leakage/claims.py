@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedfw.leakage.numbers import SIGNALS
 from papers.kit.claims import Claim
-from papers.kit.rules import Rule, low, told_value
+from papers.kit.rules import Rule, of, told_value
 
 PLACES = {
     place: place.replace("_", " ")
@@ -20,7 +20,7 @@ ORDER = {
 
 C12 = Rule(
     {
-        f"{text}, {words}": low(f"{place}.{pair}") > 0
+        f"{text}, {words}": of(f"{place}.{pair}") > 0
         for place, words in PLACES.items()
         for text, pair in ORDER.items()
     },

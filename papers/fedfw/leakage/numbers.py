@@ -20,7 +20,7 @@ from papers.fedfw.feasible_data import constrained_pictures
 from papers.fedfw.leakage.attacks import message
 from papers.fedfw.leakage.gradients import Oracle, Whole, rebuilt_models
 from papers.fedfw.leakage.problem import Network, leak_problem
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
 SIGNALS = ("gradient", "l2", "tensors", "l1", "soft")
@@ -68,9 +68,9 @@ def measures(trace: Trace) -> dict[str, Any]:
     if "mismatch" in trace.info:
         found |= ATTACK
     if "silent" in trace.info:
-        found["silent"] = (lambda t: 100.0 * last(t.info["silent"]), "%")
+        found["silent"] = (lambda t: last(t.info["silent"]) > 0, "%")
     if wall := float(trace.provenance.get("wall_s") or 0):
-        found["wall"] = (lambda _: [wall], "s")
+        found["wall"] = lambda _: exact(wall, "s")
     return found
 
 
@@ -84,7 +84,7 @@ ATTACK = {
     "start": (lambda t: t.metrics["psnr"][:, 0], "dB"),
     "best": (lambda t: t.metrics["psnr"].max(1), "dB"),
     "shown": (lambda t: capped(last(t.metrics["psnr"])), "dB"),
-    "seen": (lambda t: 100.0 * (last(t.metrics["psnr"]) >= SEEN), "%"),
+    "seen": (lambda t: last(t.metrics["psnr"]) >= SEEN, "%"),
     "mismatch": lambda t: last(t.info["mismatch"]),
     "steps": (lambda t: first_seen(t.metrics["psnr"]), "steps"),
 }
@@ -100,7 +100,7 @@ def apart(traces: Traces, place: str) -> dict[str, Number]:
 @lru_cache(maxsize=1)
 def checked() -> dict[str, Number]:
     """What holds to rounding: the l2 answer is the gradient's direction, and models come back."""
-    return {"rescaled.error": mean(rescaled()), "rebuilt.error": mean([rebuilt()])}
+    return {"rescaled.error": mean(rescaled()), "rebuilt.error": exact(rebuilt())}
 
 
 def rescaled() -> list[float]:

@@ -22,6 +22,7 @@ from papers.fedfw.lowrank.problems import (
 from papers.fedfw.lowrank.watched import Accelerated, Clock, Watched
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "specs"]
 
@@ -131,6 +132,13 @@ def clocks(p: Params) -> dict[str, Spec]:
     return found
 
 
+WATCH: Watches = {
+    "clock_*": nothing("times of single oracle calls"),
+    "messages_*": nothing("messages of a run, which are counted"),
+    "*": Watch("loss"),
+}
+
+
 STUDY = Study(
     name="fw_lowrank",
     title="The low-rank case",
@@ -139,5 +147,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

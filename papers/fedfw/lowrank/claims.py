@@ -9,7 +9,7 @@ import pandas as pd
 from papers.fedfw.lowrank.numbers import FRANK_WOLFE, LEVELS, PROJECTIONS, RADIUS, TASKS
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Numbers, Rule, high, low, told_value, value
+from papers.kit.rules import Numbers, Rule, of, told_value, value
 from papers.kit.study import Params, Study, Traces
 
 EXACT = 1e-5  # of the radius, in float32; and of singular values
@@ -27,15 +27,15 @@ MEASURES = {
 
 C11 = Rule(
     {
-        f"one entry, {s}": (high(f"messages_{s}.most") <= 1) & (low(f"messages_{s}.fewest") >= 1)
+        f"one entry, {s}": (of(f"messages_{s}.most") <= 1) & (of(f"messages_{s}.fewest") >= 1)
         for s in ("l1", "simplex")
     }
     | {
-        "rank one, nuclear": high("messages_nuclear.second") <= EXACT,
-        "ends only, box": high("messages_box.off") <= EXACT,
+        "rank one, nuclear": of("messages_nuclear.second") <= EXACT,
+        "ends only, box": of("messages_box.off") <= EXACT,
     }
     | {
-        f"bits, {s}": (high(f"messages_{s}.wire") <= EXACT * RADIUS)
+        f"bits, {s}": (of(f"messages_{s}.wire") <= EXACT * RADIUS)
         & (abs(value(f"messages_{s}.bits_off")) <= 0)
         for s in SETS
     },
@@ -71,7 +71,7 @@ def wins(measure: str) -> Rule:
 
     return Rule(
         {
-            f"{race}, {OTHERS[other]}": (value(reached) >= 100) & (high(key) < 1)
+            f"{race}, {OTHERS[other]}": (value(reached) >= 100) & (of(key) < 1)
             for race, (reached, ratios) in races.items()
             for other, key in ratios.items()
         },

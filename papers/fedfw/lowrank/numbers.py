@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.federation import FLOAT_BITS
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.numbers import Number, exact, mean, measured, over_seeds, ratio
 from papers.kit.study import Params, Traces
 
 TASKS = ("regression", "completion")
@@ -46,7 +48,7 @@ def excess(trace: Trace, reference: Trace) -> Array:
     return np.asarray(100 * (loss - floor) / (loss[:, :1] - floor))
 
 
-def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, Array]:
+def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, NDArray[np.bool_]]:
     """Per seed the first evaluated round at or below a level, else the last; whether there is one.
 
     A curve that is not finite there has not reached it.
@@ -54,7 +56,7 @@ def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, Arra
     good = values <= level
     there = np.asarray(good.any(1))
     found = np.where(there, good.argmax(1), values.shape[1] - 1)
-    return rounds[found], there.astype(float)
+    return rounds[found], there
 
 
 def oracle_seconds(traces: Traces, task: str, p: Params) -> tuple[float, float] | None:
@@ -109,7 +111,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """
     references = {n: t for task in TASKS for n in [f"{task}_reference"] if (t := traces.get(n))}
     numbers = measured(references, REFERENCE)
-    spent: dict[str, dict[str, Array]] = {}
+    spent: dict[str, dict[str, NDArray[Any]]] = {}
     for kind, name in best_runs(traces).items():
         task, method = kind.split("_")
         trace, reference = traces[name], references.get(f"{task}_reference")
@@ -120,23 +122,23 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers[f"{kind}.excess"] = mean(excess(trace, reference)[:, -1], "%")
         own = {k: last(k) for k in ("error", "rank", "heldout") if k in trace.metrics}
         numbers |= measured({kind: trace}, own)
-        numbers[f"{kind}.kbit"] = mean([trace.config["bits"]["bits_up"] / 1e3], "kbit")
+        numbers[f"{kind}.kbit"] = exact(trace.config["bits"]["bits_up"] / 1e3, "kbit")
         units = {k: UNITS[k.partition("_")[0]] for k in spent[kind]}
-        numbers |= {f"{kind}.{k}": mean(x, units[k]) for k, x in spent[kind].items()}
-        numbers[f"{kind}.grid"] = mean([float(name.rsplit("_", 1)[1][1:])])
+        numbers |= {f"{kind}.{k}": over_seeds(x, units[k]) for k, x in spent[kind].items()}
+        numbers[f"{kind}.grid"] = exact(float(name.rsplit("_", 1)[1][1:]))
     numbers |= ratios(spent, numbers) | looks(traces) | ticks(traces)
     walls = [float(t.provenance.get("wall_s") or 0) for t in traces.values()]
-    return numbers | {"all.wall": mean([sum(walls) / 60], "min")}
+    return numbers | {"all.wall": exact(sum(walls) / 60, "min")}
 
 
 def reach(
     trace: Trace, reference: Trace, method: str, seconds: tuple[float, float] | None, clients: int
-) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
     values, bits = excess(trace, reference), trace.config["bits"]["bits_up"] / 1e6
     for level in LEVELS:
         rounds, there = first_below(np.asarray(trace.rounds, float), values, level)
-        found |= {f"rounds_{level:g}": rounds, f"reached_{level:g}": 100.0 * there}
+        found |= {f"rounds_{level:g}": rounds, f"reached_{level:g}": there}
         found[f"mbit_{level:g}"] = bits * rounds
         if seconds is not None:
             everybody, parallel = costs(method, seconds, clients)
@@ -146,7 +148,7 @@ def reach(
 
 
 def ratios(
-    spent: Mapping[str, Mapping[str, Array]], numbers: Mapping[str, Number]
+    spent: Mapping[str, Mapping[str, NDArray[Any]]], numbers: Mapping[str, Number]
 ) -> dict[str, Number]:
     """The better Frank-Wolfe method of each task against every method with projections.
 
@@ -159,10 +161,11 @@ def ratios(
             continue
         fw = min(kinds, key=lambda kind: numbers[f"{kind}.excess"].value)
         for level in LEVELS:
-            found[f"{task}.reached_{level:g}"] = mean(spent[fw][f"reached_{level:g}"], "%")
+            reached = f"reached_{level:g}"
+            found[f"{task}.{reached}"] = over_seeds(spent[fw][reached], "%")
         for other in PROJECTIONS:
             for k, x in spent.get(f"{task}_{other}", {}).items():
-                there = spent[fw]["reached_" + k.partition("_")[2]] == 100
+                there = spent[fw]["reached_" + k.partition("_")[2]]
                 if not k.startswith("reached") and x.min() > 0:
                     cost = np.where(there, spent[fw][k], np.nan)
                     found[f"{task}.fw_vs_{other}.{k}"] = ratio(cost, x)
@@ -175,9 +178,9 @@ def looks(traces: Traces) -> dict[str, Number]:
         if name.startswith("messages_"):
             bits, d = per_message(trace)
             found |= measured({name: trace}, WORST)
-            found[f"{name}.bits"] = mean([bits], "bits")
-            found[f"{name}.bits_off"] = mean([bits - formula(trace, d)], "bits")
-            found[f"{name}.entries"] = mean([float(d)])
+            found[f"{name}.bits"] = exact(bits, "bits")
+            found[f"{name}.bits_off"] = exact(bits - formula(trace, d), "bits")
+            found[f"{name}.entries"] = exact(d)
     return found
 
 
@@ -209,5 +212,5 @@ def ticks(traces: Traces) -> dict[str, Number]:
             found[f"{name}.project"] = mean(1e3 * project, "ms")
             found[f"{name}.ratio"] = ratio(project, lmo)
             found[f"{name}.reached"] = mean(100 * trace.info["reached"][0], "%")
-            found[f"{name}.shorter"] = mean([m * n / (m + n)])
+            found[f"{name}.shorter"] = exact(m * n / (m + n))
     return found

@@ -23,6 +23,7 @@ from papers.fedfw.rates.problems import (
 )
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches, learning, nothing
 
 __all__ = ["STUDY", "specs"]
 
@@ -165,6 +166,16 @@ def penalties(p: Params) -> dict[str, Spec]:
     return found
 
 
+WATCH: Watches = {
+    "*_reference": nothing("constants of a problem"),
+    "nonconvex_*": Watch("fw_gap", best=0.0),
+    "nuclear_*": Watch("loss"),
+    "penalty_mclr_*": learning(0.1),
+    **{f"{part}_*": learning(0.34) for part in ("penalty", "share")},
+    "*": Watch("excess"),
+}
+
+
 STUDY = Study(
     name="fw_rates",
     title="Rates of Federated Frank-Wolfe",
@@ -174,5 +185,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

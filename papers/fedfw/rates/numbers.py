@@ -13,7 +13,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw import theory_fw
 from papers.fedfw.theory_fw import Constants
-from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.study import Params, Traces
 
 NORMS = ("l1", "l2")
@@ -95,7 +95,7 @@ CURVES = {
 MEASURES: dict[str, dict[str, Any]] = {
     "pair": {
         "x": last("x"),
-        "farthest": lambda t: [np.abs(last("x")(t)).max()],
+        "farthest": lambda t: exact(np.abs(last("x")(t)).max()),
         "early": early,
         "late": late,
         "nearer": lambda t: early(t) - late(t),

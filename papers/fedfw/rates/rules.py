@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from papers.fedfw.rates.numbers import NORMS
-from papers.kit.rules import Condition, Rule, high, low, most, same_order, told, told_value, value
+from papers.kit.rules import Condition, Rule, most, of, same_order, told, told_value, value
 
 # What the claims are judged on: the full profile's rounds and sweeps.
 CONVEX_ROUNDS = 4000
@@ -46,7 +46,7 @@ def listed(x: Sequence[float]) -> str:
 
 def as_steep(run: str, theorem: float) -> Condition:
     """Whether the whole interval of a slope is at most the theorem's, but for a margin."""
-    return high(f"{run}.slope") <= theorem + MARGIN
+    return of(f"{run}.slope") <= theorem + MARGIN
 
 
 def under(run: str) -> Condition:
@@ -75,11 +75,11 @@ C1 = Rule(
             f"{step} step": value(f"pair_naive_{step}.farthest") <= STUCK for step in NAIVE
         },
         "FedFW": {
-            f"coming nearer to 1, lambda_0 = {x:g}": low(f"pair_fedfw_L{x:g}.nearer") > 0
+            f"coming nearer to 1, lambda_0 = {x:g}": of(f"pair_fedfw_L{x:g}.nearer") > 0
             for x in PAIR_PENALTIES
         }
         | {
-            f"within {NEAR:g} of 1, lambda_0 = {x:g}": high(f"pair_fedfw_L{x:g}.late") <= NEAR
+            f"within {NEAR:g} of 1, lambda_0 = {x:g}": of(f"pair_fedfw_L{x:g}.late") <= NEAR
             for x in PAIR_PENALTIES[-1:]
         },
     },
@@ -116,8 +116,8 @@ def neighbours(start: str) -> dict[str, Condition]:
     found = {}
     for small, large in pairwise(SHARES):
         pair = f"{start}_p{large:g}_vs_{small:g}"
-        found[f"loss, p = {large:g} below {small:g}"] = high(f"{pair}.mean_loss") < 0
-        found[f"accuracy, p = {large:g} above {small:g}"] = low(f"{pair}.mean_accuracy") > 0
+        found[f"loss, p = {large:g} below {small:g}"] = of(f"{pair}.mean_loss") < 0
+        found[f"accuracy, p = {large:g} above {small:g}"] = of(f"{pair}.mean_accuracy") > 0
     return found
 
 
@@ -131,7 +131,7 @@ C5 = Rule(
 C6 = Rule(
     {
         text: {
-            f"lambda_0 = {large:g} above {small:g}": low(f"{run}_L{large:g}_vs_{small:g}.early_gap")
+            f"lambda_0 = {large:g} above {small:g}": of(f"{run}_L{large:g}_vs_{small:g}.early_gap")
             > 0
             for small, large in pairwise(PENALTIES)
         }
@@ -147,20 +147,18 @@ C6 = Rule(
 
 def errors(run: str) -> dict[str, Condition]:
     """What each error may cost on one set."""
-    found = {f"share {m:g} of the gap": high(f"{run}_quality{m:g}.times") <= m**-2
+    found = {f"share {m:g} of the gap": of(f"{run}_quality{m:g}.times") <= m**-2
              for m in QUALITIES}  # fmt: skip
     for x in SLIPS:
         falling = 4 * x / (CONVEX_ROUNDS + 1)
-        found[f"error {x:g}"] = high(f"{run}_slip{x:g}.more") <= x
-        found[f"error {x:g} times the step"] = high(f"{run}_falling{x:g}.more") <= falling
+        found[f"error {x:g}"] = of(f"{run}_slip{x:g}.more") <= x
+        found[f"error {x:g} times the step"] = of(f"{run}_falling{x:g}.more") <= falling
     return found
 
 
 C13 = Rule(
     {norm: errors(run) for norm, run in BOTH.items()}
-    | {
-        "nuclear ball": {f"{k} steps of Lanczos": high(f"nuclear_k{k}.times") <= TWICE for k in FEW}
-    },
+    | {"nuclear ball": {f"{k} steps of Lanczos": of(f"nuclear_k{k}.times") <= TWICE for k in FEW}},
     "; ".join(
         f"{norm}: excess with a share {listed(QUALITIES)} of the gap, as a multiple of the exact "
         f"one's: {values(f'{run}_quality{m:g}.times' for m in QUALITIES)}, and with an error of "

@@ -12,6 +12,7 @@ from papers.fedfw.stochastic import claims, figures
 from papers.fedfw.stochastic.numbers import COLUMNS_3, TRACED_3, derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "specs"]
 
@@ -81,6 +82,9 @@ def as_printed(name: str, p: Params) -> dict[str, Any]:
     return {"code_sto": FedFWSto(TRACED_3[name], p["batch"]), "code_feddr": baseline}
 
 
+WATCH: Watches = {"*_synthetic_*": learning(0.39), "*": learning(0.1)}
+
+
 STUDY = Study(
     name="fw_stochastic",
     title="FedFW's Table 3",
@@ -91,5 +95,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -7,7 +7,7 @@ from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
 from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, low
+from papers.kit.rules import Condition, Rule, of
 
 JUDGED = tuple(c for c in TABLE_3 if not c.endswith("_classes"))
 # Grids of the full profile.
@@ -22,7 +22,7 @@ GRIDS = {
 
 KEYS = {column_text(c, "mnist"): f"{c}_sto_vs_feddr.accuracy" for c in JUDGED}
 C9 = Rule(
-    {f"FedFW-sto above FedDR, {text}": low(key) > 0 for text, key in KEYS.items()}
+    {f"FedFW-sto above FedDR, {text}": of(key) > 0 for text, key in KEYS.items()}
     | {
         "the two columns of EMNIST-62 were not run, and MNIST stands in for EMNIST-10": Condition(
             "the same for EMNIST, which was not run", (), lambda _: False

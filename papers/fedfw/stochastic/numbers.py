@@ -9,7 +9,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.fedfw.cells import COLUMNS
 from papers.fedfw.tables.numbers import MEASURES, PRINTED, apart, chosen, counted, distance, picked
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, measured
 from papers.kit.study import Params, Traces
 
 METHODS_3 = {"feddr": "FedDR", "sto": "FedFW-sto"}
@@ -58,14 +58,14 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
         for m, trace in best.items():
             found |= measured({f"{column}_{m}": trace}, MEASURES)
             setting = float(chosen(runs, column, m))
-            found[f"{column}_{m}.{'lam' if m == 'sto' else 'lr'}"] = mean([setting])
+            found[f"{column}_{m}.{'lam' if m == 'sto' else 'lr'}"] = exact(setting)
         if len(best) == len(METHODS_3):
             pair = f"{column}_sto_vs_feddr"
             found |= apart(pair, best["sto"], best["feddr"], ("accuracy", "best", "loss"))
         coded = [f"{column}_code_{m}" for m in METHODS_3]
         found |= measured({name: runs[name] for name in coded if name in runs}, PRINTED)
     for kind, ours, theirs in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
-        found[f"count_{kind}.cells"] = mean([len(ours)], "columns")
-        found[f"count_{kind}.ahead"] = mean([sum(x[1] > x[0] for x in ours)], "columns")
+        found[f"count_{kind}.cells"] = exact(len(ours), "columns")
+        found[f"count_{kind}.ahead"] = exact(sum(x[1] > x[0] for x in ours), "columns")
         found[f"count_{kind}.distance"] = distance(ours, theirs)
     return found

@@ -27,6 +27,7 @@ from papers.fedfw.tables import claims, figures
 from papers.fedfw.tables.numbers import derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "columns", "specs"]
 
@@ -159,6 +160,13 @@ def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]
 
 CODE = ("loss", "accuracy")
 
+WATCH: Watches = {
+    "*_synthetic_classes_*": learning(0.46),
+    "*_synthetic_*": learning(0.33),
+    "*": learning(0.1),
+}
+
+
 STUDY = Study(
     name="fw_tables",
     title="FedFW's Tables 1 and 2",
@@ -169,5 +177,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -18,7 +18,7 @@ from papers.fedfw.cells import (
 )
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, all_of, high, low, told_value
+from papers.kit.rules import Condition, Rule, all_of, of, told_value
 
 # Grids of the full profile.
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
@@ -84,11 +84,11 @@ def least(column: str) -> float:
 
 def above(column: str, key: str) -> Condition:
     """Whether the whole interval of a difference lies above what it must exceed."""
-    return low(key) > least(column)
+    return of(key) > least(column)
 
 
 def below(column: str, key: str) -> Condition:
-    return high(key) < -least(column)
+    return of(key) < -least(column)
 
 
 def differences(norm: str, columns: tuple[str, ...]) -> dict[str, str]:

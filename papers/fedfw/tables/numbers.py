@@ -9,7 +9,7 @@ import numpy as np
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, TABLES, traced
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
@@ -83,7 +83,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
             found |= measured({f"{cell}_{m}": trace}, MEASURES)
             names = {"feddr": ("lr", "eta"), "feddr5": ()}.get(m, ("lam",))
             values = map(float, chosen(traces, cell, m).split("_"))
-            found |= {f"{cell}_{m}.{k}": mean([x]) for k, x in zip(names, values, strict=False)}
+            found |= {f"{cell}_{m}.{k}": exact(x) for k, x in zip(names, values, strict=False)}
         pairs = [(a, b) for a in ("fedfw", "plus") for b in ("feddr", "feddr5")]
         for a, b in (*pairs, ("plus", "fedfw")):
             if a in best and b in best:
@@ -143,12 +143,12 @@ def counts(found: Mapping[str, Number]) -> dict[str, Number]:
     printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
     for kind, ours, theirs in counted(found, printed, METHODS):
         for who, table in ((kind, ours), (f"{kind}_printed", theirs)):
-            numbers[f"count_{who}.cells"] = mean([len(table)], "cells")
+            numbers[f"count_{who}.cells"] = exact(len(table), "cells")
             for k, (a, b) in {"fedfw_ahead": (1, 0), "plus_ahead": (2, 1)}.items():
-                numbers[f"count_{who}.{k}"] = mean([sum(x[a] > x[b] for x in table)], "cells")
+                numbers[f"count_{who}.{k}"] = exact(sum(x[a] > x[b] for x in table), "cells")
         same = [(x[1] > x[0]) == (y[1] > y[0]) for x, y in zip(ours, theirs, strict=True)]
         numbers[f"count_{kind}.distance"] = distance(ours, theirs)
-        numbers[f"count_{kind}.same_order"] = mean([sum(same)], "cells")
+        numbers[f"count_{kind}.same_order"] = exact(sum(same), "cells")
     return numbers
 
 
@@ -170,4 +170,4 @@ def counted(
 
 def distance(ours: Values, theirs: Values) -> Number:
     far = np.abs(np.array(ours) - np.array(theirs)).ravel()
-    return mean([float(np.mean(far))], "points")
+    return exact(np.mean(far), "points")

@@ -9,6 +9,7 @@ import pandas as pd
 from papers.fedfw.cells import COLUMNS, METHODS, TABLES, column_text, traced
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3, TRACED_3
 from papers.kit.numbers import Number
+from papers.kit.report import unbroken
 
 Numbers = Mapping[str, Number]
 WRITTEN = "(a) as written: final"
@@ -66,10 +67,7 @@ def line(n: Numbers, key: str, code: str, printed: str, setting: str) -> dict[st
 
 
 def interval(n: Numbers, key: str) -> str:
-    if key not in n:
-        return ABSENT
-    x = n[key]
-    return f"{x.value:.1f} [{x.low:.1f}, {x.high:.1f}]".replace(" ", "\N{NO-BREAK SPACE}")
+    return unbroken(n[key], ".1f") if key in n else ABSENT
 
 
 def penalty(setting: tuple[float, float]) -> str:

@@ -7,6 +7,7 @@ from papers.fedsgm.bounds.numbers import derive
 from papers.fedsgm.bounds.runs import plans
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -44,6 +45,9 @@ def specs(p: Params) -> dict[str, Spec]:
     return {name: planned.spec for name, planned in plans(p).items()}
 
 
+WATCH: Watches = {"weak_*": Watch("g"), "*": Watch("f_gap", guard="g")}
+
+
 STUDY = Study(
     name="bounds",
     title="Bound against practice",
@@ -51,5 +55,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -13,7 +13,7 @@ from fedlib.core.trace import Array
 from papers.fedsgm.bounds.methods import RHO_HAT
 from papers.fedsgm.bounds.runs import Plan, again, parts
 from papers.fedsgm.problems.prox import stationarity
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 
 
@@ -84,18 +84,19 @@ def _good_rounds(planned: Plan, trace: Trace) -> tuple[Array, Array]:
 def derive(traces: Traces, p: Params) -> dict[str, Number]:  # noqa: ARG001
     """Per run what was reached and the bound; per sweep over T the fitted slopes."""
     found = {name: reached(name, trace) for name, trace in traces.items()}
-    measures = {
-        "gap": lambda r: r.gap,
-        "g": lambda r: r.g,
-        "worst": lambda r: r.worst,
-        "share": lambda r: r.share,
-        "top": lambda r: [r.share.max()],
-        "bound": lambda r: [r.bound],
-    }
-    numbers = measured(found, measures)
+    numbers: dict[str, Number] = {}
+    for name, r in found.items():
+        each = {"gap": r.gap, "g": r.g, "worst": r.worst, "share": r.share}
+        numbers |= {f"{name}.{k}": over_instances(name, x) for k, x in each.items()}
+        numbers |= {f"{name}.top": exact(r.share.max()), f"{name}.bound": exact(r.bound)}
     for start in dict.fromkeys(n.rsplit("_", 1)[0] for n in found if horizon(n)):
         numbers |= {f"{start}.{k}": v for k, v in slopes(start, found).items()}
     return numbers
+
+
+def over_instances(name: str, values: Array) -> Number:
+    """The mean over the instances; the staircase is a single one, of which nothing is drawn."""
+    return exact(values[0]) if name.startswith("stairs") else mean(values)
 
 
 def slopes(start: str, found: Mapping[str, Reached]) -> dict[str, Number]:
@@ -111,10 +112,10 @@ def slopes(start: str, found: Mapping[str, Reached]) -> dict[str, Number]:
     shown = np.array([found[n].shown for n in runs.values()])  # [T, S]
     usable = (shown > 0).all(0)
     promised = np.log([found[n].gap_bound for n in runs.values()])
-    bound = {"slope_bound": mean([np.polyfit(x, promised, 1)[0]])}
+    bound = {"slope_bound": exact(np.polyfit(x, promised, 1)[0])}
     if not usable.any():
         return bound
-    return {"slope": mean(np.polyfit(x, np.log(shown[:, usable]), 1)[0])} | bound
+    return {"slope": over_instances(start, np.polyfit(x, np.log(shown[:, usable]), 1)[0])} | bound
 
 
 def horizons(start: str, names: Iterable[str]) -> dict[int, str]:

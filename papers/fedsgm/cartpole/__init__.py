@@ -13,11 +13,13 @@ from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
 from fedlib.core import Problem
 from fedlib.problems import cartpole
+from fedlib.problems.cart import HORIZON
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
-from papers.fedsgm.cartpole.numbers import derive
+from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -128,6 +130,9 @@ def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem])
     }
 
 
+WATCH: Watches = {"*": Watch("reward", best=float(HORIZON), guard="cost", level=BUDGET)}
+
+
 STUDY = Study(
     name="cartpole",
     title="Constrained cartpole",
@@ -137,5 +142,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -7,7 +7,7 @@ from functools import partial
 from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Rule, high, low, meets, told, value
+from papers.kit.rules import Rule, between, of, told, value
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (
@@ -26,10 +26,10 @@ HARD = ("hard_top0.5", "central_fine_hard")
 full = partial(Claim, paper="F")
 
 C16 = Rule(
-    {f"{kind}: soft is faster": low(f"{a}/{b}.area") > 1 for kind, (a, b) in KINDS.items()}
+    {f"{kind}: soft is faster": of(f"{a}/{b}.area") > 1 for kind, (a, b) in KINDS.items()}
     | {
-        f"{kind}: soft violates in fewer late rounds": high(f"{soft}.violating")
-        < low(f"{hard}.violating")
+        f"{kind}: soft violates in fewer late rounds": of(f"{soft}.violating")
+        < of(f"{hard}.violating")
         for kind, (soft, hard) in KINDS.items()
     },
     "; ".join(
@@ -40,12 +40,12 @@ C16 = Rule(
 )
 AHEAD = {at: f"{'/'.join(HARD)}.reward{at}" for at in (100, 250, 500)}
 C17 = Rule(
-    {f"federated ahead at round {at}": low(key) > 1 for at, key in AHEAD.items()},
+    {f"federated ahead at round {at}": of(key) > 1 for at, key in AHEAD.items()},
     "reward federated/centralized "
     + ", ".join(f"round {at}: {told(key)}" for at, key in AHEAD.items()),
 )
 C18 = Rule(
-    {"slower": high("few/all.area") < 1, "cost less stable": low("few/all.cost_scatter") > 1},
+    {"slower": of("few/all.area") < 1, "cost less stable": of("few/all.cost_scatter") > 1},
     f"3 of 10 against all: mean reward {told('few/all.area')}, "
     f"scatter of cost {told('few/all.cost_scatter')}",
 )
@@ -55,7 +55,7 @@ C19 = Rule(
         for name in FORMATS
         for text, holds in {
             "reward within 5 % of 197": value(f"soft_{name}.reward500") >= 0.95 * 197,
-            "cost at most 30": high(f"soft_{name}.cost500") <= BUDGET,
+            "cost at most 30": of(f"soft_{name}.cost500") <= BUDGET,
         }.items()
     },
     "; ".join(f"{x} {told(f'soft_{x}.reward500')} at {told(f'soft_{x}.cost500')}" for x in FORMATS),
@@ -63,11 +63,11 @@ C19 = Rule(
 )
 C20 = Rule(
     {
-        "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": meets(
+        "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": between(
             "soft_top0.5.reward500", 105, 158
         ),
-        "Top-K 0.5 is slower than no compression": high("top0.5/none.area") < 1,
-        "Top-K 0.25 does not learn": high("soft_top0.25.reward500") < 40,
+        "Top-K 0.5 is slower than no compression": of("top0.5/none.area") < 1,
+        "Top-K 0.25 does not learn": of("soft_top0.25.reward500") < 40,
     },
     f"reward at 500: Top-K 0.5 {told('soft_top0.5.reward500')}, "
     f"Top-K 0.25 {told('soft_top0.25.reward500')}; "
@@ -75,8 +75,8 @@ C20 = Rule(
 )
 C21 = Rule(
     {
-        "centralized soft violates": low("central_fine_soft.cost500") > BUDGET,
-        "federated without compression does not": low("soft_none.cost500") <= BUDGET,
+        "centralized soft violates": of("central_fine_soft.cost500") > BUDGET,
+        "federated without compression does not": of("soft_none.cost500") <= BUDGET,
     },
     f"cost: centralized {told('central_fine_soft.cost500')}, federated {told('soft_none.cost500')}",
 )

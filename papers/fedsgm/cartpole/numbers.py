@@ -7,10 +7,11 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.numbers import Number, exact, measured, ratio
 from papers.kit.study import Params, Traces
 
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
@@ -37,7 +38,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         "few/all.area": ratio(area(few), area(everyone)),
         "few/all.cost_scatter": ratio(cost_scatter(few), cost_scatter(everyone)),
         "top0.5/none.area": ratio(area(traces["soft_top0.5"]), area(traces["soft_none"])),
-        "soft_level.predicted": mean([BUDGET + p["tolerance"] - 0.5 / p["beta"]]),
+        "soft_level.predicted": exact(BUDGET + p["tolerance"] - 0.5 / p["beta"]),
     }
 
 
@@ -73,10 +74,9 @@ def last(trace: Trace, name: str) -> Array:
     return np.asarray(trace.metrics[name][:, -2 * WINDOW - 1 :].mean(1))
 
 
-def succeeds(trace: Trace) -> Array:
-    """Per seed 1 if it ends with a reward of at least 190 at a cost of at most 30, else 0."""
-    good = (last(trace, "reward") >= SUCCESS) & (last(trace, "cost") <= BUDGET)
-    return np.asarray(good, float)
+def succeeds(trace: Trace) -> NDArray[np.bool_]:
+    """Per seed whether it ends with a reward of at least 190 at a cost of at most 30."""
+    return (last(trace, "reward") >= SUCCESS) & (last(trace, "cost") <= BUDGET)
 
 
 def first_success(trace: Trace, budget: float = BUDGET) -> Array:

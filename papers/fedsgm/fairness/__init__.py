@@ -18,6 +18,7 @@ from papers.fedsgm.fairness import claims, figures
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,6 +158,15 @@ def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
     return found
 
 
+LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
+WATCH: Watches = {
+    "*": (
+        Watch("f", guard="g", level=LEVEL),
+        Watch("test_accuracy", "higher", chance="problem.majority", best=1.0),
+    )
+}
+
+
 STUDY = Study(
     name="fairness",
     title="Fair classification, full paper",
@@ -167,5 +177,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

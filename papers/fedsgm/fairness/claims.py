@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from papers.fedsgm.curves import FEASIBLE
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, Term, all_of, high, low, told, told_value, value
+from papers.kit.rules import Condition, Rule, Term, all_of, of, point, told, told_value, value
 
 EPSILON = 0.05
 NEAR = 0.05  # comparable: late losses within 5 %
@@ -37,13 +37,14 @@ def highest(terms: Iterable[Term]) -> Term:
 def _one_of(word: str, how: Callable[[list[float]], float], terms: tuple[Term, ...]) -> Term:
     form = f"{word} of {', '.join(t.form for t in terms)}"
     keys = tuple(key for t in terms for key in t.keys)
-    return Term("", form, keys, lambda n: how([t.read(n) for t in terms]))
+    return Term("", form, keys, lambda n: point(how([t.read(n).value for t in terms])))
 
 
 def dominates(pair: str) -> Condition:
     """Neither late f nor late g is larger, and one of them is lower with its interval off zero."""
     both = f"{pair}.f", f"{pair}.g"
-    return (highest(map(low, both)) <= 0) & (lowest(map(high, both)) < 0)
+    f, g = map(of, both)
+    return (f <= 0) & (g <= 0) & ((f < 0) | (g < 0))
 
 
 def late(runs: Iterable[str], k: str) -> list[Term]:
@@ -58,8 +59,8 @@ C22 = Rule(
         & (highest(late(("hard", "penalty"), "g")) <= FEASIBLE * EPSILON),
         "soft the best trade-off": dominates("soft_vs_hard") & dominates("soft_vs_penalty"),
         "centralized more conservative than federated": all_of(
-            *(low(f"{m}_vs_central.g") > 0 for m in MODES),
-            *(high(f"{m}_vs_central.f") < 0 for m in MODES),
+            *(of(f"{m}_vs_central.g") > 0 for m in MODES),
+            *(of(f"{m}_vs_central.f") < 0 for m in MODES),
         ),
         "IPP ConEx the most conservative": (highest(late(DUALS, "g")) < lowest(late(OTHERS, "g")))
         & (lowest(late(DUALS, "f")) > highest(late(OTHERS, "f"))),

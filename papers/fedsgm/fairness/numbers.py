@@ -9,7 +9,7 @@ import numpy as np
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedsgm.curves import FEASIBLE, tuned
-from papers.kit.numbers import Number, mean, measured
+from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
 METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap", "test_decision_gap")
@@ -24,7 +24,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         runs = [f"{group}_rho{rho:g}" for rho in p["rhos"]]
         best[group] = tuned(traces, runs, p["tolerance"])
         numbers |= measured({group: traces[best[group]]}, measures)
-        numbers[f"{group}.rho"] = mean([float(best[group].rpartition("rho")[2])])
+        numbers[f"{group}.rho"] = exact(float(best[group].rpartition("rho")[2]))
     pairs = {
         "hard_vs_penalty": ("hard", best["penalty"]),
         "soft_vs_hard": ("soft", "hard"),
@@ -36,7 +36,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     }
     for name, (a, b) in pairs.items():
         numbers |= {f"{name}.{k}": v for k, v in difference(traces[a], traces[b]).items()}
-    return numbers | {"majority": mean([traces["hard"].config["problem"]["majority"]])}
+    return numbers | {"majority": exact(traces["hard"].config["problem"]["majority"])}
 
 
 def _measures(tolerance: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from papers.fedsgm.np_unified import claims, figures
 from papers.fedsgm.np_unified.numbers import derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY", "problem"]
 
@@ -138,6 +139,10 @@ def _penalties(hard: Spec, p: Params) -> dict[str, Spec]:
     return found
 
 
+LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
+WATCH: Watches = {"*": Watch("f", guard="g", level=LEVEL)}
+
+
 STUDY = Study(
     name="np_unified",
     title="Neyman-Pearson classification, full paper",
@@ -147,5 +152,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

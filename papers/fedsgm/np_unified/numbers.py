@@ -12,7 +12,7 @@ from fedlib.core import Trace
 from fedlib.metrics import client_gradients, multiplier, skewness
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.curves import FEASIBLE, first_round, oscillation, tuned, violations
-from papers.kit.numbers import Number, mean, measured, ratio
+from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
 
 
@@ -37,7 +37,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         names = [n for n in traces if n == start.removesuffix("_lr") or n.startswith(start)]
         best = traces[tuned(traces, names, tolerance)]
         numbers |= _measures(name, best, tolerance)
-        numbers[f"{name}.lr"] = mean([best.config["algorithm"]["lr"]])
+        numbers[f"{name}.lr"] = exact(best.config["algorithm"]["lr"])
     for name in ("hard", "soft", "hard_all", "soft_all"):
         numbers |= _averaged(name, traces[name])
     return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
@@ -84,17 +84,18 @@ def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
 
 def _averaged(name: str, trace: Trace) -> dict[str, Number]:
     """F and g at the averaged iterate, over the seeds where it is defined."""
-    final = zip(trace.seeds, np.asarray(trace.output), strict=True)
+    output = np.asarray(trace.output)
+    defined = np.isfinite(output).all(-1)
     values = [
         _problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)).tolist()
-        for seed, w in final
-        if np.isfinite(w).all()
+        for seed, w, there in zip(trace.seeds, output, defined, strict=True)
+        if there
     ]
     f, g = np.array(values).T if values else np.full((2, 1), np.nan)
     return {
         f"{name}.average_f": mean(f),
         f"{name}.average_g": mean(g),
-        f"{name}.average_defined": mean([len(values) / len(trace.seeds)], "of seeds"),
+        f"{name}.average_defined": share(defined),
     }
 
 

@@ -13,10 +13,10 @@ from papers.kit.rules import (
     Term,
     all_of,
     falls,
-    high,
     least,
-    low,
     most,
+    of,
+    point,
     rises,
     told,
     told_value,
@@ -64,7 +64,7 @@ def gains_diminish(*keys: str) -> Condition:
 def smallest_size(key: str) -> Term:
     """The smallest absolute value of any seed."""
     form = "smallest size of {} of any seed"
-    return Term("", form, (key,), lambda n: min(map(abs, n[key].per_seed)))
+    return Term("", form, (key,), lambda n: point(min(map(abs, n[key].per_seed))))
 
 
 def from_hard(group: str, end: str, k: str) -> Term:
@@ -73,7 +73,7 @@ def from_hard(group: str, end: str, k: str) -> Term:
 
 
 C5 = Rule(
-    {f"{t}: late f < {START / 4:.3f}": high(f"{x}.f") < START / 4 for x, t in SETTINGS.items()}
+    {f"{t}: late f < {START / 4:.3f}": of(f"{x}.f") < START / 4 for x, t in SETTINGS.items()}
     | {
         f"{text}: feasible on 9 of 10 seeds": value(f"{run}.infeasible") <= 0.1
         for run, text in SETTINGS.items()
@@ -115,7 +115,7 @@ C9 = Rule(
         for r, bad in ((r, value(f"penalty_rho{r}.infeasible")) for r in RHOS[:2])
     }
     | {
-        "rho = 100: late f at least twice that of hard FedSGM": low("penalty_rho100.f")
+        "rho = 100: late f at least twice that of hard FedSGM": of("penalty_rho100.f")
         >= 2 * value("hard_tuned.f")
     },
     over(
@@ -168,8 +168,8 @@ C12 = Rule(
     ),
 )
 C13 = Rule(
-    {f"{text}: g lower": high(f"soft{g}_beta20.g_more") < 0 for g, text in GROUPS.items()}
-    | {f"{text}: f higher": low(f"soft{g}_beta20.f_more") > 0 for g, text in GROUPS.items()},
+    {f"{text}: g lower": of(f"soft{g}_beta20.g_more") < 0 for g, text in GROUPS.items()}
+    | {f"{text}: f higher": of(f"soft{g}_beta20.f_more") > 0 for g, text in GROUPS.items()},
     "; ".join(
         f"{text}: f {told(f'soft{g}_beta20.f_more', '+.2g')}, "
         f"g {told(f'soft{g}_beta20.g_more', '+.2g')}"
@@ -178,7 +178,7 @@ C13 = Rule(
 )
 MORE = {f"soft{g}_beta20.oscillation_more": text for g, text in GROUPS.items()}
 C14 = Rule(
-    {f"{text}: oscillates more": low(key) > 0 for key, text in MORE.items()},
+    {f"{text}: oscillates more": of(key) > 0 for key, text in MORE.items()},
     "; ".join(f"{text}: {told(key, '+.2g')}" for key, text in MORE.items()),
 )
 LATE = {(g, k): f"{text}: {k}" for g, text in GROUPS.items() for k in "fg"}

@@ -22,6 +22,7 @@ from papers.fedsgm.np_workshop import claims, figures
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -144,6 +145,10 @@ def _multipliers(trace: Trace) -> Any:
     return np.array([multiplier(problem(s), w) for s, w in zip(trace.seeds, final, strict=True)])
 
 
+LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
+WATCH: Watches = {"*": Watch("f", guard="g", level=LEVEL)}
+
+
 STUDY = Study(
     name="np_workshop",
     title="Neyman-Pearson classification, workshop paper",
@@ -153,5 +158,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    watch=WATCH,
     **PARAMETERS,
 )

@@ -6,7 +6,7 @@ from functools import partial
 from math import log
 
 from papers.kit.claims import Claim, PaperValue
-from papers.kit.rules import Rule, high, low, meets, most, told
+from papers.kit.rules import Rule, between, most, of, told
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
@@ -28,32 +28,32 @@ def predicted(key: str) -> str:
 
 
 C1 = Rule(
-    {f"{m}: late f < {START / 4:.3f}": high(f"{m}.f") < START / 4 for m in MAIN}
-    | {f"{m}: late g <= {1.05 * EPSILON:g}": high(f"{m}.g") <= 1.05 * EPSILON for m in MAIN},
+    {f"{m}: late f < {START / 4:.3f}": of(f"{m}.f") < START / 4 for m in MAIN}
+    | {f"{m}: late g <= {1.05 * EPSILON:g}": of(f"{m}.g") <= 1.05 * EPSILON for m in MAIN},
     "; ".join(f"{m}: f {told(f'{m}.f')}, g {told(f'{m}.g')}" for m in MAIN),
 )
 C2 = Rule(
     {
-        "hard violates after its first feasible round": low("hard.after") > 0,
+        "hard violates after its first feasible round": of("hard.after") > 0,
         "soft never does": most("soft.after") <= 0,
-        "g scatters less under soft": high("soft.jitter") < low("hard.jitter"),
+        "g scatters less under soft": of("soft.jitter") < of("hard.jitter"),
     },
     "; ".join(
         f"{m}: {told(f'{m}.after')} after first feasible, std {told(f'{m}.jitter')}" for m in MAIN
     ),
 )
 C3 = Rule(
-    {f"about 4 at {text}": meets(f"ratio.{r}", 3, 5) for text, r in RATES.items()},
+    {f"about 4 at {text}": between(f"ratio.{r}", 3, 5) for text, r in RATES.items()},
     "; ".join(f"{text}: {told(f'ratio.{r}', '.2g')}" for text, r in RATES.items()),
 )
 C4 = Rule(
-    {"late f of soft within 5 % of hard's": low("loss_ratio.main") <= 1.05},
+    {"late f of soft within 5 % of hard's": of("loss_ratio.main") <= 1.05},
     f"soft/hard {told('loss_ratio.main')}",
 )
-P1 = Rule({"difference <= 0.1": high("share.gap") <= 0.1}, predicted("share"))
+P1 = Rule({"difference <= 0.1": of("share.gap") <= 0.1}, predicted("share"))
 P2 = Rule(
     {
-        "difference <= 0.01": high("level.gap") <= 0.1 * EPSILON,
+        "difference <= 0.01": of("level.gap") <= 0.1 * EPSILON,
         "no violation after the first feasible round": most("settled.after") <= 0,
     },
     predicted("level"),

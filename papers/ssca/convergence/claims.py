@@ -7,7 +7,7 @@ from functools import partial
 
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, all_of, high, told_value, value, within
+from papers.kit.rules import Condition, Rule, all_of, of, told_value, value, within
 from papers.ssca.common import LEVELS, SPLITS
 from papers.ssca.convergence.numbers import CRITERIA, LOOKS
 
@@ -53,7 +53,7 @@ def costs(run: str) -> str:
 
 
 def below(pair: str) -> Parts:
-    return {f"t = {r}": high(f"{pair}.cost_{r}") < 0 for r in LOOKS}
+    return {f"t = {r}": of(f"{pair}.cost_{r}") < 0 for r in LOOKS}
 
 
 def larger(split: str, pair: str) -> Parts:
@@ -61,8 +61,8 @@ def larger(split: str, pair: str) -> Parts:
     limits = {f"U = {u:g}": f"{split}_limit_U{u:g}_{pair}.rounds_{START}" for u in LEVELS}
     return {
         **below(f"{split}_ssca_{pair}"),
-        "mean cost": high(f"{split}_ssca_{pair}.area") < 0,
-        **{f"{u}, rounds to a cost of 1": high(key) < 0 for u, key in limits.items()},
+        "mean cost": of(f"{split}_ssca_{pair}.area") < 0,
+        **{f"{u}, rounds to a cost of 1": of(key) < 0 for u, key in limits.items()},
     }
 
 

@@ -20,7 +20,7 @@ from fedlib.data import Table
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
 from fedlib.vertical import VerticalProblem
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact
 from papers.kit.study import Params, Traces
 from papers.ssca import common
 
@@ -43,7 +43,7 @@ def counted() -> dict[str, Number]:
     enlargement of the network add to them, 1 for work in O(d). `alg_1.client_ratio` are the
     numbers written at the clients over those of SGD; over features, in the whole round.
     """
-    return {k: mean([x]) for k, x in _counted().items()}
+    return {k: exact(x) for k, x in _counted().items()}
 
 
 @lru_cache(maxsize=1)
@@ -212,10 +212,10 @@ def megabits(traces: Traces, p: Params) -> dict[str, Number]:
         rows = int(own["batch_size"]) if split == "features" else 0
         across = between(int(p["clients"]), rows, int(p["hidden"]))
         each = {"up": bits["bits_up"], "down": bits["bits_down"], "between": across}
-        found |= {f"{name}.{k}": mean([x / 1e6], "Mbit") for k, x in each.items()}
+        found |= {f"{name}.{k}": exact(x / 1e6, "Mbit") for k, x in each.items()}
         for number, (where, limited) in ALGORITHMS.items():
             if (split, kind) == (where, "limit" if limited else "ssca"):
                 wanted = up_and_down(split, limited, p, rows)
                 far = max(abs(bits["bits_up"] - wanted[0]), abs(bits["bits_down"] - wanted[1]))
                 off.setdefault(f"alg_{number}.bits_off", []).append(far)
-    return found | {k: mean([max(x)], "bits") for k, x in off.items()}
+    return found | {k: exact(max(x), "bits") for k, x in off.items()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import counted, megabits
@@ -113,7 +113,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     }
     for name, trace in best.items():
         lr = trace.config["algorithm"]["lr"]
-        numbers |= {f"{name}.lr": mean([lr["scale"]]), f"{name}.fall": mean([lr["exponent"]])}
+        numbers |= {f"{name}.lr": exact(lr["scale"]), f"{name}.fall": exact(lr["exponent"])}
     for name, (a, b) in pairs(found, p).items():
         numbers |= differences(name, found[a], found[b])
     return numbers | megabits(shown, p) | walls(curves) | in_file(traces) | counted()
@@ -178,11 +178,11 @@ def differences(name: str, a: Mapping[str, Array], b: Mapping[str, Array]) -> di
 def walls(traces: Traces) -> dict[str, Number]:
     """Seconds of computing time, of every run and of all that a figure shows."""
     times = {n: float(t.provenance.get("wall_s") or np.nan) for n, t in traces.items()}
-    found = {f"{n}.wall": mean([x], "s") for n, x in times.items() if np.isfinite(x)}
+    found = {f"{n}.wall": exact(x, "s") for n, x in times.items() if np.isfinite(x)}
     for split, figure in zip(SPLITS, ("figure_2", "figure_3"), strict=True):
         own = [x for n, x in times.items() if n.startswith(split) and np.isfinite(x)]
         if own:
-            found[f"{figure}.wall"] = mean([sum(own) / 60], "min")
+            found[f"{figure}.wall"] = exact(sum(own) / 60, "min")
     return found
 
 

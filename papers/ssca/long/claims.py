@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from papers.kit.claims import Claim
-from papers.kit.rules import Rule, high, told
+from papers.kit.rules import Rule, of, told
 
 LEVELS = (0.3, 0.6)
 BATCHES = (100, 10)
@@ -17,7 +17,7 @@ RUNS = {f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}" for u in LEVELS for c
 
 C7 = Rule(
     {
-        f"F <= {u:g} at {text}": high(f"limit_paper_U{u:g}.violation_{key}") <= 0
+        f"F <= {u:g} at {text}": of(f"limit_paper_U{u:g}.violation_{key}") <= 0
         for u in LEVELS
         for key, text in TIMES.items()
     },
@@ -33,11 +33,11 @@ C10 = Rule(
         text: condition
         for b in BATCHES
         for text, condition in {
-            f"the gradient below a tenth of that at the start, B = {b}": high(
+            f"the gradient below a tenth of that at the start, B = {b}": of(
                 f"ssca_valid_B{b}.gradient_share"
             )
             < TENTH,
-            f"the gradient still falling, B = {b}": high(f"ssca_valid_B{b}.fall") < 0,
+            f"the gradient still falling, B = {b}": of(f"ssca_valid_B{b}.fall") < 0,
         }.items()
     },
     "gradient at T = 1000 by that at the start, log-log slope: "
@@ -50,7 +50,7 @@ C10 = Rule(
 )
 C11 = Rule(
     {
-        f"no slack at the end, {where}": high(f"{run}.slack_end") < NO_SLACK
+        f"no slack at the end, {where}": of(f"{run}.slack_end") < NO_SLACK
         for where, run in RUNS.items()
     },
     "; ".join(

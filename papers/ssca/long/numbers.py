@@ -6,7 +6,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
@@ -78,7 +78,7 @@ def compared(traces: Traces, batch: int) -> dict[str, Number]:
     """Differences by seed in the final cost, of SSCA's variants and of them to the best SGD."""
     best = best_sgd(traces, batch)
     rule = traces[best].config["algorithm"]["lr"]
-    found = {f"sgd_B{batch}.{k}": mean([float(rule[k])]) for k in ("scale", "exponent")}
+    found = {f"sgd_B{batch}.{k}": exact(float(rule[k])) for k in ("scale", "exponent")}
     plain = f"ssca_paper_B{batch}"
     pairs = {
         f"{name}_vs_sgd": (name, best)

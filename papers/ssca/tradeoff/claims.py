@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, all_of, high, inside, told, told_value
+from papers.kit.rules import Condition, Rule, all_of, between, of, told, told_value
 from papers.ssca.common import SPLITS
 
 RIDGES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -23,7 +23,7 @@ def excess(split: str) -> dict[float, str]:
 
 
 def near(split: str) -> Condition:
-    return all_of(*(inside(key, -NEAR, NEAR) for key in excess(split).values()))
+    return all_of(*(between(key, -NEAR, NEAR) for key in excess(split).values()))
 
 
 def by_level(split: str) -> str:
@@ -35,7 +35,7 @@ def by_level(split: str) -> str:
 
 C6 = Rule(
     {
-        f"|w|^2 falling along {text}, {split}": high(f"{split}_{kind}.order") <= FALLING
+        f"|w|^2 falling along {text}, {split}": of(f"{split}_{kind}.order") <= FALLING
         for split, kind, text in ORDERS
     }
     | {
@@ -45,7 +45,7 @@ C6 = Rule(
             (f"the cost within {NEAR:g} % of every U, {split}", near(split)),
             (
                 f"the accuracy falling with U, {split}",
-                high(f"{split}_limit.accuracy_order") <= FALLING,
+                of(f"{split}_limit.accuracy_order") <= FALLING,
             ),
         )
     },
@@ -57,7 +57,7 @@ C6 = Rule(
 )
 C9 = Rule(
     {
-        f"{text}, U = {u:g}": high(f"theorem_U{u:g}.{key}") <= SMALL
+        f"{text}, U = {u:g}": of(f"theorem_U{u:g}.{key}") <= SMALL
         for u in THEOREM
         for key, text in {"gradient": "the gradient of (27) small", "moved": "w staying"}.items()
     },

@@ -2,34 +2,163 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fedlib.core import Trace
 from papers.fedsgm.curves import after_feasible, first_round, jitter, oscillation, violations
 from papers.kit.claims import PaperValue, check
-from papers.kit.numbers import Number, mean, ratio, significant
+from papers.kit.coverage import DISTRIBUTIONS, KINDS, SEEDS, coverage, share_coverage
+from papers.kit.numbers import (
+    Number,
+    difference,
+    exact,
+    mean,
+    measured,
+    over_seeds,
+    ratio,
+    share,
+    significant,
+)
 
 G = np.array([[0.9, 0.4, 0.6, 0.5, 0.7, 0.2], [0.9, 0.8, 0.7, 0.6, 0.6, 0.1]])
 TRACE = Trace({"g": G, "f": 1 - G}, {}, np.arange(6), (0, 1), {})
 
 
-def test_the_interval_covers_the_mean_about_as_often_as_it_says():
-    rng = np.random.default_rng(1)
-    hits = [
-        abs(n.value) <= 9 and n.low <= 0 <= n.high
-        for n in (mean(rng.normal(size=30)) for _ in range(120))
-    ]
-    assert 0.86 <= np.mean(hits) <= 1.0
+def bootstrapped(a, _, resamples=400):
+    """The percentile bootstrap of the mean, which is too narrow at few seeds."""
+    rng = np.random.default_rng(0)
+    n = a.shape[-1]
+    means = np.stack([a[..., rng.integers(n, size=n)].mean(-1) for _ in range(resamples)])
+    return np.quantile(means, 0.025, axis=0), np.quantile(means, 0.975, axis=0)
 
 
-def test_the_mean_of_equal_values_has_a_point_as_interval():
-    assert mean([3.0, 3.0, 3.0]) == Number(3.0, 3.0, 3.0, (3.0, 3.0, 3.0))
+class TestTheIntervalsCover:
+    @pytest.mark.parametrize("seeds", SEEDS)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_at_least_93_percent_for_normal_data(self, kind, seeds):
+        assert 0.93 <= coverage(kind, "normal", seeds) <= 0.98
+
+    @pytest.mark.parametrize("seeds", SEEDS)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_not_far_less_for_skewed_data(self, kind, seeds):
+        assert coverage(kind, "lognormal", seeds) >= 0.9
+        assert coverage(kind, "exponential", seeds) >= 0.87
+
+    @pytest.mark.parametrize(("seeds", "most"), [(3, 0.78), (5, 0.89)])
+    def test_the_percentile_bootstrap_would_not(self, monkeypatch, seeds, most):
+        monkeypatch.setitem(KINDS, "mean", (bootstrapped, 1.0))
+        assert coverage("mean", "normal", seeds, samples=2000) <= most
+
+    @pytest.mark.parametrize("seeds", [1, *SEEDS])
+    def test_shares_of_seeds_have_at_least_95_percent_whatever_the_share(self, seeds):
+        assert min(share_coverage(p, seeds) for p in np.linspace(0.01, 0.99, 21)) >= 0.95
+
+    def test_every_distribution_has_a_mean_of_one(self):
+        rng = np.random.default_rng(0)
+        means = [draw(rng, (100_000,)).mean() for draw in DISTRIBUTIONS.values()]
+        assert means == pytest.approx([1.0] * len(means), abs=0.01)
 
 
-def test_a_ratio_is_that_of_the_means_resampled_in_pairs():
-    a = np.array([10.0, 20.0, 60.0])
-    n = ratio(a, a / 4)
-    assert (n.value, n.low, n.high) == (4.0, 4.0, 4.0)
-    assert n.per_seed == (4.0, 4.0, 4.0)
+class TestTheIntervalIsThatOfScipy:
+    A, B = np.array([1.0, 4.0, 2.0, 2.5]), np.array([3.0, 5.5, 3.5])
+
+    def test_of_a_mean(self):
+        n, wanted = mean(self.A), stats.ttest_1samp(self.A, 0).confidence_interval()
+        assert (n.low, n.high) == pytest.approx((wanted.low, wanted.high))
+
+    def test_of_the_difference_of_two_groups(self):
+        n = difference(self.A, self.B)
+        wanted = stats.ttest_ind(self.B, self.A, equal_var=False).confidence_interval()
+        assert (n.low, n.high) == pytest.approx((wanted.low, wanted.high))
+        assert n.value == pytest.approx(4.0 - 2.375)
+        assert n.per_seed == ()
+
+    def test_pairs_are_narrower_than_groups_where_a_seed_moves_both(self):
+        b = self.A + np.array([0.5, 0.6, 0.4, 0.5])
+        paired, apart = mean(b - self.A), difference(self.A, b)
+        assert paired.value == pytest.approx(apart.value)
+        assert 5 * (paired.high - paired.low) < apart.high - apart.low
+
+    def test_of_a_share(self):
+        n, wanted = share([1, 0, 1, 1]), stats.binomtest(3, 4).proportion_ci(method="exact")
+        assert (n.value, n.low, n.high) == pytest.approx((0.75, wanted.low, wanted.high))
+
+
+class TestWithoutAnInterval:
+    def test_equal_values_have_a_point(self):
+        assert mean([3.0, 3.0, 3.0]) == Number(3.0, 3.0, 3.0, (3.0, 3.0, 3.0))
+        assert difference([1.0, 1.0], [3.0, 3.0]) == Number(2.0, 2.0, 2.0, ())
+        assert mean([0.1] * 7).low == mean([0.1] * 7).high
+
+    def test_a_single_seed_has_none(self):
+        for n in (mean([0.82]), ratio([0.82], [1.0])):
+            assert n.once
+            assert np.isnan([n.low, n.high]).all()
+            assert n.text() == "0.82 (one seed)"
+        assert np.isnan(difference([1.0], [2.0, 3.0]).low)
+
+    def test_nor_has_a_value_that_is_not_finite(self):
+        n = mean([np.inf, 1.0, 2.0])
+        assert np.isnan([n.low, n.high]).all()
+        assert not n.once
+        assert not mean([np.nan]).once
+
+    def test_what_no_seed_changes_is_a_point(self):
+        n = exact(2, "d")
+        assert n == Number(2.0, 2.0, 2.0, (2.0,), "d")
+        assert not n.once
+        assert n.text() == "2 d"
+
+    def test_it_survives_being_stored(self):
+        n = mean([0.82], "%")
+        assert Number.from_json(n.to_json()).once
+        assert n.to_json()["low"] is None
+
+
+class TestRatios:
+    def test_a_ratio_is_that_of_the_means_in_pairs(self):
+        a = np.array([10.0, 20.0, 60.0])
+        n = ratio(a, a / 4)
+        assert (n.value, n.low, n.high) == (4.0, 4.0, 4.0)
+        assert n.per_seed == (4.0, 4.0, 4.0)
+
+    def test_it_stays_positive_and_its_inverse_has_the_inverse_interval(self):
+        a, b = np.array([1.0, 9.0, 2.0]), np.array([3.0, 1.0, 2.0])
+        n, inverse = ratio(a, b), ratio(b, a)
+        assert n.low > 0
+        assert (n.low, n.high) == pytest.approx((1 / inverse.high, 1 / inverse.low))
+
+    def test_of_a_negative_mean_it_lies_about_the_value(self):
+        n = ratio([-1.0, -2.0, -3.0], [2.0, 3.0, 3.0])
+        assert n.value - n.low == pytest.approx(n.high - n.value)
+
+
+class TestShares:
+    def test_in_percent(self):
+        n = share([True, False], "%")
+        assert (n.value, n.per_seed) == (50.0, (100.0, 0.0))
+        assert n.high == pytest.approx(100 * share([True, False]).high)
+
+    def test_all_of_three_seeds_still_has_a_width(self):
+        assert share([1, 1, 1]).low == pytest.approx(0.2924, abs=1e-4)
+
+    @pytest.mark.parametrize("flags", [[], [0.5], [[True]]])
+    def test_anything_else_is_refused(self, flags):
+        with pytest.raises(ValueError, match="share: flags must be a truth value for each seed"):
+            share(flags)
+
+
+def test_a_measure_gives_values_or_truth_values_or_a_number():
+    measures = {
+        "f": lambda t: t.metrics["f"][:, -1],
+        "small": (lambda t: t.metrics["g"][:, -1] < 0.15, "%"),
+        "rounds": lambda _: exact(5, "rounds"),
+    }
+    found = measured({"run": TRACE}, measures)
+    assert found["run.f"] == mean([0.8, 0.9])
+    assert found["run.small"] == share([False, True], "%")
+    assert found["run.rounds"] == exact(5, "rounds")
+    assert over_seeds([1, 0]) == mean([1.0, 0.0])
 
 
 def test_six_digits_and_null():

@@ -13,6 +13,7 @@ from problems import np_problem
 
 import fedlib as fl
 from papers.kit import store
+from papers.kit.health import of_run
 from papers.kit.numbers import Number, mean
 from papers.kit.store import Spec, compute_or_load, read, run_path
 
@@ -148,7 +149,9 @@ def test_a_results_folder_that_cannot_be_written_to(results):
 def test_numbers_round_trip_with_missing_values():
     traces = have(store=True)
     numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(float("nan"), 0, 1, (2.0,), "")}
-    store.write_numbers("toy", "full", numbers, traces)
+    health = {name: of_run(trace) for name, trace in traces.items()}
+    store.write_numbers("toy", "full", numbers, traces, health)
+    assert store.read_health("toy") == health
     back = store.read_numbers("toy")
     assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())
     assert np.isnan(back["y"].value)

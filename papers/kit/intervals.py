@@ -1,0 +1,73 @@
+"""Confidence intervals for what is measured once a seed, by the kind of number.
+
+Every function looks along the last axis, so that many samples at once can be given: this is how
+their coverage is simulated (`papers.kit.coverage`). A quantity that is the same for all seeds has
+an interval of no width; of a single seed there is none, and its ends are NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+LEVEL = 0.95
+
+Array = NDArray[Any]
+Ends = tuple[Array, Array]
+
+
+def mean_ends(x: Array) -> Ends:
+    """Student's t about the mean; of paired differences it is the paired t interval."""
+    middle, half = x.mean(-1), _half(x)
+    return middle - half, middle + half
+
+
+def ratio_ends(a: Array, b: Array) -> Ends:
+    """The ratio of the means of pairs, by the delta method with the quantile of Student's t.
+
+    On the log scale where the ratio is positive, which keeps it so; else on the plain one. The
+    other common interval, Fieller's, is often the whole line at three seeds.
+    """
+    top, bottom = a.mean(-1, keepdims=True), b.mean(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r = (top / bottom)[..., 0]
+        relative = np.exp(_half(a / top - b / bottom))
+        plain = _half((a - b * (top / bottom)) / bottom)
+        positive = r > 0
+        return (
+            np.where(positive, r / relative, r - plain),
+            np.where(positive, r * relative, r + plain),
+        )
+
+
+def difference_ends(a: Array, b: Array) -> Ends:
+    """The mean of `b` minus that of `a`, of two groups of seeds, by Welch's t."""
+    moved = b.mean(-1) - a.mean(-1)
+    if min(a.shape[-1], b.shape[-1]) < 2:
+        return np.full_like(moved, np.nan), np.full_like(moved, np.nan)
+    parts = [np.where(np.ptp(x, -1) == 0, 0, x.var(-1, ddof=1) / x.shape[-1]) for x in (a, b)]
+    total = parts[0] + parts[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        free = total**2 / sum(v**2 / (x.shape[-1] - 1) for v, x in zip(parts, (a, b), strict=True))
+        half = stats.t.ppf((1 + LEVEL) / 2, free) * np.sqrt(total)
+    half = np.where(total == 0, 0.0, half)
+    return moved - half, moved + half
+
+
+def share_ends(hits: int, seeds: int) -> tuple[float, float]:
+    """A share of seeds: the exact binomial interval of Clopper and Pearson."""
+    found = stats.binomtest(hits, seeds).proportion_ci(LEVEL, method="exact")
+    return float(found.low), float(found.high)
+
+
+def _half(x: Array) -> Array:
+    """Half the width of the t interval of a mean; NaN for one value, 0 for equal ones."""
+    n = x.shape[-1]
+    if n < 2:
+        return np.full(x.shape[:-1], np.nan)
+    with np.errstate(invalid="ignore"):
+        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
+        return np.where(np.ptp(x, -1) == 0, 0.0, half)

@@ -1,0 +1,214 @@
+"""A planted dead run is caught and a healthy one is not; what is stored is what the runs give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedlib.core import Trace
+from papers import STUDIES
+from papers.__main__ import main
+from papers.kit import report, store
+from papers.kit.health import of_run
+from papers.kit.study import Study
+from papers.kit.watch import Watch, learning, nothing
+
+ROUNDS = np.arange(41)  # 0 to 40
+FALLING = 1 / (1 + ROUNDS / 4)
+studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
+
+
+def run_of(info=None, **curves):
+    """A run of three seeds, or as many as its curves have."""
+    metrics = {k: np.atleast_2d(v) for k, v in curves.items()}
+    (S, T) = next(iter(metrics.values())).shape
+    return Trace(metrics, info or {}, np.arange(T), tuple(range(S)), {"problem": {"share": 0.7}})
+
+
+def noisy(curve, size=0.01, seeds=3):
+    return curve + size * np.random.default_rng(0).normal(size=(seeds, len(ROUNDS)))
+
+
+def stopping(curve, at):
+    """The curve, exactly constant from a column on."""
+    return np.where(np.arange(41) < at, curve, curve[at])
+
+
+HEALTHY = {
+    "settled": (noisy(np.exp(-ROUNDS / 3)), ()),
+    "still improving": (1 - ROUNDS / 50, ()),
+    "worsening": (np.where(ROUNDS < 20, FALLING, FALLING[20] + (ROUNDS - 20) / 50), ()),
+}
+
+
+@pytest.mark.parametrize("course", HEALTHY)
+def test_a_live_run_is_healthy_and_its_course_is_told(course):
+    curve, watches = HEALTHY[course]
+    found = of_run(run_of(loss=curve), watches)
+    assert (found.wrong, found.course, found.above) == ("", course, found.seeds)
+    assert found.text == f"healthy, {course}"
+    assert found.finite
+    assert found.moved
+
+
+def one_nan():
+    curve = noisy(FALLING)
+    curve[1, 7:] = np.nan
+    return curve
+
+
+PLANTED = {
+    "never moved: loss constant": (run_of(loss=np.ones(41)), ()),
+    "not finite from round 7 in 1 of 3 seeds": (run_of(loss=one_nan()), ()),
+    "dead: loss constant from round 6": (run_of(loss=stopping(FALLING, 5)), ()),
+    "dead: loss_1 and 1 more constant from round 6": (
+        run_of(
+            loss=FALLING,
+            loss_1=stopping(FALLING, 5),
+            loss_2=stopping(FALLING, 6),
+            loss_3=FALLING,
+        ),
+        (),
+    ),
+    "dead: direction exactly 0 from round 5": (
+        run_of({"direction": np.where(ROUNDS[None, :-1] < 4, 3.0, 0.0)}, loss=FALLING),
+        (),
+    ),
+    "at chance: accuracy 10.4 % against 10 %": (
+        run_of(loss=FALLING, accuracy=np.full(41, 0.104)),
+        learning(0.1),
+    ),
+    "at chance: accuracy 70.5 % against 70 %": (
+        run_of(accuracy=np.where(ROUNDS < 9, 0.2, 0.705) - ROUNDS / 1e5),
+        (Watch("accuracy", chance="problem.share"),),
+    ),
+    "no better than its start: loss 1.962 after 1": (run_of(loss=1 + ROUNDS / 40), ()),
+    "no better than its start: reward 1.038 after 2": (
+        run_of(reward=2 - ROUNDS / 40),
+        (Watch("reward"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", PLANTED)
+def test_a_planted_fault_is_caught(wrong):
+    found = of_run(*PLANTED[wrong])
+    assert found.wrong == wrong
+    assert found.text == wrong
+
+
+def test_noise_about_the_start_is_no_gain():
+    found = of_run(run_of(loss=noisy(np.ones(41), 0.3)))
+    assert found.wrong.startswith("no better than its start")
+    assert found.moved
+
+
+def test_one_seed_that_does_not_gain_is_told_and_one_that_died_is_a_fault():
+    curves = np.stack([FALLING, FALLING, 1 + ROUNDS / 50])
+    found = of_run(run_of(loss=curves))
+    assert (found.above, found.seeds, found.wrong) == (2, 3, "")
+    curves[2] = stopping(FALLING, 3)
+    assert of_run(run_of(loss=curves)).wrong.endswith("constant from round 4 in 1 of 3 seeds")
+
+
+RESTING = {
+    "it slowed down before": (np.round(np.exp(-ROUNDS / 1.2), 5), Watch("f")),
+    "nothing better is left": (stopping(1 - ROUNDS / 10, 10), Watch("f_gap")),
+    "the constraint holds": (np.ones(41), Watch("f", guard="g")),
+    "its gradients are exact": (stopping(FALLING, 5), Watch("f", exact="exact gradients")),
+    "nothing is to be trained": (np.ones(41), nothing("a probe")),
+}
+
+
+@pytest.mark.parametrize("why", RESTING)
+def test_a_run_that_rests_for_a_reason_is_not_dead(why):
+    curve, watch = RESTING[why]
+    assert not of_run(run_of(f=curve, f_gap=curve, g=FALLING), (watch,)).wrong
+
+
+def test_a_rising_objective_is_excused_by_a_violation_that_falls():
+    run = run_of(f=1 - FALLING, g=FALLING)
+    assert of_run(run, (Watch("f"),)).wrong
+    assert not of_run(run, (Watch("f", guard="g", level=0.1),)).wrong
+    assert of_run(run, (Watch("f", guard="g", level=2.0),)).wrong  # it held from the start
+
+
+def test_tasks_may_give_and_take_but_not_die():
+    run = run_of(loss=FALLING, loss_1=FALLING, loss_2=2 - FALLING)
+    assert not of_run(run).wrong
+    assert of_run(run, (Watch("loss_2"),)).wrong
+
+
+def test_a_watch_that_names_nothing_is_refused():
+    with pytest.raises(ValueError, match="Watch: metric must be among f, got 'loss'"):
+        of_run(run_of(f=FALLING), (Watch("loss"),))
+    with pytest.raises(ValueError, match="Watch: best must be given with chance"):
+        of_run(run_of(f=FALLING), (Watch("f", chance=0.5),))
+
+
+def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
+    study = Study(
+        "toy", "", "W", {}, {}, dict, lambda *_: {},
+        watch={"probe_*": nothing("a probe"), "*": Watch("loss")},
+    )  # fmt: skip
+    dead = run_of(loss=stopping(FALLING, 5))
+    traces = {"probe_a": dead, "a": dead, "b": run_of(loss=FALLING)}
+    health = study.health(traces)
+    assert [h.wrong for h in health.values()] == ["", "dead: loss constant from round 6", ""]
+    table = report.health_table(study, traces)
+    assert table.loc["dead", "not healthy"] == "a (loss constant from round 6)"
+    assert table["runs"].sum() == 3
+    number = next(iter(store.read_numbers("np_workshop").values()))
+    numbers = {f"{run}.x": number for run in traces}
+    marked = report.runs_table(numbers, {"A": "a", "B": "b"}, {"x": "x"}, health)
+    assert marked["not healthy"].tolist() == ["dead: loss constant from round 6", ""]
+    assert "not healthy" not in report.runs_table(numbers, {"B": "b"}, {"x": "x"}, health)
+
+
+@pytest.mark.parametrize(
+    ("study", "run", "phrase"),
+    [
+        ("cmoo_qm9", "qm9_fsmgda", "dead: loss_2 and 8 more constant from round 5"),
+        ("cmoo_sweeps", "multi_mnist_fedcmoo_steps1", "at chance: accuracy 10.4 % against 10 %"),
+        ("fw_tables", "cnn_pictures_iid_l2_fedfw_0.001", "at chance: accuracy 10.7 %"),
+        ("fw_rates", "pair_naive_falling", "never moved"),
+    ],
+)
+def test_runs_known_to_be_dead_are_found(study, run, phrase):
+    assert store.read_health(study)[run].wrong.startswith(phrase)
+
+
+@pytest.mark.parametrize(
+    ("study", "pattern"),
+    [("np_unified", ""), ("np_workshop", ""), ("ssca_long", ""), ("cmoo_toy", "drift")],
+)
+def test_runs_that_converged_are_healthy(study, pattern):
+    health = store.read_health(study)
+    assert not [h for run, h in health.items() if pattern in run and h.wrong]
+
+
+@studies
+def test_the_stored_health_is_what_the_runs_give(study):
+    held = store.read_health(study.name)
+    names = list(study.specs(study.resolve("full")))
+    assert list(held) == names
+    ill = [name for name in names if held[name].wrong]
+    traces = {n: store.to_trace(study.payload(n)) for n in {*names[::9], *ill[::5]}}
+    assert study.health(traces) == {n: held[n] for n in traces}
+
+
+def test_a_fault_in_a_stored_run_changes_its_health():
+    study = STUDIES["np_workshop"]
+    trace = store.to_trace(study.payload("hard"))
+    f = np.where(trace.rounds < 10, trace.metrics["f"], trace.metrics["f"][:, 10:11])
+    found = study.health({"hard": replace(trace, metrics={**trace.metrics, "f": f})})
+    assert found["hard"].wrong.startswith("dead: f constant from round")
+
+
+def test_the_command_line_lists_runs_that_are_not_healthy(capsys):
+    assert main(["health", "cmoo_qm9"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    dead = "cmoo_qm9/qm9_fsmgda: dead: loss_2 and 8 more constant from round 5"
+    assert lines == [dead, "cmoo_qm9: 1 of 15 runs not healthy"]
+    assert main(["health", "cmoo_qm9", "--all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 16
