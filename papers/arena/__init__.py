@@ -46,7 +46,7 @@ SHORTER = {"rank": (0.5, 5)}  # share of the passes, and most seeds, where a rou
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """`PROBLEM_METHOD_CONFIGURATION`, configurations from 1 on; `PROBLEM_reference`; `rank_clock`."""
+    """`PROBLEM_METHOD_CONFIGURATION`, from 1 on; `PROBLEM_reference`; `rank_clock`."""
     found: dict[str, Spec] = {}
     for name in p["problems"]:
         share, most = SHORTER.get(name, (1.0, len(p["seeds"])))

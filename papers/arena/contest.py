@@ -105,7 +105,7 @@ def equivalence(d: Array, margin: float) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: the k-th smallest of m times m - k + 1, never falling, at most 1."""
+    """Holm's adjusted p-values: the k-th smallest times m - k + 1, never falling, at most 1."""
     order, adjusted, largest = np.argsort(p), [1.0] * len(p), 0.0
     for k, i in enumerate(order):
         largest = max(largest, min(1.0, (len(p) - k) * p[i]))

@@ -54,7 +54,7 @@ class Resting:
 def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     """The problem in float64 whose start is its solution.
 
-    `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; where there is a set an
+    `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; for the balls an
     accelerated projected gradient method. Where g is not convex (fair), the best of some starts.
     """
     ball = name in SETS
