@@ -223,7 +223,9 @@ def together(traces: Traces) -> plot.Drawing:
 
     def draw(fig: Figure) -> None:
         sizes = {"height_ratios": [len(scores[g][BOTH[0]]) + 2 for g in groups]}
-        axes = fig.subplots(len(groups), 2, squeeze=False, gridspec_kw=sizes) if groups else []
+        if not groups:
+            return
+        axes = fig.subplots(len(groups), 2, squeeze=False, gridspec_kw=sizes)
         for (left, right), group in zip(axes, groups, strict=True):
             last = scores[group][BOTH[0]]
             order = sorted(last, key=lambda m: float(iqm(last[m])))

@@ -27,6 +27,7 @@ from fedlib.steps import Hard, PowerLaw, Soft
 from fedlib.weights import Preference
 from papers.arena.multiples import Units
 from papers.arena.problems import SETS
+from papers.arena.tasks import BALL
 
 #: Step sizes in units of 1 / L, those that a short grid keeps first; the second for the methods
 #: that are never told the level and have five values of a weight or a ratio in its place.
@@ -102,6 +103,12 @@ def local(steps: int) -> int:
     return steps
 
 
+def vertex(_: int, d: int) -> float:
+    """A model down; up an extreme point: a place, or the two vectors of a matrix of rank one."""
+    matrix = d == BALL.rows * BALL.columns
+    return d + (BALL.rows + BALL.columns if matrix else np.log2(d) / 32)
+
+
 def both_ways(_: int, d: int) -> float:
     """A model and a number, up and down."""
     return 2 * d + 2
@@ -130,9 +137,7 @@ class Entry:
 
 functional = partial(Entry, family="functional", form="constraint")
 with_set = partial(Entry, family="set", form="set")
-frank_wolfe = partial(
-    with_set, second=("lambda", ()), passes=lambda _: 1, sent=lambda _, d: d + np.log2(d) / 32
-)
+frank_wolfe = partial(with_set, second=("lambda", ()), passes=lambda _: 1, sent=vertex)
 several = partial(Entry, family="objectives", form="objectives")
 SHARPNESS = ("sharpness", (10.0, 1.0, 100.0))
 

@@ -63,7 +63,7 @@ def drawn(
     rows, rng = people(stand_in), seeded(seed, "split")
     order = torch.randperm(len(rows.y), generator=rng)
     cut = [int(len(order) * n / ALL) for n in (PEOPLE[name], JUDGES)]
-    parts = [*order.split([*cut, len(order) - sum(cut)])]
+    parts = [*order.split([*cut, len(order) - sum(cut)])]  # type: ignore[no-untyped-call]
     source = "generated stand-in" if stand_in else "adult"
     return rows, parts, rng, {"data": source, "split_by": "seed"}
 
