@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fedlib.core import jsonfile
 from papers.arena.aggregates import BOTH, GROUPS
 from papers.arena.contest import STANDINGS
 from papers.arena.methods import COUNT, METHODS, applies, form_of, label_of
+from papers.arena.outside import CHECKS, PACKAGES, path
 from papers.arena.problems import NAMES
 from papers.kit.numbers import Number
 
@@ -25,6 +27,28 @@ WORDS = {
     "unclear": "violation not decided",
     "violates": "violates",
 }
+DESCENT = (
+    "above optimum {gap:.2g} % [{gap_low:.2g}, {gap_high:.2g}], "
+    "violation {excess:.2g} % [{excess_low:.2g}, {excess_high:.2g}]"
+)
+#: Check of `papers.arena.outside` -> what it is about, and what it found.
+OUTSIDE = {
+    "weights": (
+        "weights: MGDA and UPGrad against MinNorm, FindWeights and UPGrad's definition",
+        "{matrices:.0f} Gram matrices. Largest difference of a weight: two gradients, MGDA and "
+        "MinNorm {mgda_two:.0e}, MGDA and FindWeights {find_two:.0e}; UPGrad {upgrad:.0e}. Three "
+        "to five gradients: MGDA's squared norm is at most {mgda_more:.0e} of a gradient's above "
+        "MinNorm's",
+    ),
+    "switching": (
+        "Neyman-Pearson, all rows at one client: SSG against FedSGM hard, one local step",
+        "after {rounds:.0f} steps, of which {switched:.0%} on the constraint: the models differ by "
+        "{apart:.0e} of their largest entry, {same_switches:.0%} of the switches are the same",
+    ),
+    "lagrangian_np": ("Neyman-Pearson, all rows in one place: gradient descent-ascent", DESCENT),
+    "lagrangian_pair": ("Two tasks, all rows in one place: gradient descent-ascent", DESCENT),
+}
+HUGE = 10_000  # %: what is farther has diverged
 TUNING = ("feasible", "near", "best", "worst")
 TESTED = {"behind, %": "behind", "above optimum, %": "test_gap", "violation, %": "test_excess"}
 TRAINED = {"off, %": "off", "off the front, 1/1000": "stationary"}
@@ -232,12 +256,29 @@ def oracles(numbers: Numbers) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def outside() -> pd.DataFrame:
+    """What other people's packages give on the same problems, from the stored file."""
+    if not path().exists():
+        return pd.DataFrame()
+    held = jsonfile.read(path())
+    rows = {}
+    for name, text in OUTSIDE.items():
+        if name in held["found"]:
+            package = PACKAGES[CHECKS[name][0]]
+            rows[text[0]] = {
+                "package": f"{package} {held['packages'][package]}",
+                "found": text[1].format(**held["found"][name]).replace("-", "\N{MINUS SIGN}"),
+            }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def tuning(numbers: Numbers) -> pd.DataFrame:
     """Shares of usable and of nearly best configurations, best and worst, per problem."""
 
     def cell(problem: str, method: str) -> str:
         at = {k: numbers[f"{problem}_{method}_tuning.{k}"].value for k in TUNING}
-        return "{feasible:.0f}, {near:.0f}; {best:.2g} to {worst:.2g}".format(**at)
+        ends = (digits(x) if x <= HUGE else f"over {HUGE:,}" for x in (at["best"], at["worst"]))
+        return f"{at['feasible']:.0f}, {at['near']:.0f}; {' to '.join(ends)}"
 
     rows = {}
     for method, entry in METHODS.items():

@@ -4,57 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from arena_runs import LEVEL, OPTIMUM, E, P, ending, field_of, trace_of
 from scipy import stats
 
-from fedlib.core import Trace
 from papers import arena
 from papers.arena.aggregates import better, estimate, iqm, scores_of
 from papers.arena.contest import STANDINGS, contest, difference, equivalence, holm, standings
 from papers.arena.numbers import oracles, tuning
-from papers.arena.problems import LEVELS
-from papers.arena.rules import MARGIN, ROOM, TOLERANCE, best_of, column, fields, kept, sent, shown
+from papers.arena.rules import MARGIN, ROOM, TOLERANCE, best_of, column, kept, sent, shown
 from papers.kit.numbers import mean
-
-E = 3  # local steps
-SEEDS = (0, 1, 2)
-LEVEL = LEVELS["np"]
-SIDES = ("", "val_", "test_")
-
-
-def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=(), own=False):
-    """A run on np with `[S][T]` curves on all three kinds of rows, and of the averages."""
-    f, g = np.asarray(f, float), np.asarray(g, float)
-    found = {}
-    for part in ("", "mean_", "own_")[: 2 + own]:
-        found |= {f"{part}{side}{k}": v for side in SIDES for k, v in (("f", f), ("g", g))}
-    config = {
-        "algorithm": {"method": {"local_steps": E}},
-        "problem": {"clients": 2, "dim": d},
-        "bits": {"bits_up": up, "bits_down": down},
-    }
-    extra = {k: np.asarray(v, float) for k, v in dict(metrics).items()}
-    rounds = 10 * np.arange(f.shape[1])
-    return Trace(found | extra, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0})
-
-
-OPTIMUM = trace_of(
-    [[0.5, 0.5]] * 3,
-    [[LEVEL, LEVEL]] * 3,
-    metrics={"residual": [[0.0] * 2] * 3, "multiplier": [[1.0] * 2] * 3},
-)
-P = {"local_steps": E, "passes": 6 * E * 10}
-
-
-def ending(f, g, spread=0.0, **more):
-    """Three seeds that start at (1, 2 level) and end around (f, g)."""
-    around = spread * np.array([-1.0, 0.0, 1.0])
-    return trace_of([[1.0, f]] * 3, [[2 * LEVEL, g + x] for x in around], **more)
-
-
-def field_of(runs):
-    (field,) = fields({**runs, "np_reference": OPTIMUM})
-    return field
-
 
 # Budgets
 
