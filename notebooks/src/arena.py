@@ -188,19 +188,21 @@ for p in arena_report.problems(numbers):
 # gap of groups is left out for FedCMOO-Pref, two with sets.
 
 # %% tags=["hide-input"]
-plot.show(
-    study.figures["together"](traces),
-    alt="TOGETHER",
-    caption="Left: interquartile means with 95 % intervals, filled for the last iterate and hollow for the "
-    "average. Right: how probably a run of the row's method is nearer to the optimum than one of the column's.",
-    size=(9.8, 7.0),
-)
+groups = {group: arena_report.together(numbers, group) for group in GROUPS}
+groups = {group: table for group, table in groups.items() if not table.empty}
+if groups:
+    plot.show(
+        study.figures["together"](traces),
+        alt="TOGETHER",
+        caption="Left: interquartile means with 95 % intervals, filled for the last iterate and hollow for the "
+        "average. Right: how probably a run of the row's method is nearer to the optimum than one of the "
+        "column's.",
+        size=(9.8, 7.0),
+    )
 
 # %% tags=["hide-input"]
-for group, names in GROUPS.items():
-    table = arena_report.together(numbers, group)
-    if not table.empty:
-        display(Markdown(f"**{arena_report.listed([NAMES[p] for p in names])}**"), table)
+for group, table in groups.items():
+    display(Markdown(f"**{arena_report.listed([NAMES[p] for p in GROUPS[group]])}**"), table)
 
 # %% [markdown]
 # ## Last, average, own output

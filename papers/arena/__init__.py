@@ -42,7 +42,7 @@ KEEP = ("f", "g", *SIDES, "stationary")
 AVERAGES = tuple(f"{own}{side}" for own in ITERATES[1:] for side in SIDES)
 COARSE, FINE = 10, 16  # evaluations of a run, about
 TICKS = 6  # times that the oracles are timed
-SHORTER = {"np": (0.5, 10), "rank": (0.5, 5)}  # share of the passes, and most seeds: costly rounds
+SHORTER = {"np": (0.5, 10), "fair": (0.5, 10), "rank": (0.5, 5)}  # passes, most seeds: costly
 
 
 def specs(p: Params) -> dict[str, Spec]:

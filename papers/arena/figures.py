@@ -150,6 +150,7 @@ def curves(traces: Traces) -> plot.Drawing:
             marks = [curve(ax, field, method, budget) for method in field.runs]
             ax.set(xscale="log", yscale="log")
             ax.yaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_formatter("")
             text, unit = AXES[budget]
             ax.set(title=f"{NAMES[field.problem]}: {text}", xlabel=unit)
             ax.set_ylabel("off the optimum, %")
