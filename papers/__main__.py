@@ -1,13 +1,15 @@
-"""`python -m papers reproduce STUDY`, `claims`, `health`, `compare A B`, `restamp`: no Jupyter."""
+"""The command line of the studies: runs, verdicts and their record, health, comparisons."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from fedlib import checks
 from fedlib.data import DataError
 from papers import STUDIES, all_claims
 from papers.compare import compare
+from papers.kit import record
 from papers.kit.restamp import restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
@@ -27,6 +29,12 @@ def parser() -> argparse.ArgumentParser:
     four = commands.add_parser("health", help="stored runs that are not healthy, and why")
     four.add_argument("study", nargs="?", default="all", choices=[*STUDIES, "all"])
     four.add_argument("--all", action="store_true", help="the healthy ones too")
+    four = commands.add_parser(
+        "record", help="enter rules and verdicts that changed, with a reason"
+    )
+    four.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
+    four.add_argument("--reason", default="", help="why they changed; refused without")
+    four.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -49,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
             list_claims()
         elif given.command == "health":
             list_health(given.study, every=given.all)
+        elif given.command == "record":
+            enter(given.name, given.reason, given.amend)
         elif given.command == "restamp":
             return give_stamps(given.study, given.from_commit, given.name)
         else:
@@ -100,6 +110,16 @@ def list_health(study: str, *, every: bool) -> None:
                 print(f"{name}/{run}: {health.text}")
         ill = sum(bool(health.wrong) for health in found.values())
         print(f"{name}: {ill} of {len(found)} runs not healthy")
+
+
+def enter(names: list[str], reason: str, amend: bool) -> None:
+    """Bring the record of rules up to date, for all claims or for some."""
+    known = {*STUDIES, *(claim.id for _, claim in all_claims())}
+    known |= {name for study in STUDIES.values() for name in record.read(study)}
+    for name in names:
+        checks.one_of("record", "name", name, tuple(sorted(known)))
+    done = record.add(STUDIES.values(), names, reason, amend=amend)
+    print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
 
 
 def give_stamps(study: str, commit: str, names: list[str]) -> int:

@@ -22,6 +22,7 @@ import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
 import fedbook_previews
+import fedbook_record
 import fedbook_rounds
 import fedbook_status
 import fedbook_study
@@ -45,6 +46,7 @@ PARTS = (
     fedbook_errata,
     fedbook_intervals,
     fedbook_overview,
+    fedbook_record,
     fedbook_status,
 )
 MATHJAX = "vendor/mathjax"

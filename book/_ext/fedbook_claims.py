@@ -29,6 +29,7 @@ from fedbook_data import (
     table,
     warn,
 )
+from fedbook_record import fixed, former
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -110,7 +111,8 @@ class Claims(BookDirective):
             [paragraph(nodes.strong(claim.id, claim.id)),
              paragraph(nodes.Text(f"{paper_name(claim.paper)}, "), *self.inline(claim.place)),
              paragraph(figure_link(self.env, e.study, claim.figure))],
-            [paragraph(*self.inline(claim.wording)), *self.details(e)],
+            [paragraph(*self.inline(claim.wording)), *self.details(e),
+             *former(self, e.study, claim.id)],
             measured,
             [*verdict_of(e), *self.state_of(e)],
         ]  # fmt: skip
@@ -137,6 +139,7 @@ class Claims(BookDirective):
                 for node in self.judged(reading.name, reading.rule, e.readings[reading.name])
             ),
             *([paragraph(*runs)] if e.claim.all_runs else []),
+            *fixed(self, e.study, e.claim.id),
             raw("</details>"),
         ]
 

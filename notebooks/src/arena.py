@@ -39,8 +39,8 @@ recompute = False  # compute even what is stored
 from IPython.display import Markdown, display
 
 from papers import STUDIES
+from papers.arena import outside_report, sentences
 from papers.arena import report as arena_report
-from papers.arena import sentences
 from papers.arena.aggregates import GROUPS
 from papers.arena.problems import LEVELS, NAMES
 from papers.kit import plot, report
@@ -52,6 +52,7 @@ changes |= {"stand_in": stand_in}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 Markdown(sentences.in_short(numbers))
 
 # %% [markdown]
@@ -144,6 +145,9 @@ arena_report.entries()
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% tags=["hide-input"]
+Markdown(sentences.healthy(numbers, health))
+
 # %% [markdown]
 # ## Objective against violation
 
@@ -169,7 +173,7 @@ plot.show(
 # %% tags=["hide-input"]
 for p in arena_report.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**\n\n{sentences.verdicts(numbers, p)}"))
-    display(arena_report.standings(numbers, p))
+    display(arena_report.standings(numbers, p, health))
 
 # %% [markdown]
 # The tables at equal bits:
@@ -269,7 +273,7 @@ display(arena_report.tuning(numbers), Markdown(sentences.easiest(numbers)))
 # all rows in one place and full gradients, fifteen configurations and the same rules, on five seeds.
 
 # %% tags=["hide-input"]
-arena_report.outside()
+outside_report.table()
 
 # %% [markdown]
 # ## Checks

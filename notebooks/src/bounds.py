@@ -47,9 +47,13 @@ changes = {"seeds": seeds, "rounds": rounds, "local_steps": local_steps}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Along the number of rounds
@@ -82,7 +86,7 @@ labels = {
     "F 9 half, minibatches, corrected": "stochastic_corrected",
     "F 10 weakly convex": "weak_printed",
 }
-report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"})
+report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"}, health)
 
 # %% [markdown]
 # Every promise is kept, on every instance. What is reached stays just below the bound: the largest instance reaches {result}`bounds/hard_printed_T10000.top:.2f` of it at $T=10^4$ (F Theorem 3). This closeness says less than it seems to. Where the objective pulls out of the feasible set, hard

@@ -27,8 +27,10 @@
 # which a seed may stay for hundreds of rounds. A mean over five seeds hides that; below every seed is
 # drawn. The compressors, which order the rows of the paper's Table 1, make no difference here that
 # stands out of this scatter, Top-K with a quarter of the entries included. What does make one: soft
-# against hard switching, the number of participants, the sharpness $\beta$, and two numbers that no
-# table of the paper has: the damping of the Fisher matrix and the number of states it is averaged over.
+# against hard switching, the sharpness $\beta$, and two numbers that no table of the paper has: the
+# damping of the Fisher matrix and the number of states it is averaged over. With the damping of these
+# runs even the row without compression is slower than the paper's, so what Table 1 says of Top-K is not
+# judged on them.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -61,6 +63,7 @@ changes |= {"tolerance": tolerance, "beta": beta, "damping": damping}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% [markdown]
 # ## Look first
@@ -120,6 +123,9 @@ plot.show(
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% tags=["hide-input"]
+report.health_table(study, traces)
+
 # %% [markdown]
 # ### A check before anything else: without the constraint
 #
@@ -130,6 +136,7 @@ report.runs_table(
     numbers,
     {"no constraint": "free"},
     {"best": "best reward", "balanced": "first round with reward 190", "cost": "cost at the end"},
+    health,
 )
 
 # %% tags=["nbval-check-output"]
@@ -220,7 +227,7 @@ labels |= {"federated, soft, no compression": "soft_none"}
 labels |= {"federated, hard, no compression, round 300": "hard_none"}
 measures = {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
 measures |= {"first": "first success", "violating": "violating, second half"}
-report.runs_table(numbers, labels, measures)
+report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
 # The centralized rows hold a surprise. With the Fisher matrix averaged over 100 of the 10,000 states, as
@@ -237,6 +244,14 @@ report.runs_table(numbers, labels, measures)
 
 # %% [markdown]
 # ## Table 1: compression
+#
+# The first row to look at is the one without compression: around round 100 its reward is
+# {result}`cartpole/soft_none.reward100:.0f` where the paper has 67.2. The damping decides that: with 0.01 it is
+# {result}`cartpole/damping0.01.reward100:.0f`, with 0.03 {result}`cartpole/damping0.03.reward100:.0f`. As long as the
+# row without compression is missed, a compressor that slows nothing down proves nothing about the
+# paper's Top-K; the runs below, at 0.1, are shown and that claim is open. Quantization does no visible
+# harm. That it has minimal impact would need an interval of 10 % about the uncompressed reward, and
+# those of ten two-humped seeds are several times as wide.
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)
@@ -256,7 +271,7 @@ rows = {"none (float32)": "soft_none", "float16": "soft_float16", "float8": "sof
 rows |= {"float4": "soft_float4", "Top-K 0.5": "soft_top0.5", "Top-K 0.25": "soft_top0.25"}
 rows |= {"Top-K 0.25, uplink only, round 300": "uplink_top0.25"}
 rows |= {"two-logit policy, round 300": "logits"}
-report.runs_table(numbers, rows, measures)
+report.runs_table(numbers, rows, measures, health)
 
 # %% [markdown]
 # ## Figure 4: participation
@@ -269,6 +284,11 @@ plot.show(
     caption="Soft switching, Top-K 0.5 both ways.",
     size=(8.6, 3.6),
 )
+
+# %% [markdown]
+# The means are in the paper's order, but five seeds do not decide whether 3 clients are slower than 10. They
+# do violate in more of the late rounds: {result}`cartpole/half_n3.violating:.2f` against
+# {result}`cartpole/half_n10.violating:.2f`.
 
 # %% [markdown]
 # ## What the paper leaves open

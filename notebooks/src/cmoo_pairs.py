@@ -25,22 +25,30 @@
 # ends with the better accuracy, which gets there first, what does the shared network lose against one
 # trained for a single task, and what happens if the two losses are not of one kind?
 #
-# Mean test accuracies of the two tasks at the end, FSMGDA / FedCMOO / FedCMOO-Pref: on MultiMNIST
-# {result}`cmoo_pairs/multi_mnist_fsmgda.accuracy:.1f` /
-# {result}`cmoo_pairs/multi_mnist_fedcmoo.accuracy:.1f` /
-# {result}`cmoo_pairs/multi_mnist_pref.accuracy:.1f` %, on MNIST + Fashion-MNIST
-# {result}`cmoo_pairs/mnist_fashion_fsmgda.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_fedcmoo.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_pref.accuracy:.1f` %. With the [dropout](#with-dropout) that the authors' code has and
-# the paper does not mention, on MultiMNIST
+# **Two networks.** The authors' code switches off half of the units in training ([dropout](#with-dropout)); the
+# paper's text does not mention it. Everything on the two grey data sets was run with it and without. Mean test
+# accuracies of the two tasks at the end, FSMGDA / FedCMOO / FedCMOO-Pref, with dropout: on MultiMNIST
 # {result}`cmoo_pairs/multi_mnist_fsmgda_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/multi_mnist_fedcmoo_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/multi_mnist_pref_dropout.accuracy:.1f` %, on MNIST + Fashion-MNIST
 # {result}`cmoo_pairs/mnist_fashion_fsmgda_dropout.accuracy:.1f` /
 # {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.accuracy:.1f` /
-# {result}`cmoo_pairs/mnist_fashion_pref_dropout.accuracy:.1f` %: it decides which method is ahead. All belong to
-# {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
-# runs had is not printed. CIFAR-10 with digits is shown for
+# {result}`cmoo_pairs/mnist_fashion_pref_dropout.accuracy:.1f` %. Without, on MultiMNIST
+# {result}`cmoo_pairs/multi_mnist_fsmgda.accuracy:.1f` /
+# {result}`cmoo_pairs/multi_mnist_fedcmoo.accuracy:.1f` /
+# {result}`cmoo_pairs/multi_mnist_pref.accuracy:.1f` %, on MNIST + Fashion-MNIST
+# {result}`cmoo_pairs/mnist_fashion_fsmgda.accuracy:.1f` /
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo.accuracy:.1f` /
+# {result}`cmoo_pairs/mnist_fashion_pref.accuracy:.1f` %. So dropout decides the comparison, and that is a
+# finding of its own: FedCMOO's lead over FSMGDA on the two sets is
+# {result}`cmoo_pairs/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points with it,
+# {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` without. The claims are judged on the authors'
+# network first, and on the printed one beside it.
+#
+# All runs on the grey sets have {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
+# had is not printed, its authors' demo has 300. CIFAR-10 with digits is shown for
 # {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds and one seed only, which is a look at the
 # beginning and not a result.
 
@@ -77,10 +85,14 @@ changes |= {"local_steps": local_steps, "alpha": alpha, "source": source}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## The pictures
@@ -122,7 +134,7 @@ plot.show(
 grey = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in METHODS.items()}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
 measures |= {"rounds_75": "to 75 %", "reached_75": "reached 75 %"}
-report.runs_table(numbers, grey, measures)
+report.runs_table(numbers, grey, measures, health)
 
 # %% [markdown]
 # *Final* values here and below are means over the models evaluated in the last tenth of the rounds.
@@ -135,7 +147,7 @@ against = {"FedCMOO - FSMGDA": "fedcmoo_vs_fsmgda", "Pref - FedCMOO": "pref_vs_f
 against |= {"Pref - FSMGDA": "pref_vs_fsmgda"}
 pairs = {f"{DATA[d]}, {text}": f"{d}_{pair}" for d in GREY for text, pair in against.items()}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"})
+report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"}, health)
 
 # %% [markdown]
 # ## Task by task: Table 1
@@ -157,7 +169,7 @@ plot.show(
 # %% tags=["hide-input"]
 rows = {"single": "one task alone"} | METHODS
 table_1 = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in rows.items()}
-report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "second task"})
+report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "second task"}, health)
 
 # %% [markdown]
 # CIFAR-10 + MNIST after {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds, on the 1,000 test
@@ -169,7 +181,7 @@ report.runs_table(numbers, table_1, {"accuracy_1": "first task", "accuracy_2": "
 colour = {text: f"cifar10_mnist_{m}" for m, text in METHODS.items()}
 both = {"accuracy_1": "object", "accuracy_2": "digit"}
 both |= {"held_accuracy_1": "object, held", "held_accuracy_2": "digit, held"}
-report.runs_table(numbers, colour, both)
+report.runs_table(numbers, colour, both, health)
 
 # %% [markdown]
 # ## What sharing costs: Table 4
@@ -179,11 +191,13 @@ report.runs_table(numbers, colour, both)
 # $$
 #
 # is the mean relative loss of accuracy against training in one task alone; smaller is better, and below
-# zero the tasks help each other. It is taken here against runs of the same seed. The ratio of the final
-# test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
+# zero the tasks help each other. It is taken here against runs of the same seed. These have no dropout, also
+# where the methods have it: that shifts all methods alike, and of their order it decides only how much each
+# task counts. The ratio of the final test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, grey, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"})
+shown = grey | {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
+report.runs_table(numbers, shown, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"}, health)
 
 # %% tags=["nbval-check-output"]
 columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
@@ -212,11 +226,11 @@ plot.show(
 # %% tags=["hide-input"]
 everything = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in DATA for m, text in METHODS.items()}
 steered = {k: run for k, run in everything.items() if run.endswith("pref")}
-report.runs_table(numbers, everything, {"weight_1": "mean weight of the first task"})
+report.runs_table(numbers, everything, {"weight_1": "mean weight of the first task"}, health)
 
 # %% tags=["hide-input"]
 told = {"corner": "smaller weight at most 0.1", "mu": "imbalance mu", "fallback": "fallback"}
-report.runs_table(numbers, steered, told)
+report.runs_table(numbers, steered, told, health)
 
 # %% [markdown]
 # The *imbalance* $\mu$ is the mean over the rounds of the divergence that FedCMOO-Pref keeps below 0.01
@@ -244,7 +258,7 @@ plot.show(
 # %% tags=["hide-input"]
 labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
-report.runs_table(numbers, labels, both | {"accuracy": "mean"})
+report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
 # %% [markdown]
 # ## With dropout
@@ -267,7 +281,7 @@ plot.show(
 # %% tags=["hide-input"]
 apart = {f"{DATA[d]}, {text}": f"{d}_dropout_{pair}" for d in GREY for text, pair in against.items()}
 measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
-report.runs_table(numbers, apart, measures)
+report.runs_table(numbers, apart, measures, health)
 
 # %% [markdown]
 # The differences are again first minus second on the same seeds. Task by task:
@@ -275,7 +289,7 @@ report.runs_table(numbers, apart, measures)
 # %% tags=["hide-input"]
 dropped = {f"{DATA[d]}, {text}": f"{d}_{m}_dropout" for d in GREY for m, text in METHODS.items()}
 columns = {"accuracy_1": "first task", "accuracy_2": "second task"}
-report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"})
+report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"}, health)
 
 # %% [markdown]
 # ## Variants of the compression and of the weights
@@ -298,7 +312,7 @@ variants = {"FedCMOO: one-way - two-way": "mnist_fashion_fedcmoo_oneway_vs_fedcm
 variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_pref_oneway_vs_pref"}
 variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_pref_free_vs_pref"}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"})
+report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
 
 # %% [markdown]
 # ## Checks
@@ -315,8 +329,11 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on a
-# part of the pictures, or shorter than 60 rounds, are never judged.
+# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). On the grey sets the
+# first line of a claim is the authors' network, the second the printed one. A difference that three seeds do not
+# settle is *undecided*: the order of FedCMOO and FedCMOO-Pref, for the most part. *Not judged* are the runs that
+# are shorter than a third of what the authors' code runs (300 rounds on the grey sets, 200 by default): two kinds
+# of loss and CIFAR-10 + MNIST; and the variants, which have one seed.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)
@@ -326,13 +343,13 @@ report.paper_table(study, numbers)
 
 # %% [markdown]
 # The half of Table 2 on CIFAR-10, Table 4's column of CIFAR-10 and its single-task accuracies (64.9 and
-# 97.1 %) have no runs here.
+# 97.1 %) have no runs here. Nor was the plain norm tried as the $\ell_2$-norm loss of Table 2.
 #
 # ## What was shortened, and what the paper leaves open
 #
 # | in the paper | here |
 # | --- | --- |
-# | number of rounds not printed (500 in its Figure 2) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
+# | number of rounds not printed (500 in its Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
 # | "several" seeds | 3; one for CIFAR-10 + MNIST and for the variants |
 # | rotation drawn anew whenever a picture is read | 3 turned copies of every training picture, drawn once |
 # | dropout 0.5 (code) | with and without on the grey sets; without for single tasks, two kinds of loss, CIFAR-10 + MNIST and in the variants |

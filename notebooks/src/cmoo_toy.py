@@ -67,9 +67,13 @@ changes |= {"tolerances": tolerances, "scale": scale}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Paths to the front
@@ -96,7 +100,7 @@ plot.show(
 methods = {"FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Scalarized": "scalarized", "MGDA": "mgda"}
 methods |= {f"Pref, r = (1, {r:g})": f"pref{r:g}" for r in params["plane_ratios"]}
 ends = {"f_1": "F_1", "f_2": "F_2", "distance": "distance to the front", "ratio": "r_1 F_1 / r_2 F_2"}
-report.runs_table(numbers, {k: f"plane_{v}" for k, v in methods.items()}, ends)
+report.runs_table(numbers, {k: f"plane_{v}" for k, v in methods.items()}, ends, health)
 
 # %% [markdown]
 # (For methods without a preference the last column is $F_1/F_2$.) A method whose weights depend on the
@@ -128,7 +132,7 @@ plot.show(
 settings = [f"spread{s:g}_E{E}" for s in params["spreads"] for E in params["local_steps_grid"]]
 steps = {f"{m}, {s.replace('_E', ', E = ')}": f"drift_{m}_{s}" for s in settings for m in ("fedcmoo", "fsmgda")}
 steps |= {f"FSMGDA / FedCMOO, {s.replace('_E', ', E = ')}": f"drift_gain_{s}" for s in settings}
-report.runs_table(numbers, steps, {"stationarity": "least norm at the end"})
+report.runs_table(numbers, steps, {"stationarity": "least norm at the end"}, health)
 
 # %% [markdown]
 # With a single local step the two are one method ({math}`\Delta_{jk}` is the gradient), and they agree to rounding:
@@ -195,13 +199,13 @@ plot.show(
 # %% tags=["hide-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in params["objectives"] for e in params["tolerances"]}
 stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs a round"}
-report.runs_table(numbers, edges, stops)
+report.runs_table(numbers, edges, stops, health)
 
 # %% [markdown]
 # The allowed ratio, for two objectives, beside the one that was found in the table above:
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"})
+report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
 # A test whether the method reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or ask for $\mu\le\varepsilon$ only. At the paper's
@@ -217,7 +221,7 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 # %% tags=["hide-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in params["objectives"]}
 found = {"error": "largest relative error", "falls": "falls, step 1e-4", "falls_1": "step 0.01"}
-report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"})
+report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
 # It is a statement on small steps. That the *weights* of the programme need not lower $\mu$ from three objectives on, because $a$ has
@@ -231,7 +235,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # %% tags=["hide-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
 ends = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
-report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends)
+report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, health)
 
 # %% [markdown]
 # The sum is governed by the objective with the larger gradients. The shortest convex combination of two gradients is
@@ -255,7 +259,7 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # %% tags=["hide-input"]
 server = {f"{m}, eta_s = {x:g}": f"guard_{k}_x{x:g}" for x in params["guard_steps"] for m, k in methods.items() if k in ("fedcmoo", "fsmgda")}
 fired = {"rounds": f"rounds with a roll-back, of {params['guard_rounds']}", "seeds": "share of instances", "end": "loss at the end / at the start"}
-report.runs_table(numbers, server, fired)
+report.runs_table(numbers, server, fired, health)
 
 # %% [markdown]
 # Where it acts on every instance and for many rounds, the run diverges, and a guard hides that the step size is too large; where it never acts, its absence changes nothing. On networks this has to be
@@ -270,7 +274,7 @@ report.runs_table(numbers, server, fired)
 # %% tags=["hide-input"]
 tasks = {f"M = {M}": M for M in (2, 5, 11, 40)}
 sent = {"FedCMOO": "upload_fedcmoo", "FedCMOO-Pref": "upload_pref", "FSMGDA": "upload_fsmgda", "FSMGDA / FedCMOO": "upload_saving"}
-report.runs_table(numbers, sent, {f"M{M}": text for text, M in tasks.items()})
+report.runs_table(numbers, sent, {f"M{M}": text for text, M in tasks.items()}, health)
 
 # %% [markdown]
 # The saving is a factor of about $\frac M2$: nothing for two objectives, where FSMGDA sends as much.

@@ -19,13 +19,13 @@
 # two minibatch steps each.
 #
 # In short: the constraint is real (without it the gap is {result}`fairness/fedavg.g:.2f`) and every tuned
-# method meets it at the price of one or two points of accuracy. Of the four things that the figure is
-# said to show, one is seen here: hard FedSGM comes out near the tuned penalty
-# ({result}`fairness/hard.f:.3f` against {result}`fairness/penalty.f:.3f` in the loss, with the smaller
-# gap). Soft switching has a smaller gap than both, at a larger loss. The centralized methods are not
-# more conservative but better: a lower loss at the same or a smaller gap. IPP ConEx ends *nearest* to
-# the level, not farthest below it. And the paper's step size of $10^{-4}$ satisfies the constraint
-# only because the network never learns.
+# method meets it at the price of one or two points of accuracy. Hard FedSGM comes out near the tuned
+# penalty ({result}`fairness/hard.f:.3f` against {result}`fairness/penalty.f:.3f` in the loss). Soft
+# switching has a smaller gap than both at a loss within 5 % of theirs, which is a good trade-off though
+# no better in both. The centralized methods have the faster loss, as the paper says; that they are also
+# more conservative shows under soft switching alone, and five seeds do not decide the rest. IPP ConEx,
+# whose settings the paper does not print, is the slowest in the loss and ends *nearest* to the level.
+# And the paper's step size of $10^{-4}$ satisfies the constraint only because the network never learns.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -56,10 +56,14 @@ changes |= {"participants": participants, "alpha": alpha, "stand_in_rows": stand
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 print(source(traces))
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## The problem
@@ -124,12 +128,15 @@ labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft
 labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in params["rhos"]}
 labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in params["duals"]}
 training = {"f": "late f", "g": "late g", "best_f": "best feasible f", "violations": "violations"}
-report.runs_table(numbers, labels, training)
+training |= {"mean_f": "mean f", "oscillation": "oscillation of g"}
+report.runs_table(numbers, labels, training, health)
 
 # %% [markdown]
 # *Late* is the mean over the last fifth of the rounds, evaluated exactly on all training rows every
 # tenth round; *best feasible* the smallest loss at an evaluated round with $g\le\epsilon$; *violations*
-# the share of evaluated rounds with $g>\epsilon$ in the second half.
+# the share of evaluated rounds with $g>\epsilon$ in the second half; *mean f* the mean loss over all of
+# them, lower where the loss falls faster; *oscillation* the mean change of $g$ between two evaluations
+# in the second half, in thousandths.
 #
 # On the test rows, which no choice has looked at. The *decision gap* is the difference of the two
 # groups' shares of people whom the rule $\pi>\frac12$ calls rich. It is what fairness tools report
@@ -139,7 +146,7 @@ report.runs_table(numbers, labels, training)
 # %% tags=["hide-input"]
 held = {"test_loss": "loss", "test_accuracy": "accuracy", "test_gap": "gap"}
 held |= {"test_decision_gap": "decision gap"}
-report.runs_table(numbers, labels, held)
+report.runs_table(numbers, labels, held, health)
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -168,7 +175,7 @@ pairs |= {"soft - tuned penalty": "soft_vs_penalty"}
 pairs |= {"hard, federated - centralized": "hard_vs_central"}
 pairs |= {"soft, federated - centralized": "soft_vs_central"}
 gained = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
-report.runs_table(numbers, pairs, gained)
+report.runs_table(numbers, pairs, gained, health)
 
 # %% [markdown]
 # ## Why a step size of $10^{-4}$ cannot be meant
@@ -204,12 +211,12 @@ variants = {"soft": "soft"} | {f"soft, beta = {b:g}": f"soft_beta{b:g}" for b in
 for m in ("hard", "soft"):
     variants |= {f"{m}, client's own sign": f"{m}_client"}
     variants |= {f"{m}, alpha = {a:g}": f"{m}_alpha{a:g}" for a in params["alphas"]}
-report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"})
+report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"}, health)
 
 # %% tags=["hide-input"]
 signs = {"hard: client's sign - pooled sign": "hard_client_vs_hard"}
 signs |= {"soft: client's sign - pooled sign": "soft_client_vs_soft"}
-report.runs_table(numbers, signs, gained)
+report.runs_table(numbers, signs, gained, health)
 
 # %% tags=["nbval-check-output"]
 level, late = 1.05 * params["tolerance"], {m: numbers[f"{m}.g"].value for m in traces}
@@ -225,8 +232,9 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", 
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on
-# the generated stand-in are never judged.
+# The paper says several things of this figure in one paragraph; each is a claim of its own. The rule of
+# each and the runs behind it are on the [claims page](../../book/claims.md). Runs on the generated
+# stand-in are never judged, and nothing is said of IPP ConEx, which would need the paper's settings.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)

@@ -48,10 +48,14 @@ changes = {"seeds": seeds, "steps": steps, "hidden": hidden, "radius": radius, "
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, recompute=recompute, **changes)  # on the CPU, seed by seed
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 where = places(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # Every seed has a picture, a random network and random dummies of its own, the same for all signals. The *mlp* has one hidden layer
@@ -79,14 +83,14 @@ plot.show(
 
 # %% tags=["hide-input"]
 rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
-report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"})
+report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
 # (Where no picture of 25 dB was found, the last step counts.) *Mismatch* is the squared distance of the messages over the squared length of
 # the client's: where it is small and the PSNR is low, the message fits and the picture is another one.
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, rows, {"mismatch": "final mismatch", "cosine": "cosine with the picture"})
+report.runs_table(numbers, rows, {"mismatch": "final mismatch", "cosine": "cosine with the picture"}, health)
 
 # %% [markdown]
 # ## The pictures
@@ -106,12 +110,14 @@ plot.show(
 #
 # Differences of the final PSNR, paired by seed. Everything above 60 dB counts as 60: the error is then below a thousandth of the range, less
 # than a picture with eight bits a pixel can show, and what is above depends on where the search stops. Of the two
-# attacks on the $\ell_1$ oracle the better one counts, seed by seed.
+# attacks on the $\ell_1$ oracle the better one counts, seed by seed. The claim is judged by the means over data sets and networks, in two readings: with a ball for each tensor, as the
+# authors' code has it, and with one ball, as the text says. Where both attacks reach 60 dB there is a tie, which counts 0.
 
 # %% tags=["hide-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
 pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
-report.runs_table(numbers, {title(place): place for place in where}, pairs)
+order = {title(place): place for place in where} | {"mean": "places"}
+report.runs_table(numbers, order, pairs, health)
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)
@@ -127,7 +133,7 @@ report.claims_table(study, traces, numbers, params)
 # %% tags=["hide-input"]
 sent = ("gradient", "l2", "tensors", "l1")
 read = {f"{NAMES[name]}: {LABELS[s]}": f"{name}_read_{s}" for name in params["data"] for s in sent}
-report.runs_table(numbers, read, {"psnr": "PSNR", "cosine": "cosine", "silent": "messages without a bias entry"})
+report.runs_table(numbers, read, {"psnr": "PSNR", "cosine": "cosine", "silent": "messages without a bias entry"}, health)
 
 # %% [markdown]
 # (200 dB stands for no error beyond rounding.) *The whole-vector $\ell_2$ oracle only rescales*, and *the server knows every client's model*: FedFW

@@ -52,10 +52,14 @@ changes |= {"rates": rates, "proximal": proximal, "lanczos": lanczos, "sides": s
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, recompute=recompute, **changes)  # the clock counts seconds of a CPU
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 tasks = params["tasks"]
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # FedFW and FedFW+ take one step on all rows a round. Of the methods with projections FedAvg takes one, which with the projection
@@ -66,7 +70,7 @@ report.parameter_table(study, params)
 
 # %% tags=["hide-input"]
 found = {task: f"{task}_reference" for task in tasks}
-report.runs_table(numbers, found, {"loss": "smallest loss", "gap": "gap, of the loss taken away", "error": "error to the true matrix", "rank": "rank"})
+report.runs_table(numbers, found, {"loss": "smallest loss", "gap": "gap, of the loss taken away", "error": "error to the true matrix", "rank": "rank"}, health)
 
 # %% tags=["nbval-check-output"]
 for task in tasks:
@@ -87,7 +91,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 rows = {f"{task}: {text}": f"{task}_{m}" for task in tasks for m, text in LABELS.items()}
-report.runs_table(numbers, rows, {"grid": "grid point", "excess": "final excess", "error": "error to the true matrix", "rank": "rank", "kbit": "sent in a round"})
+report.runs_table(numbers, rows, {"grid": "grid point", "excess": "final excess", "error": "error to the true matrix", "rank": "rank", "kbit": "sent in a round"}, health)
 
 # %% [markdown]
 # *Rank* counts singular values above a thousandth of the largest. The error of regression is that of a matrix of norm 1, that of completion is
@@ -114,10 +118,10 @@ plot.show(
 # %% tags=["hide-input"]
 columns = {"rounds": "rounds", "mbit": "sent", "seconds": "oracle work", "parallel": "in parallel", "reached": "reached"}
 first, last = ({f"{k}_{level:g}": f"{text}, {level:g} %" for k, text in columns.items()} for level in LEVELS)
-report.runs_table(numbers, rows, first)
+report.runs_table(numbers, rows, first, health)
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, rows, last)
+report.runs_table(numbers, rows, last, health)
 
 # %% [markdown]
 # The rule: of each problem the Frank-Wolfe method with the lower final excess stands against every method with projections. It wins if all its seeds reach the
@@ -129,7 +133,7 @@ wins_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 ratios = {f"{task}, against {LABELS[other]}": f"{task}.fw_vs_{other}" for task in tasks for other in PROJECTIONS}
-report.runs_table(numbers, ratios, {f"{k}_{level:g}": f"{text}, {level:g} %" for level in LEVELS for k, text in columns.items() if k != "reached"})
+report.runs_table(numbers, ratios, {f"{k}_{level:g}": f"{text}, {level:g} %" for level in LEVELS for k, text in columns.items() if k != "reached"}, health)
 
 # %% [markdown]
 # ## How the two oracles grow
@@ -150,7 +154,7 @@ plot.show(
 # %% tags=["hide-input"]
 squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in params["sides"]}
 shapes = {f"{params[task][0]} x {params[task][1]} ({task})": "clock_{}x{}".format(*params[task]) for task in tasks}
-report.runs_table(numbers, squares | shapes, {"lmo": "LMO", "project": "projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "dense / rank one"})
+report.runs_table(numbers, squares | shapes, {"lmo": "LMO", "project": "projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "dense / rank one"}, health)
 
 # %% [markdown]
 # ## What is in a message
@@ -162,7 +166,7 @@ report.runs_table(numbers, squares | shapes, {"lmo": "LMO", "project": "projecti
 # %% tags=["hide-input"]
 kinds = {"l1 ball": "l1", "simplex": "simplex", "nuclear ball": "nuclear", "box": "box", "l2 ball": "l2"}
 seen = {"entries": "entries of w", "fewest": "least that are not 0", "most": "most", "second": "second singular value", "off": "off a box's ends", "wire": "lost on the wire", "bits": "bits"}
-report.runs_table(numbers, {text: f"messages_{s}" for text, s in kinds.items()}, seen)
+report.runs_table(numbers, {text: f"messages_{s}" for text, s in kinds.items()}, seen, health)
 
 # %% tags=["nbval-check-output"]
 for text, s in kinds.items():

@@ -19,8 +19,8 @@
 # that err cost:
 #
 # * Does averaging the oracle's answers alone fail, as appendix A says, and does FedFW repair it?
-# * Are the bounds of Theorems 1 to 3 kept, and are the measured powers of $t$ the promised ones, for every $\lambda_0$?
-# * Does taking part more often help, and does a larger $\lambda_0$ cost in the first rounds?
+# * Can a run break the bounds of Theorems 1 to 3 at all, how loose are they, and what powers of $t$ are seen?
+# * Does taking part more often help, whatever $\lambda_0$, and does a larger $\lambda_0$ mean a larger gap in the first rounds?
 #
 # The paper has no run for its theorems and none for wrong oracles; those problems are ours. The experiments of its
 # figures are shortened, which the end of the page lists.
@@ -58,10 +58,14 @@ changes |= {"penalty_rounds": penalty_rounds}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 sets = norms(params)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Why the clients keep their own models
@@ -107,7 +111,7 @@ methods |= {
     for lam in params["pair_penalties"]
 }
 report.runs_table(
-    numbers, methods, {"x": "x at the end", "early": "distance from 1, early", "late": "at the end"}
+    numbers, methods, {"x": "x at the end", "early": "distance from 1, early", "late": "at the end"}, health
 )
 
 # %% [markdown]
@@ -127,7 +131,7 @@ columns = {
     "smooth": "L",
     "dual": "dual solution",
 }
-report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"})
+report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
 # The last three go into the bound (38), with the constant of Lemma 2 corrected to $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
@@ -150,19 +154,23 @@ runs = {
     for lam in params["convex_penalties"]
 }
 report.runs_table(
-    numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}
+    numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}, health
 )
 
 # %% tags=["hide-input"]
 report.runs_table(
-    numbers, runs, {"bound": "bound at the end", "ratio": "largest share of the bound"}
+    numbers, runs, {"bound": "bound at the end", "by_most": "by the most there is", "ratio": "largest share of the bound"}, health
 )
 
 # %% [markdown]
-# *Slope* is that of $\log(F-F^*)$ by $\log t$ over the last 95 % of the rounds. The bound holds for every $\lambda_0$, but its second part has
-# $1/\lambda_0$ in front: for a small $\lambda_0$ the clients' models part first, and a finite run may end before they are
-# drawn together again. The theorem promises the power of $t$ in the limit; a slope that is flatter than $-1/2$ in these rounds
-# does not contradict it, but it says that the limit is far.
+# *The most there is* is what no model in the set can exceed, whatever trained it: $\log10$, and the largest difference of two classes' scores, 10 in the
+# $\ell_1$ and $10\sqrt{130}$ in the $\ell_2$ ball. The bound is larger, and it falls with $t$: **in no round could any run break it**. It is
+# kept, but that is no test, and the claim is *not judged* here. What the theorem says is proved in [the note](note_fedfw.ipynb), with
+# a shorter bound, and a problem on which $t^{-1/2}$ is seen exactly.
+#
+# *Slope* is that of $\log(F-F^*)$ by $\log t$ over the last 95 % of the rounds, an observation: $O(t^{-1/2})$ implies no slope in a window. The second part of
+# (38) has $1/\lambda_0$ in front: for a small $\lambda_0$ the clients' models part first, and a run may end before they are
+# drawn together again. Slopes that are flatter than $-1/2$ in these rounds do not contradict the theorem, but say that its limit is far.
 #
 # ## Theorem 2: problems that are not convex
 #
@@ -189,7 +197,8 @@ slow = {
 report.runs_table(
     numbers,
     slow,
-    {"least_gap": "smallest gap", "bound": "bound (62)", "ratio": "share of the bound"},
+    {"least_gap": "smallest gap", "bound": "bound (62)", "by_most": "by the most there is", "ratio": "share of the bound"},
+    health,
 )
 
 # %% tags=["hide-input"]
@@ -198,10 +207,11 @@ sweeps = {
     for norm in sets
     for lam in params["nonconvex_penalties"]
 }
-report.runs_table(numbers, sweeps, {"slope": "slope by T"})
+report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 
 # %% [markdown]
-# The gap is computed in about 256 rounds of a run, so the smallest one of all may be smaller still.
+# No gap in the set can exceed 5 in the $\ell_1$ and 40 in the $\ell_2$ ball, the diameter times the steepest that the loss can be: this bound too is one that no
+# run could break. The gap is computed in about 256 rounds of a run, so the smallest one of all may be smaller still.
 #
 # ## Theorem 3: minibatches
 #
@@ -225,7 +235,8 @@ noisy = {
 report.runs_table(
     numbers,
     noisy,
-    {"excess": "F - F* at the end", "slope": "slope", "ratio": "largest share of the bound"},
+    {"excess": "F - F* at the end", "slope": "slope", "by_most": "bound by the most", "ratio": "largest share of the bound"},
+    health,
 )
 
 # %% [markdown]
@@ -265,10 +276,19 @@ report.runs_table(
     numbers,
     shares,
     {"loss": "last loss", "accuracy": "last accuracy", "best_accuracy": "best accuracy"},
+    health,
 )
 
 # %% [markdown]
-# A Frank-Wolfe iterate jumps between neighbouring rounds, so what is judged is the mean over the rounds. The differences of neighbouring $p$, paired by seed:
+# A Frank-Wolfe iterate jumps between neighbouring rounds, so what is judged is the mean loss over the rounds: its slope over $p$, seed by seed. It falls for regression with both
+# $\lambda_0$. The network is not judged: with small $p$ some seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even rises with $p$.
+
+# %% tags=["hide-input"]
+trends = {text: f"share_{run}" for text, run in parts.items()}
+report.runs_table(numbers, trends, {"trend": "mean loss, by p", "trend_last": "last loss, by p"})
+
+# %% [markdown]
+# The differences of neighbouring $p$, paired by seed:
 
 # %% tags=["hide-input"]
 pairs = {
@@ -276,13 +296,14 @@ pairs = {
     for text, run in parts.items()
     for small, large in pairwise(params["shares"])
 }
-report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"})
+report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"}, health)
 
 # %% [markdown]
 # ## Figure 4: the penalty
 #
-# Logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of radius 10. The gap
-# is (11) at the server's model on all training rows.
+# Logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of radius 10. The gap drawn
+# is (11) at the server's model on all training rows. "A larger $\lambda_0$ gives a larger gap in the first rounds" has two readings, because the authors' code plots
+# another gap, close to that of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$.
 
 # %% tags=["hide-input"]
 plot.show(
@@ -304,7 +325,7 @@ rows = {
     for x in params["penalties"]
 }
 report.runs_table(
-    numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}
+    numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}, health
 )
 
 # %% tags=["hide-input"]
@@ -312,19 +333,29 @@ report.runs_table(
     numbers,
     rows,
     {"loss": "last loss", "gap": "last gap", "accuracy": "last accuracy", "best_accuracy": "best"},
+    health,
 )
 
 # %% [markdown]
-# *First rounds* are the first twenty. The *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$, is close to what the authors' code reports
-# as its gap; the penalty itself enlarges it, whatever the model is worth.
+# *First rounds* are the first twenty. For the gap of the surrogate all comparisons of neighbouring $\lambda_0$ hold, in all four panels: the penalty itself enlarges it, whatever the model is
+# worth. For the gap (11) of the text the trend over $\lambda_0$ has either sign. The powers of $\lambda_0$ in both:
+
+# %% tags=["hide-input"]
+report.runs_table(
+    numbers, settings, {"trend_surrogate": "power, gap of the surrogate", "trend_gap": "power, gap (11)"}
+)
+
+# %% [markdown]
+# The network in the $\ell_1$ ball trains with no $\lambda_0$ in these rounds, so that its panel is observed and not judged.
 #
 # ## Oracles that err
 #
 # The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors, and tries none. Three
 # kinds are tried here on the problem of Theorem 1, each as bad as it is allowed to be: the answer lies on the way from the client's
 # model to the right one, so that it attains only the share $m$ of the client's gap, or misses the best
-# value by $e$ (all clients together), or by $e\,\eta_t$. The step sizes stay those for exact oracles. The fourth kind is what happens in
-# practice: too few Lanczos steps for the leading singular pair, in a nuclear ball.
+# value by $e$ (all clients together), or by $e\,\eta_t$. The step sizes stay those for exact oracles. By {prf:ref}`fws-theorem-oracle` the first may cost a factor $\frac1{m^2}$ and
+# the second $e$; the third costs nothing that seeds could show, which is judged as an equivalence: an excess within 5 % of that with exact oracles. The fourth kind is what happens in
+# practice, and is observed: too few Lanczos steps for the leading singular pair, in a nuclear ball.
 
 # %% tags=["hide-input"]
 plot.show(
@@ -350,11 +381,12 @@ report.runs_table(
     numbers,
     errors,
     {"excess": "F - F* at the end", "times": "by the exact", "more": "more than the exact"},
+    health,
 )
 
 # %% tags=["hide-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in params["lanczos"]}
-report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"})
+report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"}, health)
 
 # %% [markdown]
 # ## Verdicts

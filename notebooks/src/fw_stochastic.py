@@ -17,7 +17,7 @@
 # gradients over the rounds before it asks for the extreme point. Table 3 of the paper compares its test accuracy with
 # FedDR's, for logistic regression with 100 clients, one minibatch of 64 a client and round, 300 rounds and an
 # $\ell_2$ ball of radius 10, on EMNIST, generated data and CIFAR-10, IID and non-IID. FedFW-sto is printed
-# ahead in all eight columns; is it (claim C9)?
+# ahead in all eight columns; is it (claim C9)? The claim has two readings, which differ here: peaks of traced settings, or last values of settings chosen by training loss.
 #
 # EMNIST could not be had for these runs. MNIST stands in for EMNIST-10, its digits; the two columns of EMNIST-62, letters and
 # digits, are left out. (`fedlib.data.emnist` reads the canonical archive where there is one.) As for [Tables 1 and 2](fw_tables.ipynb), each column is shown three times:
@@ -60,9 +60,13 @@ changes |= {"cifar_rows": cifar_rows, "most": most, "lambdas": lambdas, "rates":
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Table 3
@@ -83,13 +87,17 @@ plot.show(
 )
 
 # %% [markdown]
-# FedFW-sto minus FedDR on the same seeds:
+# FedFW-sto minus FedDR on the same seeds, by (a) and, best against best, by (b):
 
 # %% tags=["hide-input"]
 apart = {column_text(c, params["pictures"]): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(
-    numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}
+    numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}, health
 )
+
+# %% tags=["hide-input"]
+coded = {column_text(c, params["pictures"]): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
+report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # What follows, counted over the columns:
@@ -104,8 +112,8 @@ _ = check("all models lie in their balls", inside)
 # %% [markdown]
 # ## Verdict
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Six of the paper's eight columns are
-# judged, so the verdict is *partly* at most.
+# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Of the paper's eight columns the four whose data are the paper's are
+# judged; MNIST, a stand-in, is observed.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)

@@ -199,7 +199,9 @@
 # :label: ssca-example-penalty
 #
 # 1. *No KKT point.* $F_0(w)=w$, $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution. $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with slack $\frac1{4c_j^2}>0$ for every $c_j$: the slack vanishes in the limit, but never before, and the limit is no KKT point.
-# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{w^3}3-w+\frac45$. Problem 3 is feasible ($w\le-2.1$), and for every $c_j$ there is a local minimum of $\Phi$ near $w=1$, with slack tending to $\frac2{15}$.
+# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are Lipschitz, and the feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends: compact, and regular at every point. For every $c_j\ge1$ there is a local minimum $w_j$ of $\Phi$ just left of $\frac{4\pi}3$, where $F_1$ has a local minimum; its slack tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full batches that begin near there do not leave (below).
+#
+# The first limit is feasible but no KKT point, the second is not even feasible. What is missing in the second is a condition *outside* the feasible set: $F_1'=0$ at a point where $F_1>0$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
@@ -248,7 +250,7 @@
 # :class: warning
 #
 # * **Lemma 1**: the dual function is concave; "convex" is printed.
-# * **Theorem 2, ii** needs a constraint qualification ({prf:ref}`ssca-example-penalty`).
+# * **Theorem 2, ii** needs a constraint qualification, also outside the feasible set ({prf:ref}`ssca-example-penalty`).
 # * **Theorem 2, i** is proved here for {eq}`eq-ssca-steps`, which is more than (4), (6).
 # * **Theorem 4** means the constraint set of Problem 8, not 3.
 # * **(32)** lacks a minus sign before the sum of $y\log Q$.
@@ -402,11 +404,28 @@ plot.show(
 # %%
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
 slack = {"no KKT point": [], "stays": []}
+
+
+def bent(w):  # example 2: F_1 and its derivative
+    return 3 * w**2 / (16 * np.pi) + np.sin(w), 3 * w / (8 * np.pi) + np.cos(w)
+
+
 for c in penalties:
     w = brentq(lambda w, c=c: 1 + 2 * c * w, -1, 1)
     slack["no KKT point"].append(w**2 * 4 * c**2)
-    w = brentq(lambda w, c=c: w / 10 + c * (w**2 - 1), 0, 2)
-    slack["stays"].append(w**3 / 3 - w + 0.8)
+    w = brentq(lambda w, c=c: w / 10 + c * bent(w)[1], np.pi, 4.5)
+    slack["stays"].append(bent(w)[0])
+line, first = np.linspace(-9, 9, 18001), brentq(lambda w: bent(w)[0], -np.pi, -np.pi / 2)
+inside = line[bent(line)[0] <= 0]
+stuck = []
+for c in penalties:  # Algorithm 2 on example 2, full batches, rho_1 = 1, by hand
+    w, B, A = 4.0, np.zeros((1, 2, 1)), np.zeros((1, 2))
+    for now in np.arange(1.0, {"quick": 300, "full": 1000}[profile] + 1):
+        slope, value = np.array([w / 10, bent(w)[1]]), np.array([w**2 / 20, bent(w)[0]])
+        B, A = B + now**-0.6 * ((slope - 2 * w)[None, :, None] - B), A + now**-0.6 * ((value - slope * w + w**2)[None] - A)
+        p = Program(B[:, 0], A[:, 1:], B[:, 1:], 1.0, 1.0, c)
+        w += now**-0.65 * (float(minimizer(p, multipliers(p))[0, 0]) - w)
+    stuck.append(bent(w)[0])
 convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
 h, a = ([part.h.mean(0) for part in convex], [(part.h * part.a).mean(0) for part in convex])
 at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])  # noqa: E731
@@ -427,8 +446,10 @@ for factor in (0.3, 0.7, 1.5, 20):
 
 # %% tags=["nbval-check-output"]
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
-check("example 2: slack tends to 2/15", abs(slack["stays"][-1] - 2 / 15) < 1e-3 and min(slack["stays"]) > 0.13)
-check("    though w = -2.2 is feasible", -(2.2**3) / 3 + 2.2 + 0.8 < 0)
+check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
+check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
+check("    regular: F_1 < 0 inside, and not flat at either end", bent(-np.pi / 2)[0] < -0.8 and min(abs(bent(first)[1]), bent(0.0)[1]) > 0.5)
+check("    Algorithm 2 from w = 4 ends with that slack, to 1e-4, for c = 10, 100 and 1000", np.abs(np.subtract(stuck, slack["stays"])[1:]).max() < 1e-4)
 check("convex, c = 0.3 and 0.7 lambda*: the constraint stays broken", left[0.3] > left[0.7] > 0.01)
 check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(left[20])) < 2e-3)
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)

@@ -21,10 +21,14 @@
 # ramp that ends at the level).
 #
 # The paper's Figure 1 makes three promises: both rules work, soft switching violates the
-# constraint about *four times less often*, and it loses nothing in the objective. This page tests
-# them on ten splits in place of three, over a range of step sizes, and finds that the first holds,
-# the second depends on the step size, and the third does not hold. Why that must be so is
-# predicted below by two formulas, which the runs then confirm.
+# constraint about *four times less often*, and it does not compromise the convergence. This page
+# tests them on ten splits in place of three. The first holds. The second holds at some step sizes,
+# of which the paper prints none, and is exceeded at others. The third depends on the sharpness
+# $\beta$ of soft switching, which the paper does not print either: at $\beta=200$ the late
+# objective is {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching, at the
+# least value that theory allows, $\beta=2/\epsilon=20$, {result}`np_workshop/loss_ratio.main:.2f`
+# times, and the gain in violations is the same. Two formulas below say why, and the runs follow
+# them.
 #
 # :::{admonition} The problem
 # :class: note
@@ -64,6 +68,7 @@ changes |= {"beta": beta, "local_steps": local_steps}
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% [markdown]
 # The runs of this page, with everything that the paper leaves open marked by our choice in
@@ -71,6 +76,9 @@ numbers = study.numbers(traces, profile, **changes)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 1: hard against soft
@@ -99,6 +107,7 @@ report.runs_table(
         "g": "late g",
         "jitter": "std of late g",
     },
+    health,
 )
 
 # %% [markdown]
@@ -119,8 +128,12 @@ plot.show(
 )
 
 # %% [markdown]
-# The sharpness $\beta$, on the other hand, does not change the count at all. It decides how far
-# below the level soft switching settles, and with it the price in the objective:
+# The sharpness $\beta$, on the other hand, hardly changes the count. It decides how far below the
+# level soft switching settles, and with it the price in the objective: late objectives of
+# {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
+# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching at 20, 60 and 200. All
+# other figures of this page have $\beta=20$, so what they show of the objective is the price at
+# the smallest sharpness, not the price of soft switching:
 
 # %% tags=["hide-input"]
 plot.show(
@@ -151,14 +164,16 @@ plot.show(
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,
 # $$
 #
-# strictly below the level (**P2**), and stops violating. Both are checked on long uncompressed
-# runs, with $\lambda$ taken from the gradients at the final model alone.
+# strictly below the level (**P2**), and stops violating. The distance vanishes as $\beta$ grows, and
+# the price in the objective with it. Both are checked on long uncompressed runs, with $\lambda$
+# taken from the gradients at the final model alone.
 
 # %% tags=["hide-input"]
 report.runs_table(
     numbers,
     {"P1: share of constraint rounds, hard": "share", "P2: level of g, soft": "level"},
     {"predicted": "predicted", "measured": "measured", "gap": "mean difference"},
+    health,
 )
 
 # %% tags=["nbval-check-output"]
@@ -166,7 +181,7 @@ check("soft switching has fewer violating rounds", numbers["ratio.main"].low > 1
 check("no violation after the first feasible round (soft)", numbers["soft.after"].value == 0)
 check("hard switching does violate again", numbers["hard.after"].low > 0)
 check("late g of soft below the level", numbers["soft.g"].high < params["tolerance"])
-check("soft's late objective is larger than hard's", numbers["loss_ratio.main"].low > 1)
+check("late objective of soft at the main beta larger than hard's", numbers["loss_ratio.main"].low > 1)
 check("P1: share predicted within 0.1", numbers["share.gap"].value <= 0.1)
 check("P2: level predicted within epsilon/10", numbers["level.gap"].value <= 0.01)
 fast, slow = numbers["soft_lr1.violations"], numbers["soft_lr0.1.violations"]
@@ -175,8 +190,8 @@ _ = check("fewer violations at step size 1 than at 0.1 (soft)", fast.high < slow
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper gives curves and one number. `agrees` means that the printed value lies in our 95 %
-# interval over seeds, or within the stated tolerance of our value.
+# The paper gives curves and one number. `agrees` means that the printed value is within the stated
+# tolerance of ours, `undecided` that it is not and still lies in our 95 % interval over seeds.
 
 # %% tags=["hide-input"]
 report.paper_table(study, numbers)
@@ -184,7 +199,9 @@ report.paper_table(study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
+# The rule of each claim, the runs behind it, and what the other sharpnesses give are on the
+# [claims page](../../book/claims.md). The bands over seeds are narrower for the constraint; for the
+# objective ten seeds do not decide.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)
@@ -196,7 +213,7 @@ report.claims_table(study, traces, numbers, params)
 # | --- | --- | --- |
 # | which class is the majority | class 0 = benign (357 rows) | swapped: ratio {result}`np_workshop/ratio.swapped:.2g` in place of {result}`np_workshop/ratio.main:.2g` |
 # | step size | 0.3 | decides the ratio, see above |
-# | sharpness $\beta$ | 20, the theory's $2/\epsilon$ | not for the count; for the final level |
+# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | not for the count; decides the final level and the price |
 # | $K/d$ of Rand-K | 0.1, as in the full paper | hardly: ratio {result}`np_workshop/ratio.K1:.2g` without compression |
 # | bias | none | ratio {result}`np_workshop/ratio.bias:.2g` with one: soft switching is feasible after {result}`np_workshop/soft_bias.violations:.1f` rounds in place of {result}`np_workshop/soft.violations:.1f` |
 # | standardisation | z-score over the training rows | not varied here |

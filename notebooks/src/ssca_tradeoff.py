@@ -64,9 +64,13 @@ changes |= {"theorem_rounds": theorem_rounds, "continued_rounds": continued_roun
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)
+health = study.health(traces)
 
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
+
+# %% tags=["hide-input"]
+report.health_table(study, traces)
 
 # %% [markdown]
 # ## Figure 4: norm against cost
@@ -92,7 +96,7 @@ swept = {
     for x in params["ridges"]
 }
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in params["levels"]}
-report.runs_table(numbers, swept | limits, columns)
+report.runs_table(numbers, swept | limits, columns, health)
 
 # %% [markdown]
 # Theorem 5 lets one expect one curve and not two: a solution of either form is a stationary point of the other.
@@ -100,7 +104,7 @@ report.runs_table(numbers, swept | limits, columns)
 # the one on the other curve at the same cost (between its points $\log\lVert w\rVert^2$ is taken to be linear):
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, limits, {"norm_ratio": "norm, as a multiple"})
+report.runs_table(numbers, limits, {"norm_ratio": "norm, as a multiple"}, health)
 
 # %% [markdown]
 # ## What U sets
@@ -118,7 +122,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-report.runs_table(numbers, limits, {"excess": "excess of the cost", "accuracy": "test accuracy"})
+report.runs_table(numbers, limits, {"excess": "excess of the cost", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
 # The rank correlations by which these curves are judged, per seed over the whole sweep: of cost and squared norm
@@ -127,11 +131,11 @@ report.runs_table(numbers, limits, {"excess": "excess of the cost", "accuracy": 
 # %% tags=["hide-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
 order |= {f"{split}, by U": f"{split}_limit" for split in SPLITS}
-report.runs_table(numbers, order, {"order": "cost and squared norm"})
+report.runs_table(numbers, order, {"order": "cost and squared norm"}, health)
 
 # %% tags=["hide-input"]
 by_level = {split: f"{split}_limit" for split in SPLITS}
-report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"})
+report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
@@ -170,11 +174,11 @@ plot.show(
 theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in params["theorem_levels"]}
 at_handover = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
 at_handover |= {"half_gradient": "share, half way", "gradient": "share, handover"}
-report.runs_table(numbers, theorem, at_handover)
+report.runs_table(numbers, theorem, at_handover, health)
 
 # %% tags=["hide-input"]
 after = {"end_gradient": "share, end", "moved": "way / length of w", "drift": "change of F"}
-report.runs_table(numbers, theorem, after)
+report.runs_table(numbers, theorem, after, health)
 
 # %% [markdown]
 # *Share* is the gradient of (27) by that of $F$ alone: zero at a stationary point, one if the ridge cancels

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
-from fedlib.core import jsonfile
 from papers.arena.aggregates import BOTH, GROUPS
 from papers.arena.contest import STANDINGS
 from papers.arena.methods import COUNT, METHODS, applies, form_of, label_of
-from papers.arena.outside import CHECKS, PACKAGES, path
 from papers.arena.problems import NAMES
+from papers.kit.health import Health
 from papers.kit.numbers import Number
 
 Numbers = Mapping[str, Number]
@@ -26,27 +26,6 @@ WORDS = {
     "behind": "behind",
     "unclear": "violation not decided",
     "violates": "violates",
-}
-DESCENT = (
-    "above optimum {gap:.2g} % [{gap_low:.2g}, {gap_high:.2g}], "
-    "violation {excess:.2g} % [{excess_low:.2g}, {excess_high:.2g}]"
-)
-#: Check of `papers.arena.outside` -> what it is about, and what it found.
-OUTSIDE = {
-    "weights": (
-        "weights: MGDA and UPGrad against MinNorm, FindWeights and UPGrad's definition",
-        "{matrices:.0f} Gram matrices. Largest difference of a weight: two gradients, MGDA and "
-        "MinNorm {mgda_two:.0e}, MGDA and FindWeights {find_two:.0e}; UPGrad {upgrad:.0e}. Three "
-        "to five gradients: MGDA's squared norm is at most {mgda_more:.0e} of a gradient's above "
-        "MinNorm's",
-    ),
-    "switching": (
-        "Neyman-Pearson, all rows at one client: SSG against FedSGM hard, one local step",
-        "after {rounds:.0f} steps, of which {switched:.0%} on the constraint: the models differ by "
-        "{apart:.0e} of their largest entry, {same_switches:.0%} of the switches are the same",
-    ),
-    "lagrangian_np": ("Neyman-Pearson, all rows in one place: gradient descent-ascent", DESCENT),
-    "lagrangian_pair": ("Two tasks, all rows in one place: gradient descent-ascent", DESCENT),
 }
 HUGE = 10_000  # %: what is farther has diverged
 TUNING = ("feasible", "near", "best", "worst")
@@ -76,6 +55,10 @@ class Place:
     def has(self, method: str, measure: str) -> bool:
         """Whether the measure is there."""
         return f"{self.problem}_{method}_{self.place}.{measure}" in self.numbers
+
+    def run(self, method: str) -> str:
+        """The name of the tuned run."""
+        return f"{self.problem}_{method}_{self.of(method, 'config').value:.0f}"
 
     def rank(self, method: str) -> int:
         """A method's place in `STANDINGS`."""
@@ -137,8 +120,10 @@ def told_grid(method: str) -> str:
     )
 
 
-def standings(numbers: Numbers, problem: str) -> pd.DataFrame:
-    """All methods at equal gradients: the last iterate, and what its average does."""
+def standings(
+    numbers: Numbers, problem: str, health: Mapping[str, Health] = MappingProxyType({})
+) -> pd.DataFrame:
+    """All methods at equal gradients: the last iterate, its average, the health of the run."""
     at, mean = Place(numbers, problem), Place(numbers, problem, "grads_mean")
     rows = {}
     for method in at.methods():
@@ -147,7 +132,10 @@ def standings(numbers: Numbers, problem: str) -> pd.DataFrame:
             row["average"] = WORDS[mean.standing(method)]
             row |= {f"average: {k}": v for k, v in cells(mean, method, TESTED).items()}
             row.pop("average: behind, %", None)
-        rows[label_of(method, problem)] = row | cells(at, method, TRAINED)
+        row |= cells(at, method, TRAINED)
+        if found := health.get(at.run(method)):
+            row["run"] = found.text
+        rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
@@ -253,22 +241,6 @@ def oracles(numbers: Numbers) -> pd.DataFrame:
             "s, one after another": f"{clients * calls * took / 1e3:.2g}",
             "off, %": brief(at.of(method, "off")),
         }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def outside() -> pd.DataFrame:
-    """What other people's packages give on the same problems, from the stored file."""
-    if not path().exists():
-        return pd.DataFrame()
-    held = jsonfile.read(path())
-    rows = {}
-    for name, text in OUTSIDE.items():
-        if name in held["found"]:
-            package = PACKAGES[CHECKS[name][0]]
-            rows[text[0]] = {
-                "package": f"{package} {held['packages'][package]}",
-                "found": text[1].format(**held["found"][name]).replace("-", "\N{MINUS SIGN}"),
-            }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

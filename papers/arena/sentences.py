@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from papers.arena.methods import METHODS, label_of
 from papers.arena.problems import NAMES
 from papers.arena.report import Numbers, Place, brief, labels, listed, problems
-from papers.arena.rules import BUDGETS
+from papers.arena.rules import BUDGETS, PLACES
+from papers.kit.health import Health
 
 OTHERS = {
     "equivalent": "Equivalent to it, within 1 %",
@@ -112,6 +113,25 @@ def never(numbers: Numbers, found: Sequence[str]) -> str:
     if violate:
         told.append(f"Shown to violate it somewhere: {labels(violate)}.")
     return " ".join(told)
+
+
+def healthy(numbers: Numbers, health: Mapping[str, Health]) -> str:
+    """How many runs are healthy, and which of those that a contest is about are not."""
+    ill = {name for name, found in health.items() if found.wrong}
+    used = {
+        Place(numbers, problem, place).run(method)
+        for problem in problems(numbers)
+        for place in PLACES
+        for method in Place(numbers, problem, place).methods()
+    }
+    told = (
+        f"Of {len(health)} runs {len(ill)} are not healthy: most of these have a step size that is "
+        f"too large. Of the {len(used)} that were tuned for some contest "
+    )
+    bad = sorted(used & ill)
+    if not bad:
+        return told + "all are healthy."
+    return told + f"{len(bad)} are not: {'; '.join(f'{n} ({health[n].wrong})' for n in bad)}."
 
 
 def easiest(numbers: Numbers) -> str:

@@ -55,6 +55,23 @@ COLUMNS = {
     for split in splits
 }
 
+#: C7, l2: what the tables say of which columns without the CNN.
+NON_IID = (
+    "mclr_pictures_labels",
+    "mclr_synthetic_labels",
+    "mclr_cifar10_labels",
+    "dnn_synthetic_labels",
+)
+SYNTHETIC = ("mclr_synthetic_iid", "dnn_synthetic_iid")
+BEST_FEDDR = ("mclr_pictures_iid", "mclr_cifar10_iid")
+#: Columns and norms in which FedFW trained with some lambda_0; one reading of each column.
+CELLS = tuple(
+    (name, norm)
+    for norm in NORMS
+    for name, column in COLUMNS.items()
+    if (column.net == "mclr" or (column.net, norm) == ("dnn", "l2")) and column.split != "classes"
+)
+
 #: Printed test accuracy in %: column, norm -> FedDR, FedFW, FedFW+.
 TABLES = {
     ("mclr_pictures_iid", "l2"): (89.59, 86.96, 86.50),
@@ -97,11 +114,18 @@ TRACED = {
     ("mclr_cifar10_iid", "l1"): ((1e-2, 10.0), (1e-2, 10.0)),
     ("mclr_cifar10_labels", "l1"): ((1e-2, 10.0), (1e-2, 10.0)),
 }
+CODED = ("synthetic", "labels")
 UNTRACED = ((1e-3, RADIUS), (1e-3, RADIUS))  # and the value of all other traced cells
 
 DATA = {"digits": "digits", "mnist": "MNIST", "synthetic": "synthetic", "cifar10": "CIFAR-10"}
 SPLITS = {"iid": "IID", "labels": "3 labels a client", "classes": "3 classes"}
 NETS = {"mclr": "", "cnn": "CNN, ", "dnn": "60-20-10, "}
+
+
+def as_coded(column: str) -> str:
+    """The column by the authors' reading: non-IID generated data have three classes."""
+    _, source, split, _ = COLUMNS[column]
+    return column.replace("labels", "classes") if (source, split) == CODED else column
 
 
 def traced(column: str, norm: str) -> tuple[tuple[float, float], tuple[float, float]]:

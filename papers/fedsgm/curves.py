@@ -32,16 +32,34 @@ def first_round(trace: Trace, f: float, g: float) -> Array:
     return np.asarray(trace.rounds[found], float)
 
 
-def oscillation(trace: Trace) -> Array:
+def second_half(trace: Trace, name: str) -> Array:
+    values = trace.of_rounds(name)
+    return np.asarray(values[:, values.shape[1] // 2 :])
+
+
+def oscillation(trace: Trace, name: str = "g") -> Array:
     """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths."""
-    g = trace.of_rounds("g")
-    half = g[:, g.shape[1] // 2 :]
-    return np.asarray(1e3 * np.abs(np.diff(half, axis=1)).mean(1))
+    return np.asarray(1e3 * np.abs(np.diff(second_half(trace, name), axis=1)).mean(1))
 
 
 def jitter(trace: Trace, rounds: int = 20) -> Array:
     """Per seed, the standard deviation of g over the last rounds, in thousandths."""
     return np.asarray(1e3 * trace.of_rounds("g")[:, -rounds:].std(1))
+
+
+def band(trace: Trace, name: str) -> Array:
+    """Per seed, the mean distance of its curve from the seeds' median curve, in thousandths.
+
+    The mean over seeds measures the width of the band that figures draw; unlike a standard
+    deviation it has a value per seed, so that two runs can be compared seed by seed.
+    """
+    values = trace.of_rounds(name)
+    return np.asarray(1e3 * np.abs(values - np.median(values, axis=0)).mean(1))
+
+
+def excess(trace: Trace, tolerance: float) -> Array:
+    """Per seed, the mean of max(0, g - tolerance) over the second half, in thousandths."""
+    return np.asarray(1e3 * np.maximum(second_half(trace, "g") - tolerance, 0).mean(1))
 
 
 def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:

@@ -128,9 +128,10 @@ class Claim:
 class PaperValue:
     """A printed number beside ours.
 
-    It `agrees` if it lies in our interval or within `rtol` of ours; where the paper states a bound
-    (`at_most`), if our value does not exceed it by more than `rtol`. `paper` is None where the
-    paper gives words or a curve only; nothing is compared then.
+    It `agrees` if it is within `rtol` of ours; where the paper states a bound (`at_most`), if our
+    value does not exceed it by more than `rtol`. Where it is further away and still in our interval
+    it is `undecided`: a wide interval excludes nothing, and agrees with nothing. `paper` is None
+    where the paper gives words or a curve only; nothing is compared then.
     """
 
     label: str
@@ -142,13 +143,14 @@ class PaperValue:
     at_most: bool = False
 
     def status(self, ours: Number) -> str:
-        """`agrees`, `differs`, or `not printed`."""
+        """`agrees`, `differs`, `undecided`, or `not printed`."""
         if self.paper is None:
             return "not printed"
         if self.at_most:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
-        near = abs(self.paper - ours.value) <= self.rtol * abs(self.paper)
-        return "agrees" if near or ours.low <= self.paper <= ours.high else "differs"
+        if abs(self.paper - ours.value) <= self.rtol * abs(self.paper):
+            return "agrees"
+        return "undecided" if ours.low <= self.paper <= ours.high else "differs"
 
 
 def check(label: str, passed: object, detail: str = "") -> bool:

@@ -79,7 +79,7 @@ class Term:
         return _compared(self, AT_LEAST, other)
 
     def __rmul__(self, factor: float) -> Term:
-        form = f"{factor:.3g} times {self.form if len(self.keys) == 1 else f'({self.form})'}"
+        form = f"{factor:.6g} times {self.form if len(self.keys) == 1 else f'({self.form})'}"
         return Term("", form, self.keys, lambda n: _scaled(factor, self.read(n)))
 
     def __sub__(self, other: Term) -> Term:
@@ -125,19 +125,19 @@ def average(*keys: str) -> Term:
 
 def between(key: str, bottom: float, top: float) -> Condition:
     """Whether a value lies in `[bottom, top]`."""
-    form = f"{{}} between {bottom:.4g} and {top:.4g}"
+    form = f"{{}} between {bottom:.6g} and {top:.6g}"
     return Condition(form, (key,), lambda n: _inside(n[key], bottom, top))
 
 
 def near(key: str, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
-    form = f"{{}} within {margin:.4g} of {target:.4g}"
+    form = f"{{}} within {margin:.6g} of {target:.6g}"
     return Condition(form, (key,), lambda n: _inside(n[key], target - margin, target + margin))
 
 
 def within(key: str, target: float, share: float) -> Condition:
     """Whether a value is within a share of a target."""
-    form, margin = f"{{}} within {100 * share:.3g} % of {target:.4g}", share * abs(target)
+    form, margin = f"{{}} within {100 * share:.6g} % of {target:.6g}", share * abs(target)
     return Condition(form, (key,), lambda n: _inside(n[key], target - margin, target + margin))
 
 

@@ -62,4 +62,4 @@ def table() -> list[tuple[str, str, list[float]]]:
 
 
 def _of_shares(share: float) -> tuple[str, str, list[float]]:
-    return "share of seeds", f"{share:.0%} true", [share_coverage(share, n) for n in SEEDS]
+    return "share of seeds", f"{100 * share:.0f} % true", [share_coverage(share, n) for n in SEEDS]

@@ -215,6 +215,12 @@ def level(ax: Axes, value: float, label: str) -> None:
     ax.axhline(value, color="#d62728", linestyle=":", linewidth=1.3, label=label)
 
 
+def arms(*numbers: Any) -> Any:
+    """Lengths of both sides of intervals, `[2, n]`; 0 where a single seed has none."""
+    ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
+    return np.maximum(np.nan_to_num(ends), 0)
+
+
 def dots(
     ax: Axes,
     x: Sequence[float],
@@ -227,7 +233,6 @@ def dots(
     """Values with their intervals against a parameter `x`, one line for each label of `rows`."""
     for i, (label, numbers) in enumerate(rows.items()):
         value = np.array([n.value for n in numbers])
-        ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
         look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
-        ax.errorbar(x, value, np.maximum(ends, 0), label=label, **look)
+        ax.errorbar(x, value, arms(*numbers), label=label, **look)
     ax.set_ylabel(unit)

@@ -122,12 +122,15 @@ class Rule:
     measured : what was measured, a text with `told` numbers, or a function of the numbers.
     note : what a reader must know of the rule beside its conditions; empty where nothing.
     observations : parts that are shown beside the verdict and do not count.
+    proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
+        a run could break: why it is none otherwise -> the condition. Then nothing is judged.
     """
 
     primary: Parts
     measured: str | Callable[[Numbers], str]
     note: str = ""
     observations: Parts = field(default_factory=dict)
+    proviso: Mapping[str, Condition] = field(default_factory=dict)
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and the parts that fail or are undecided."""
@@ -135,17 +138,19 @@ class Rule:
         seen = [
             Part(name, STATES[c.holds(numbers)], False) for name, c in _leaves(self.observations)
         ]
+        idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
         return Outcome(
-            _verdict([part.state for part in deciding]),
+            "not judged" if idle else _verdict([part.state for part in deciding]),
             self._measured(numbers),
-            _reason(deciding),
+            f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
             (*deciding, *seen),
         )
 
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions; those of one form stand together."""
-        return " ".join([_sentence(self.primary), self.note]).strip()
+        given = f"Judged only given that {_sentence(self.proviso)}" if self.proviso else ""
+        return " ".join(filter(None, [_sentence(self.primary), given, self.note]))
 
     @property
     def observed(self) -> str:
@@ -161,8 +166,9 @@ class Rule:
         )
 
     def conditions(self) -> list[Condition]:
-        """All conditions, those in groups and the observations included."""
-        return [c for parts in (self.primary, self.observations) for _, c in _leaves(parts)]
+        """All conditions, those in groups, the observations and the proviso included."""
+        every = (self.primary, self.observations, self.proviso)
+        return [c for parts in every for _, c in _leaves(parts)]
 
     def _measured(self, numbers: Numbers) -> str:
         def replaced(token: re.Match[str]) -> str:

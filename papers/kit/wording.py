@@ -17,7 +17,7 @@ FEW = 3  # names, or conditions, that are told one by one
 
 def compared(kind: str, form: str, how: str, bound: float) -> str:
     """A term of some kind and form beside a constant."""
-    return f"{SEEDS.get((kind, how), f'{form} {how}')} {bound:.4g}"
+    return f"{SEEDS.get((kind, how), f'{form} {how}')} {bound:.6g}"
 
 
 def together(form: str, keys: Sequence[tuple[str, ...]]) -> str:

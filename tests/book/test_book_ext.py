@@ -92,7 +92,7 @@ def test_paper_table_computes_agreement(build):
     status, messages, page = build("```{paper-table} toy\n```")
     assert status == 0, messages
     found = re.findall(r'class="badge-fed[^"]*">([^<]*)<', page)
-    assert found == ["agrees", "agrees", "differs", "not printed"]
+    assert found == ["undecided", "agrees", "differs", "not printed"]
     assert "0.512 [0.4, 0.6] nats" in page
 
 
@@ -101,7 +101,7 @@ def test_provenance_and_profiles(build):
     assert status == 0, messages
     assert "0123456789ab, with uncommitted changes" in page
     assert ">stale: the code has changed<" in page
-    assert "1 of 2 runs" in page
+    assert "1 of 3 runs" in page
     cells = re.findall(r"<td><p>(.*?)</p></td>", page)
     assert cells[-2:] == ["2", "30"]
 

@@ -63,6 +63,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             other = spread(per_task(traces[f"{tasks}_{name}"], "loss"))
             for k in pref:
                 numbers[f"{tasks}_pref_vs_{name}.{k}"] = mean(pref[k] / other[k])
+            runs = traces[f"{tasks}_pref"], traces[f"{tasks}_{name}"]
+            pair = deviations_at_equal_loss(*runs)
+            numbers[f"{tasks}_pref_vs_{name}.alike"] = mean(pair[0] / pair[1])
     for tasks in ("groups", "attributes"):
         grown = gap(traces, tasks) - gap(traces, "halves")
         numbers[f"{tasks}_vs_halves.gap"] = mean(grown, "points")
@@ -98,6 +101,34 @@ def spread(values: Array) -> dict[str, Array]:
         "range": values.max(1) - values.min(1),
         "relative": deviation / values.mean(1),
     }
+
+
+def deviations_at_equal_loss(ours: Trace, theirs: Trace) -> tuple[Array, Array]:
+    """Per seed each run's deviation over tasks where its mean loss first is what both end below.
+
+    A run that has learnt nothing has equal losses, so that a spread is compared at one mean loss:
+    the larger one of the two final ones. Losses are taken as linear between evaluations.
+    """
+    level = np.maximum(final(ours, "loss"), final(theirs, "loss"))
+    return deviation_at(ours, level), deviation_at(theirs, level)
+
+
+def deviation_at(trace: Trace, level: Array) -> Array:
+    """Per seed the standard deviation over the tasks where the mean loss first reaches `level`."""
+    count = sum(name.startswith("loss_") for name in trace.metrics)
+    losses = np.stack([trace.metrics[f"loss_{k}"] for k in range(1, count + 1)], -1)  # [S, T, M]
+    found = []
+    for mean_loss, each, wanted in zip(trace.metrics["loss"], losses, level, strict=True):
+        there = np.flatnonzero(mean_loss <= wanted)
+        if not len(there):  # a loss that is no number
+            found.append(np.nan)
+            continue
+        i = int(there[0])
+        before = max(i - 1, 0)
+        fall = mean_loss[before] - mean_loss[i]
+        share = (mean_loss[before] - wanted) / fall if fall > 0 else 1.0
+        found.append(((1 - share) * each[before] + share * each[i]).std())
+    return np.array(found)
 
 
 def gap(traces: Traces, tasks: str) -> Array:

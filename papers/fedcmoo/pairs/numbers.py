@@ -133,7 +133,10 @@ def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
 
 
 def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:
-    """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds."""
+    """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds.
+
+    Single tasks have no dropout; the methods are measured by them with and without it.
+    """
     alone = [f"{data}_single_{k}" for k in (1, 2)]
     if not all(run in found for run in alone):
         return
@@ -142,7 +145,7 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
         return
     single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
     found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
-    for run in (f"{data}_{m}" for m in METHODS):
+    for run in (f"{data}_{m}{how}" for m in METHODS for how in HOW):
         if run in found and set(seeds) <= set(traces[run].seeds):
             rows = [traces[run].seeds.index(s) for s in seeds]
             own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]

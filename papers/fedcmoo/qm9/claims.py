@@ -4,61 +4,61 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
-from papers.kit.rules import Condition, Rule, all_of, of, told_value, value, within
+from papers.kit.needs import Needs
+from papers.kit.rules import Rule, near, of, told_value, value, within
 
-FAR = 0.8  # far below: at most this share of the other's loss
-CLOSE = 0.05  # of uploads and their ratios, relative
-EXACT = 1e-9
+CLOSE = 0.05  # of ratios of uploads, relative
 OBJECTIVES = (2, 5, 11, 40)
+TARGETS = tuple(range(1, 12))
 NAMES = {"fedcmoo": "FedCMOO", "pref": "Pref", "fsmgda": "FSMGDA"}
+SHORT = {m: text for m, text in NAMES.items() if m != "fsmgda"}
 MAIN = ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref")
 COUNTED = tuple(f"count_{m}_{k}" for k in OBJECTIVES for m in ("fsmgda", "fedcmoo", "pref"))
 LOWER = "rounds.fedcmoo_vs_fsmgda.lower"
+#: The rounds of QM9 are not printed: those that the authors' code has by default.
+QM9_NEEDS = Needs(paper={"rounds": 200, "algorithm.batch_size": 128})
 
 
 def losses(kind: str) -> str:
     return ", ".join(f"{name} {told_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
 
 
-def twice(tasks: int, method: str) -> Condition:
-    rest = value(f"count_{tasks}.{method}") - value(f"count_{tasks}.small")
-    return (rest >= 2 * (1 - CLOSE)) & (rest <= 2 * (1 + CLOSE))
-
-
 C8 = Rule(
     {
-        "FedCMOO below FSMGDA per round": (of("rounds.fedcmoo_vs_fsmgda.loss") < 0)
-        & (of("rounds.mean_gap") < 0),
-        "FedCMOO and Pref far below FSMGDA per uploaded number": all_of(
-            *(
-                value(f"upload.{m}.loss") <= FAR * value("upload.fsmgda.loss")
-                for m in ("fedcmoo", "pref")
-            )
-        ),
-        "FedCMOO below FSMGDA on every task": value(LOWER) >= 11,
+        "FedCMOO below FSMGDA after every round": of("rounds.largest_gap") < 0,
+        "far below FSMGDA per uploaded number, farther than per round": {
+            text: (of(f"upload.{m}_vs_fsmgda.loss") < 0)
+            & (of(f"upload.{m}_vs_fsmgda.loss") < of(f"rounds.{m}_vs_fsmgda.loss"))
+            for m, text in SHORT.items()
+        },
+        "FedCMOO below FSMGDA on every target": {
+            f"target {k}": of(f"rounds.fedcmoo_vs_fsmgda.loss_{k}") < 0 for k in TARGETS
+        },
     },
     f"after {told_value('rounds.at', 'g')} rounds each: {losses('rounds')}; "
     f"after {told_value('upload.at')} d uploaded: {losses('upload')}; "
-    f"FedCMOO lower on {told_value(LOWER, 'g')} of 11 tasks at equal rounds",
-    note="One seed, so that an interval is a single value.",
+    f"FedCMOO lower on {told_value(LOWER, 'g')} of 11 targets at equal rounds",
 )
 C9 = Rule(
     {
-        "FedCMOO and Pref upload 2 d and a few M^2": all_of(
-            *(twice(k, m) for k in OBJECTIVES for m in ("fedcmoo", "pref")),
-            *(within(f"{m}.upload", 2, CLOSE) for m in ("fedcmoo", "pref")),
-        ),
-        "FSMGDA uploads M d": all_of(
-            *(within(f"count_{k}.fsmgda", k, EXACT) for k in OBJECTIVES),
-            within("fsmgda.upload", 11, EXACT),
-        ),
-        "equal for two objectives": within("count_2.ratio", 1, CLOSE),
-        "5.5 times less on QM9": within("qm9.ratio", 5.5, CLOSE),
+        "FedCMOO and FedCMOO-Pref upload 2 d and O(M^2)": {
+            f"{text}, M = {k}": value(f"count_{k}.{m}_long") <= 2
+            for k in OBJECTIVES
+            for m, text in SHORT.items()
+        },
+        "FSMGDA uploads M d": {f"M = {k}": near(f"count_{k}.fsmgda", k, 0) for k in OBJECTIVES},
     },
     f"QM9: FSMGDA {told_value('fsmgda.upload')} d, FedCMOO {told_value('fedcmoo.upload')} d, "
     f"Pref {told_value('pref.upload')} d a client and round; FSMGDA over FedCMOO "
     + ", ".join(f"{told_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
-    note="One seed: no draw changes the lengths.",
+    note="Long: without 2 M^2 numbers of the two-way exchange and M losses. Counted, so that no "
+    "seed changes them.",
+    observations={
+        "M / 2 times as much": {
+            "M = 2": within("count_2.ratio", 1, CLOSE),
+            "QM9": within("qm9.ratio", 5.5, CLOSE),
+        }
+    },
 )
 
 CLAIMS = (
@@ -69,12 +69,13 @@ CLAIMS = (
         "FedCMOO and FedCMOO-Pref are far below it at equal upload, and FedCMOO is lower on every "
         "target.",
         measure="Test loss (mean of 11 normalized squared errors, and each of them), one seed, "
-        "after as many rounds as all methods have (rounds; mean_gap: FedCMOO minus FSMGDA in the "
-        "mean over them; lower: on how many targets), and at the largest upload that all have "
-        "reached (upload).",
+        "batches of 8 molecules, after as many rounds as all methods have (rounds; largest_gap: "
+        "FedCMOO minus FSMGDA after the round in which it is largest), and at the largest upload "
+        "that all have reached (upload).",
         rule=C8,
         runs=MAIN,
         figure="figure_3",
+        needs=QM9_NEEDS,
     ),
     cmoo(
         id="fedcmoo/C9",
@@ -82,11 +83,12 @@ CLAIMS = (
         wording="A client uploads 2 d + O(M^2) numbers a round with FedCMOO and FedCMOO-Pref, and "
         "M d with FSMGDA: as much for two objectives, M / 2 times as much in general.",
         measure="Counted bits of actual runs over 32 d, a client and round: QM9 (M = 11), and one "
-        "round on quadratics with M = 2, 5, 11, 40 (count; small: 2 M^2 + M numbers); FSMGDA over "
-        "FedCMOO (ratio).",
+        "round on quadratics with M = 2, 5, 11, 40 (count; long: less 2 M^2 numbers, and M losses "
+        "of FedCMOO-Pref); FSMGDA over FedCMOO (ratio).",
         rule=C9,
         runs=(*MAIN, *COUNTED),
         figure="uploads",
+        needs=Needs(exact=True, dead=("*",)),  # a message's length is that of any run
     ),
 )
 

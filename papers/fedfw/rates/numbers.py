@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ from papers.kit.study import Params, Traces
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
 CLIENTS = 10
+ENTRIES = 65  # of a picture of 8 x 8 with its 1 for the bias, each between -1 and 1
+#: What no model in the set can exceed: the cross-entropy of ten classes, whose scores differ by 10
+#: times the largest entry (l1) or sqrt(2) times 10 times the length (l2) of a row; and the gap of a
+#: loss with a slope of at most 1/4 in the score.
+MOST = {
+    "excess": {"l1": log(10) + 10, "l2": log(10) + 10 * sqrt(2 * ENTRIES)},
+    "gap": {"l1": DIAMETER / 4, "l2": DIAMETER / 4 * sqrt(ENTRIES)},
+}
 WINDOW = 0.05  # slopes are fitted from this share of the rounds on
 EARLY = 20  # rounds that are Figure 4's first ones
 
@@ -131,7 +140,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             found |= {f"{name}.{k}": mean(v[:, 0]) for k, v in trace.metrics.items()}
         else:
             found |= measured({name: trace}, MEASURES[name.partition("_")[0]])
-    return found | beside_bounds(traces, p) | rates(traces, p) | apart(traces, p) | errors(traces)
+    found |= beside_bounds(traces, p) | rates(traces, p) | errors(traces)
+    return found | apart(traces, p) | trends(traces, p)
 
 
 def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
@@ -155,7 +165,11 @@ def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int =
 
 
 def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
-    """The largest excess by its bound, (38) or (68), and the smallest gap by (62)."""
+    """The largest excess by its bound, (38) or (68), and the smallest gap by (62).
+
+    `by_most` is the bound at its lowest, by the largest value that a model in the set can have. Of
+    a theorem, such as `convex.ratio`: of its runs the lowest such bound, and the largest share.
+    """
     found: dict[str, Number] = {}
     kinds = {"convex_{}_fedfw": theory_fw.convex_excess, "sto_{}": theory_fw.stochastic_excess}
     for norm in norms(p):
@@ -166,13 +180,20 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
                 above = bounds(bound, known, float(lam), traces[run].rounds[1:], p["batch"])
                 shares = traces[run].metrics["excess"][:, 1:] / above
                 found[f"{run}.bound"] = mean(above[:, -1])
+                found[f"{run}.by_most"] = mean(above.min(1) / MOST["excess"][norm])
                 found[f"{run}.ratio"] = mean(shares.max(1))
         known = traces[f"nonconvex_{norm}_reference"]
         for lam in p["nonconvex_penalties"]:
             for T, run in horizons(traces, norm, lam).items():
                 above = bounds(theory_fw.nonconvex_gap, known, float(lam), np.array([T - 1]))[:, 0]
                 found[f"{run}.bound"] = mean(above)
+                found[f"{run}.by_most"] = mean(above / MOST["gap"][norm])
                 found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
+    for kind in ("convex", "sto", "nonconvex"):
+        for k, worst in (("by_most", np.min), ("ratio", np.max)):
+            own = [n.per_seed for key, n in found.items() if key.startswith(f"{kind}_")
+                   and key.endswith(f".{k}")]  # fmt: skip
+            found[f"{kind}.{k}"] = mean(worst(own, axis=0))
     return found
 
 
@@ -198,19 +219,43 @@ def along(names: Traces, start: str) -> list[float]:
     return sorted(float(n.removeprefix(start)) for n in names if n.startswith(start))
 
 
-def apart(traces: Traces, p: Params) -> dict[str, Number]:
-    """Neighbours in p and in lambda_0, the larger minus the smaller, paired by seed."""
+def sweeps(p: Params) -> tuple[list[str], list[str]]:
+    """How the runs of Figures 2 and 3 begin, before p, and those of Figure 4, before lambda_0."""
     shares = [f"share_mclr_L{lam:g}_p" for lam in p["share_penalties"]]
     shares += ["share_fedfw_p", "share_plus_p"]
-    penalties = [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]
+    return shares, [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]
+
+
+def apart(traces: Traces, p: Params) -> dict[str, Number]:
+    """Neighbours in p and in lambda_0, the larger minus the smaller, paired by seed."""
     found: dict[str, Number] = {}
-    for starts, measures in ((shares, BY_SHARE), (penalties, BY_PENALTY)):
+    for starts, measures in zip(sweeps(p), (BY_SHARE, BY_PENALTY), strict=True):
         for start in starts:
             for small, large in pairwise(along(traces, start)):
                 a, b = traces[f"{start}{large:g}"], traces[f"{start}{small:g}"]
                 for k, (of, factor, unit) in measures.items():
                     gain = mean(factor * (of(a) - of(b)), unit)
                     found[f"{start}{large:g}_vs_{small:g}.{k}"] = gain
+    return found
+
+
+def trends(traces: Traces, p: Params) -> dict[str, Number]:
+    """Per seed the slope over a whole sweep: of losses by p, of logarithms of gaps by log lambda_0.
+
+    Keys are what the names of the runs have in common, such as `share_fedfw.trend`.
+    """
+    shares, penalties = sweeps(p)
+    by_share = {"trend": over("loss"), "trend_last": last("loss")}
+    by_penalty = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
+    found: dict[str, Number] = {}
+    for starts, measures, logs in ((shares, by_share, False), (penalties, by_penalty, True)):
+        for start in starts:
+            x = np.array(along(traces, start))
+            if len(x) > 1:
+                for k, of in measures.items():
+                    y = np.array([of(traces[f"{start}{one:g}"]) for one in x])
+                    a, b = (np.log(x), np.log(np.maximum(y, 1e-15))) if logs else (x, y)
+                    found[f"{start.rpartition('_')[0]}.{k}"] = mean(np.polyfit(a, b, 1)[0])
     return found
 
 

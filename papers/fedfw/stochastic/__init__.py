@@ -32,7 +32,7 @@ PARAMETERS = parameters(
     cifar_lambdas=("grid of lambda_0 on CIFAR-10", claims.CIFAR_LAMBDAS),
     cifar_rates=("grid of FedDR's step sizes on CIFAR-10", claims.CIFAR_RATES),
     synthetic_rates=("grid of FedDR's step sizes on generated data", claims.SYNTHETIC_RATES),
-    code_seeds=("seeds of the protocol behind the printed values", (0,)),
+    code_seeds=("seeds of the protocol behind the printed values", claims.CODE_SEEDS, (0, 1)),
 )
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from papers.fedfw.cells import column_text
+from papers.fedfw.cells import as_coded, column_text
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
 from papers.fedfw.tables.claims import listed
-from papers.kit.claims import Claim, PaperValue
+from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, of
+from papers.kit.rules import Rule, average, of, told
 
-JUDGED = tuple(c for c in TABLE_3 if not c.endswith("_classes"))
+#: The columns whose data are the paper's; MNIST only stands in for EMNIST-10.
+JUDGED = (
+    "mclr_synthetic_iid",
+    "mclr_synthetic_labels",
+    "mclr_cifar10_iid",
+    "mclr_cifar10_labels",
+)
+STAND_IN = ("mclr_pictures_iid", "mclr_pictures_labels")
 # Grids of the full profile.
-SEEDS = (0, 1, 2)
+SEEDS = CODE_SEEDS = (0, 1, 2)
 LAMBDAS, CIFAR_LAMBDAS = (1e-4, 1e-3, 1e-2), (1e-4, 1e-3)
 RATES, CIFAR_RATES, SYNTHETIC_RATES = (0.01, 0.05, 0.2), (0.01, 0.05), (0.05, 0.2, 1.0)
 GRIDS = {
@@ -20,17 +27,35 @@ GRIDS = {
     "cifar10": (CIFAR_LAMBDAS, CIFAR_RATES),
 }
 
-KEYS = {column_text(c, "mnist"): f"{c}_sto_vs_feddr.accuracy" for c in JUDGED}
-C9 = Rule(
-    {f"FedFW-sto above FedDR, {text}": of(key) > 0 for text, key in KEYS.items()}
-    | {
-        "the two columns of EMNIST-62 were not run, and MNIST stands in for EMNIST-10": Condition(
-            "the same for EMNIST, which was not run", (), lambda _: False
-        )
-    },
-    f"final accuracy of FedFW-sto minus FedDR, points: {listed(KEYS)}",
-    "So the verdict is partly at most.",
+SHORT = (
+    "The other four of the paper's columns are EMNIST's and not judged: MNIST, which stands in for "
+    "EMNIST-10, is observed. 10,000 of 50,000 rows of CIFAR-10, at most 600 generated ones a "
+    "client."
 )
+
+
+def rule(form: str, coded: bool) -> Rule:
+    """One part a column; `form` has the place of the column."""
+    read = as_coded if coded else str
+
+    def keys(columns: tuple[str, ...]) -> dict[str, str]:
+        return {column_text(read(c), "mnist"): form.format(read(c)) for c in columns}
+
+    said = "; ".join(f"{text} {told(key, '+.1f')}" for text, key in keys(JUDGED).items())
+    stands = keys(STAND_IN)
+    return Rule(
+        {"FedFW-sto above FedDR": {text: of(key) > 0 for text, key in keys(JUDGED).items()}},
+        f"FedFW-sto minus FedDR, points: {said}; {listed(stands)}",
+        SHORT,
+        {
+            "mean over these columns": average(*keys(JUDGED).values()) > 0,
+            "MNIST for EMNIST-10": {text: of(key) > 0 for text, key in stands.items()},
+        },
+    )
+
+
+C9 = rule("{}_sto_vs_feddr.accuracy", coded=False)
+C9_CODE = rule("{}_code_sto_vs_feddr.best", coded=True)
 
 
 def runs(column: str) -> tuple[str, ...]:
@@ -39,23 +64,39 @@ def runs(column: str) -> tuple[str, ...]:
     return tuple(f"{column}_{name}_seed{s}" for s in SEEDS for name in names)
 
 
+def coded_runs(column: str) -> tuple[str, ...]:
+    return tuple(f"{as_coded(column)}_code_{m}_seed{s}" for s in CODE_SEEDS for m in METHODS_3)
+
+
 CLAIMS = (
     Claim(
         id="fedfw/C9",
         paper="D",
         place="Table 3",
         wording="FedFW-sto is ahead of FedDR in all eight columns.",
-        measure="Test accuracy of the model after 300 rounds, logistic regression, 100 clients, "
-        "one minibatch of 64 a client and round for both methods, l2 ball of radius 10 around the "
-        "whole vector: FedFW-sto's minus FedDR's in points, paired by seed (vs). lambda_0 and "
-        "FedDR's step size have the lowest mean training loss of three values each (CIFAR-10: "
-        "two). 20,000 rows of MNIST in place of EMNIST-10, 10,000 of CIFAR-10, three seeds; "
-        "non-IID: three of ten labels a client.",
-        rule=C9,
-        runs=tuple(run for column in JUDGED for run in runs(column)),
+        measure="Test accuracy in points, FedFW-sto's minus FedDR's, paired by seed (vs); logistic "
+        "regression, 100 clients, 300 rounds, one minibatch of 64 a client and round for both "
+        "methods, l2 ball of radius 10, three seeds. As traced: the best of the rounds with the "
+        "lambda_0 of the files behind the table, a ball for every tensor, FedDR with the code's "
+        "parameters, non-IID generated data with three classes in all. As written: the last model, "
+        "one ball around the whole vector, lambda_0 and FedDR's step size with the lowest mean "
+        "training loss of three values each (CIFAR-10: two), non-IID with three of ten labels a "
+        "client.",
+        rule=C9_CODE,
+        runs=tuple(run for column in JUDGED for run in coded_runs(column)),
         figure="table_3",
-        needs=Needs(
-            parameters=("lambdas", "rates", "cifar_lambdas", "cifar_rates", "synthetic_rates")
+        needs=Needs(paper={"rounds": 300}),
+        reading="as traced: best of the rounds",
+        readings=(
+            Reading(
+                "as written: after 300 rounds",
+                C9,
+                tuple(run for column in JUDGED for run in runs(column)),
+                Needs(
+                    parameters=("lambdas", "cifar_lambdas", "cifar_rates", "synthetic_rates"),
+                    paper={"rounds": 300},
+                ),
+            ),
         ),
     ),
 )
@@ -70,6 +111,6 @@ PAPER_VALUES = tuple(
         "D, Table 3",
         rtol=0.03,
     )
-    for column in JUDGED
+    for column in STAND_IN + JUDGED
     for (m, text), x in zip(METHODS_3.items(), TABLE_3[column], strict=True)
 )

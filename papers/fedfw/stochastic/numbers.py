@@ -62,8 +62,11 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
         if len(best) == len(METHODS_3):
             pair = f"{column}_sto_vs_feddr"
             found |= apart(pair, best["sto"], best["feddr"], ("accuracy", "best", "loss"))
-        coded = [f"{column}_code_{m}" for m in METHODS_3]
-        found |= measured({name: runs[name] for name in coded if name in runs}, PRINTED)
+        coded = {m: runs[f"{column}_code_{m}"] for m in METHODS_3 if f"{column}_code_{m}" in runs}
+        found |= measured({f"{column}_code_{m}": t for m, t in coded.items()}, PRINTED)
+        if len(coded) == len(METHODS_3):
+            pair = f"{column}_code_sto_vs_feddr"
+            found |= apart(pair, coded["sto"], coded["feddr"], PRINTED)
     for kind, ours, theirs in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
         found[f"count_{kind}.cells"] = exact(len(ours), "columns")
         found[f"count_{kind}.ahead"] = exact(sum(x[1] > x[0] for x in ours), "columns")

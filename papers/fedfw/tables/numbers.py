@@ -8,8 +8,19 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedfw.cells import COLUMNS, METHODS, NORMS, TABLES, traced
-from papers.kit.numbers import Number, exact, mean, measured
+from papers.fedfw.cells import (
+    BEST_FEDDR,
+    CELLS,
+    COLUMNS,
+    METHODS,
+    NON_IID,
+    NORMS,
+    SYNTHETIC,
+    TABLES,
+    as_coded,
+    traced,
+)
+from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
@@ -37,6 +48,8 @@ MEASURES: dict[str, tuple[Measure, str]] = {
 }
 #: Of a run by the protocol behind the printed values.
 PRINTED = {k: MEASURES[k] for k in ("best", "accuracy")}
+#: FedFW, or FedFW+, minus FedDR by both protocols: a column and a method -> the number.
+DIFFERENCES = {"written": "{}_l2_{}_vs_feddr.accuracy", "code": "{}_l2_code_{}_vs_feddr.best"}
 
 
 def cells(traces: Traces) -> list[tuple[str, str, str]]:
@@ -89,10 +102,14 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
             if a in best and b in best:
                 pair = f"{cell}_{a}_vs_{b}"
                 found |= apart(pair, best[a], best[b], ("accuracy", "late", "loss"))
-        coded = {f"{cell}_code_{m}": traces.get(code_run(column, norm, m)) for m in METHODS}
+        coded = {m: traces.get(code_run(column, norm, m)) for m in METHODS}
+        run = {m: t for m, t in coded.items() if t is not None}
+        found |= measured({f"{cell}_code_{m}": t for m, t in run.items()}, PRINTED)
+        for a in ("fedfw", "plus"):
+            if a in run and "feddr" in run:
+                found |= apart(f"{cell}_code_{a}_vs_feddr", run[a], run["feddr"], PRINTED)
         found |= levels(traces, cell)
-        found |= measured({k: t for k, t in coded.items() if t is not None}, PRINTED)
-    return found | counts(found)
+    return found | counts(found) | pooled(found) | faster(found)
 
 
 def apart(pair: str, a: Trace, b: Trace, measures: Iterable[str]) -> dict[str, Number]:
@@ -131,6 +148,45 @@ def levels(traces: Traces, cell: str) -> dict[str, Number]:
     if differences:
         found[f"{cell}_plus_vs_fedfw.rounds"] = mean(np.mean(differences, 0), "rounds")
     return found
+
+
+def pooled(found: Mapping[str, Number]) -> dict[str, Number]:
+    """C7's sentences: means over columns, seed by seed, of differences with the l2 ball.
+
+    `ahead` is FedFW minus FedDR, `best` FedDR minus the better of FedFW and FedFW+; `written` has
+    final accuracies, `code` the best of the rounds by the protocol behind the printed values.
+    """
+
+    def over(columns: Iterable[str], form: str, methods: Sequence[str], sign: int) -> Number | None:
+        keys = [[form.format(c, m) for m in methods] for c in columns]
+        if not all(k in found for own in keys for k in own):
+            return None
+        each = [np.max([found[k].per_seed for k in own], axis=0) for own in keys]
+        return mean(sign * np.mean(each, axis=0), "points")
+
+    numbers: dict[str, Number | None] = {}
+    for kind, form in DIFFERENCES.items():
+        read = as_coded if kind == "code" else str
+        for name, columns in (("labels", NON_IID), ("synthetic", SYNTHETIC)):
+            numbers[f"{kind}_l2_{name}.ahead"] = over(map(read, columns), form, ["fedfw"], 1)
+        numbers[f"{kind}_l2_iid.best"] = over(BEST_FEDDR, form, ["fedfw", "plus"], -1)
+    return {k: n for k, n in numbers.items() if n is not None}
+
+
+def faster(found: Mapping[str, Number]) -> dict[str, Number]:
+    """C10: rounds of FedFW+ minus those of FedFW over all cells, and in which share it is fewer.
+
+    The share is of the cells that differ, with its exact binomial interval: where neither method
+    gets to a level there is nothing to compare.
+    """
+    keys = [f"{column}_{norm}_plus_vs_fedfw.rounds" for column, norm in CELLS]
+    each = [found[k].per_seed for k in keys if k in found]
+    if not each:
+        return {}
+    less = [bool(np.mean(x) < 0) for x in each if np.mean(x)]
+    numbers = {"plus_vs_fedfw.rounds": mean(np.mean(each, axis=0), "rounds")}
+    numbers["plus_vs_fedfw.ties"] = exact(len(each) - len(less), "cells")
+    return numbers | ({"plus_vs_fedfw.fewer": share(less, "%")} if less else {})
 
 
 def counts(found: Mapping[str, Number]) -> dict[str, Number]:

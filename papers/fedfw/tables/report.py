@@ -8,10 +8,14 @@ import pandas as pd
 
 from papers.fedfw.cells import COLUMNS, METHODS, TABLES, column_text, traced
 from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3, TRACED_3
+from papers.fedfw.tables.numbers import code_run
+from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.report import unbroken
 
 Numbers = Mapping[str, Number]
+Healths = Mapping[str, Health]
+EMPTY: Healths = {}
 WRITTEN = "(a) as written: final"
 BEST = "(a) best"
 CODE = "(b) as traced: best"
@@ -19,9 +23,35 @@ PRINTED = "(c) printed"
 ABSENT = "-"
 
 
-def three_columns(n: Numbers, norm: str, table: int, pictures: str) -> pd.DataFrame:
-    """A line a column and method of Table 1 or 2: both protocols and the printed value, in %."""
-    rows = {}
+def of_cells(health: Healths, n: Numbers) -> dict[str, Health]:
+    """With the health of what cells and pairs show, under their own names: the worst there is."""
+    found = dict(health)
+    for key in {k.rpartition(".")[0] for k in n if k.endswith((".lam", ".lr"))}:
+        values = [n[f"{key}.{k}"].value for k in ("lam", "lr", "eta") if f"{key}.{k}" in n]
+        run = "_".join([key, *(f"{x:g}" for x in values)])
+        own = [h for name, h in health.items() if name == run or name.startswith(f"{run}_seed")]
+        found.update(worst(key, own))
+    for key in {k.rpartition(".")[0] for k in n if "_vs_" in k}:
+        first, _, other = key.partition("_vs_")
+        both = [first, f"{first.rpartition('_')[0]}_{other}"]
+        own = [found[name] for name in both if name in found]
+        found.update(worst(key, own))
+    return found
+
+
+def worst(key: str, found: list[Health]) -> dict[str, Health]:
+    """One that is not healthy, if there is any, under a name; nothing for nothing."""
+    return {key: max(found, key=lambda h: h.wrong)} if found else {}
+
+
+def three_columns(
+    n: Numbers, norm: str, table: int, pictures: str, health: Healths = EMPTY
+) -> pd.DataFrame:
+    """A line a column and method of Table 1 or 2: both protocols and the printed value, in %.
+
+    With the runs' health a last column says what is wrong with those that are not healthy.
+    """
+    rows, cells = {}, of_cells(health, n)
     for (column, ball), values in TABLES.items():
         if ball != norm or COLUMNS[column].table != table:
             continue
@@ -30,10 +60,23 @@ def three_columns(n: Numbers, norm: str, table: int, pictures: str) -> pd.DataFr
             if f"{key}.accuracy" in n:
                 setting = "" if m == "feddr" else penalty(traced(column, norm)[m == "plus"])
                 cell = f"{column}_{norm}_code_{m}.best"
+                runs = {"(a)": key, "(b)": code_run(column, norm, m)}
                 rows[f"{column_text(column, pictures)}: {text}"] = line(
                     n, key, cell, f"{values[k]:.2f}", setting
-                )
-    return frame(rows)
+                ) | {"not healthy": ill(cells, runs)}
+    return marked(rows)
+
+
+def ill(health: Healths, runs: Mapping[str, str]) -> str:
+    """What is wrong with some runs, each behind its protocol."""
+    wrong = {protocol: health[run].wrong for protocol, run in runs.items() if run in health}
+    return "; ".join(f"{protocol} {what}" for protocol, what in wrong.items() if what)
+
+
+def marked(rows: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """The rows, without the column of ill health where all is well."""
+    found = frame(rows)
+    return found if found.get("not healthy", pd.Series([""])).any() else found.iloc[:, :-1]
 
 
 def three_columns_3(n: Numbers, pictures: str) -> pd.DataFrame:

@@ -152,8 +152,7 @@ def choices(traces: Traces) -> plot.Drawing:
             x = around(trace, metric, SWEEP_END)
             n = mean(x)
             ax.plot(np.full(len(x), i), x, "o", color=plot.COLORS[0], alpha=0.45, ms=4)
-            ends = [[n.value - n.low], [n.high - n.value]]
-            ax.errorbar(i, n.value, ends, color=plot.COLORS[1], marker="_", capsize=4)
+            ax.errorbar(i, n.value, plot.arms(n), color=plot.COLORS[1], marker="_", capsize=4)
 
     above: list[Layer] = []
     below: list[Layer] = []

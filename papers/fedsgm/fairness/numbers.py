@@ -8,7 +8,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import FEASIBLE, tuned
+from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
@@ -50,6 +50,8 @@ def _measures(tolerance: float) -> dict[str, Any]:
         "infeasible": (lambda t: t.late("g") > FEASIBLE * tolerance, "of seeds"),
         "violations": (violating, "of rounds"),
         "best_f": lambda t: best_feasible(t, tolerance),
+        "mean_f": lambda t: t.of_rounds("f").mean(1),
+        "oscillation": (oscillation, "1e-3"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,21 @@ from fedlib import data
 from fedlib.core import Trace
 from fedlib.metrics import client_gradients, multiplier, skewness
 from fedlib.problems import neyman_pearson
-from papers.fedsgm.curves import FEASIBLE, first_round, oscillation, tuned, violations
+from papers.fedsgm.curves import (
+    FEASIBLE,
+    band,
+    excess,
+    first_round,
+    jitter,
+    oscillation,
+    tuned,
+    violations,
+)
 from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
+
+PENALTIES = 200  # the largest penalty over the smallest whose spread is set against that of beta
+GOOD = 1.25  # a penalty is right if its late f is at most this times that of soft FedSGM
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -33,14 +46,55 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers[f"limit{group}.gap"] = mean(np.maximum(*gaps))
     starts = {f"penalty_rho{rho:g}": f"penalty_rho{rho:g}_" for rho in p["rhos"]}
     starts |= {f"{mode}_tuned": f"{mode}_lr" for mode in ("hard", "soft")}
+    best = {}
     for name, start in starts.items():
         names = [n for n in traces if n == start.removesuffix("_lr") or n.startswith(start)]
-        best = traces[tuned(traces, names, tolerance)]
-        numbers |= _measures(name, best, tolerance)
-        numbers[f"{name}.lr"] = exact(best.config["algorithm"]["lr"])
+        best[name] = traces[tuned(traces, names, tolerance)]
+        numbers |= _measures(name, best[name], tolerance)
+        numbers[f"{name}.lr"] = exact(best[name].config["algorithm"]["lr"])
     for name in ("hard", "soft", "hard_all", "soft_all"):
         numbers |= _averaged(name, traces[name])
+        numbers[f"{name}.of_three"] = _of_three(traces[name], tolerance)
+    numbers |= _right(best, p) | _spreads(traces, p)
     return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
+
+
+def _of_three(trace: Trace, tolerance: float) -> Number:
+    """The share of all choices of three seeds whose mean late g is feasible."""
+    late = np.array([*combinations(trace.late("g"), min(3, len(trace.seeds)))]).mean(1)
+    return exact((late <= FEASIBLE * tolerance).mean(), "of means over three seeds")
+
+
+def _right(best: Traces, p: Params) -> dict[str, Number]:
+    """The share of penalties that are right on a split, and of splits on which a penalty is.
+
+    Right is feasible, with a late f of at most 1.25 times that of soft FedSGM, all tuned.
+    """
+    bound = GOOD * best["soft_tuned"].late("f")
+    right = {
+        f"penalty_rho{rho:g}": (t.late("g") <= FEASIBLE * p["tolerance"]) & (t.late("f") <= bound)
+        for rho, t in ((rho, best[f"penalty_rho{rho:g}"]) for rho in p["rhos"])
+    }
+    found = {f"{name}.right": share(x, "of splits") for name, x in right.items()}
+    return found | {"penalty.right": mean(np.mean([*right.values()], 0), "of penalties")}
+
+
+def _spreads(traces: Traces, p: Params) -> dict[str, Number]:
+    """How far late f and g move along a grid of sharpnesses, and of penalties, at one step size.
+
+    The penalties are those of the upper part of the grid: from end to end a factor 200, as the
+    sharpnesses.
+    """
+    rhos = [rho for rho in p["rhos"] if rho >= max(p["rhos"]) / PENALTIES]
+    grids = {
+        "beta": ["soft", *(f"soft_beta{b:g}" for b in p["betas"])],
+        "rho": [f"penalty_rho{rho:g}_lr{p['lr']:g}" for rho in rhos],
+    }
+    return {
+        f"spread.{knob}_{k}": mean(np.ptp([traces[n].late(k) for n in names], axis=0))
+        for knob, names in grids.items()
+        for k in "fg"
+    }
 
 
 def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
@@ -55,6 +109,8 @@ def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
         found |= {
             "violations": (lambda t: violations(t, tolerance), "rounds"),
             "oscillation": (oscillation, "1e-3"),
+            "scatter": (lambda t: jitter(t, t.rounds[-1] // 5), "1e-3"),
+            "excess": (lambda t: excess(t, tolerance), "1e-3"),
             "f_early": lambda t: t.metrics["f"][:, min(50, len(t.rounds) - 1)],
         }
     others = [k for k in ("false_alarm", "miss", "g_max") if k in trace.metrics]
@@ -62,11 +118,13 @@ def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
 
 
 def _more(name: str, traces: Traces, base: Trace) -> dict[str, Number]:
-    """How much more f, g and oscillation a run has than another on the same seeds."""
+    """How much more f, g, oscillation and width of its band a run has than another."""
     more = {
         "f_more": lambda t: t.late("f") - base.late("f"),
         "g_more": lambda t: t.late("g") - base.late("g"),
         "oscillation_more": (lambda t: oscillation(t) - oscillation(base), "1e-3"),
+        "oscillation_f_more": (lambda t: oscillation(t, "f") - oscillation(base, "f"), "1e-3"),
+        "band_f_more": (lambda t: band(t, "f") - band(base, "f"), "1e-3"),
     }
     return measured({name: traces[name]}, more)
 

@@ -17,7 +17,7 @@ from fedlib.metrics import multiplier
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
-from papers.fedsgm.curves import after_feasible, jitter, violations
+from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.store import Spec
@@ -98,6 +98,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         "f": lambda t: t.late("f", LATE),
         "g": lambda t: t.late("g", LATE),
         "jitter": (jitter, "1e-3"),
+        "band_f": (lambda t: band(t, "f"), "1e-3"),
+        "band_g": (lambda t: band(t, "g"), "1e-3"),
     }
     numbers = measured(curves, measures)
     for name in traces:
@@ -110,8 +112,11 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
     for name in traces:
         if name.startswith("soft_beta"):
+            label = name.removeprefix("soft_")
             pair = [violations(traces[x], tolerance) for x in ("hard", name)]
-            numbers[f"ratio.{name.removeprefix('soft_')}"] = ratio(pair[0], pair[1])
+            numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
+            late = [traces[x].late("f", LATE) for x in (name, "hard")]
+            numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
     return numbers | _predictions(traces, p)
 
 

@@ -16,13 +16,14 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.ssca import common
 from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
-from papers.ssca.convergence import claims, figures
-from papers.ssca.convergence.numbers import derive, halves
+from papers.ssca.convergence import claims, figures, names
+from papers.ssca.convergence.numbers import HE, derive, halves
 
-__all__ = ["STUDY", "ordered_problem", "specs"]
+__all__ = ["STUDY", "he_problem", "ordered_problem", "specs"]
 
 KEEP = ("cost", "accuracy", "norm")
 CHUNK = 2000  # pictures at a time
+WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
 
 PARAMETERS = parameters(
     seeds=(
@@ -35,15 +36,20 @@ PARAMETERS = parameters(
     sgd_every=("rounds between two evaluations of SGD", 10),
     batches=(
         "batches of a client with samples; over features of all clients together",
-        claims.BATCHES,
+        names.BATCHES,
         (10,),
     ),
     levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
-    rates=("the grid of SGD's first step sizes", claims.RATES, (0.3, 3.0)),
-    falls=("the grid of the exponents with which they fall", claims.FALLS, (0.0,)),
+    rates=("the grid of SGD's first step sizes", names.RATES, (0.3, 3.0)),
+    falls=("the grid of the exponents with which they fall", names.FALLS, (0.0,)),
     order_seeds=(
         "seeds of the run that is evaluated on all training pictures",
         (0, 1, 2, 3, 4),
+        (0, 1),
+    ),
+    start_seeds=(
+        "seeds of the runs from He's start, with the smallest batch",
+        tuple(range(10)),
         (0, 1),
     ),
     **common.TASK,
@@ -69,7 +75,7 @@ def specs(p: Params) -> dict[str, Spec]:
         for point, lr in grid(p).items():
             twice = common.sgd("samples", b, 2, lr, clients=n)
             found[f"samples_sgd2_B{b}_{point}"] = base(twice, "samples", p, p["sgd_every"])
-    return found | order(p)
+    return found | order(p) | starts(p)
 
 
 def grid(p: Params) -> dict[str, PowerLaw]:
@@ -85,6 +91,29 @@ def base(algorithm: Any, split: str, p: Params, every: int = 0) -> Spec:
     made: Any = partial(problem, **common.task(p))
     every = every or p["evaluate_every"]
     return Spec(algorithm, made, p["rounds"], p["seeds"], every, KEEP)
+
+
+def starts(p: Params) -> dict[str, Spec]:
+    """Algorithms 1 and 3 with the smallest batch, and SGD over its grid, from He's start."""
+    n, b = int(p["clients"]), min(map(int, p["batches"]))
+    found: dict[str, Spec] = {}
+    for split in SPLITS:
+        problem: Any = partial(he_problem, split=split, **common.task(p))
+        methods: dict[str, Any] = {f"ssca_B{b}": common.ssca(split, b, clients=n)}
+        for point, lr in grid(p).items():
+            methods[f"sgd_B{b}_{point}"] = common.sgd(split, b, 1, lr, clients=n)
+        for name, made in methods.items():
+            seeds, every = p["start_seeds"], p["sgd_every"]
+            run = Spec(made, problem, p["rounds"], seeds, every, KEEP)
+            found[f"{HE}{split}_{name}"] = run
+    return found
+
+
+@lru_cache(maxsize=64)
+def he_problem(seed: int, *, split: str, **task: Any) -> Problem:
+    """The problem of the other runs, its start wider: what the paper may have meant, or not."""
+    known = (digits_problem if split == "samples" else vertical_problem)(seed, **task)
+    return replace(known, w0=WIDER * known.w0, config={**known.config, "start": "He, uniform"})
 
 
 def order(p: Params) -> dict[str, Spec]:

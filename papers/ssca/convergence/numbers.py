@@ -17,6 +17,7 @@ from papers.ssca.convergence.counts import counted, megabits
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
 CRITERIA = {"last": 100, "early": 30}  # the round whose mean cost decides about SGD's step size
+HE = "he_"  # before the name of a run, and of its numbers: from He's start
 STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
 
 UNITS = {"accuracy": "%", "rounds": "rounds", "wall": "s"}
@@ -100,12 +101,20 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
     Keys are `run.measure`, of differences `a_vs_b.measure`; a chosen baseline is
     `samples_sgd_B10_last` or `samples_sgd_B10_early`, with `.lr` and `.fall` beside the measures.
-    Where a run is missing, the numbers that need it are.
+    All of the runs from He's start begin with `HE`. Where a run is missing, the numbers that need
+    it are.
     """
-    curves = {name: t for name, t in traces.items() if name != "order"}
+    curves = {n: t for n, t in traces.items() if n.startswith(SPLITS)}
+    wide = {n.removeprefix(HE): t for n, t in traces.items() if n.startswith(HE)}
+    numbers = compared(curves, p) | {f"{HE}{k}": x for k, x in compared(wide, p).items()}
+    numbers |= megabits({**curves, **baselines(curves)}, p)
+    return numbers | walls(curves) | in_file(traces) | counted()
+
+
+def compared(curves: Traces, p: Params) -> dict[str, Number]:
+    """Measures of all runs from one start and of the baselines chosen there, and differences."""
     best = baselines(curves)
-    shown = curves | best
-    found = {name: measures(trace) for name, trace in shown.items()}
+    found = {name: measures(trace) for name, trace in {**curves, **best}.items()}
     for name in (n for kind in kinds(curves) for n in points(curves, kind)):
         found[name] = {"cost": found[name]["cost"]}  # the chosen ones have all, by another name
     numbers = {
@@ -116,7 +125,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= {f"{name}.lr": exact(lr["scale"]), f"{name}.fall": exact(lr["exponent"])}
     for name, (a, b) in pairs(found, p).items():
         numbers |= differences(name, found[a], found[b])
-    return numbers | megabits(shown, p) | walls(curves) | in_file(traces) | counted()
+    return numbers
 
 
 def baselines(curves: Traces) -> dict[str, Trace]:
@@ -134,7 +143,7 @@ def unit(measure: str) -> str:
 
 def kinds(traces: Traces) -> list[str]:
     """The grids that there are, such as `"samples_sgd_B10"`, those of one split together."""
-    names = [name.rsplit("_a", 1)[0] for name in traces if "_sgd" in name]
+    names = [n.rsplit("_a", 1)[0] for n in traces if n.startswith(SPLITS) and "_sgd" in n]
     return sorted(dict.fromkeys(names), key=lambda name: SPLITS.index(name.split("_")[0]))
 
 

@@ -8,6 +8,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
+from papers.ssca.long.claims import THIRDS
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
 REPORTS = ("nu", "slack", "penalty")
@@ -38,16 +39,24 @@ def at(trace: Trace, metric: str, round_: int) -> Array:
 
 
 def stationarity(trace: Trace) -> dict[str, Number]:
-    """The gradient at the end as a share of that at the start, and how fast it still falls.
+    """The gradient at the end as a share of that at the start, and how it falls on the way.
 
-    `fall` is the slope of log |gradient| over log t from T / 2 on, at most two points apart.
+    `gradient_first`, `_middle`, `_last` are its means over the thirds of the run, without the
+    start; `fall` is the slope of log |gradient| over log t from T / 2 on, at most two points apart.
     """
     g, t = trace.metrics["gradient"], trace.rounds
     late = t >= t[-1] / 2
     x = np.log(t[late])
     x = x - x.mean()
     y = np.log(g[:, late])
-    return {"gradient_share": mean(g[:, -1] / g[:, 0]), "fall": mean((y @ x) / (x @ x))}
+    third = np.ceil(3 * t / t[-1])  # 1, 2, 3; 0 is the start
+    found = {
+        f"gradient_{name}": mean(g[:, third == i].mean(1))
+        for i, name in enumerate(THIRDS, 1)
+        if (third == i).any()
+    }
+    found["gradient_share"] = mean(g[:, -1] / g[:, 0])
+    return found | {"fall": mean((y @ x) / (x @ x))}
 
 
 def constraint(trace: Trace, p: Params) -> dict[str, Number]:

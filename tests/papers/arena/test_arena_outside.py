@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from papers.arena import outside, report
+from papers.arena import outside, outside_report
 from papers.arena.problems import arena_problem
 
 
@@ -64,8 +64,8 @@ def test_what_is_stored_is_told_with_the_packages_versions():
     held = json.loads(outside.path().read_text())
     assert set(held["packages"]) == set(outside.PACKAGES.values())
     assert set(held["found"]) == set(outside.CHECKS)
-    table = report.outside()
-    assert len(table) == len(outside.CHECKS) == len(report.OUTSIDE)
+    table = outside_report.table()
+    assert len(table) == len(outside.CHECKS) == len(outside_report.OUTSIDE)
     assert "torchjd 0.18.0" in set(table["package"])
     found = held["found"]
     assert found["switching"]["apart"] < 1e-9
@@ -75,4 +75,4 @@ def test_what_is_stored_is_told_with_the_packages_versions():
 
 def test_nothing_stored_is_an_empty_table(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    assert report.outside().empty
+    assert outside_report.table().empty

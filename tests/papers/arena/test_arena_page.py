@@ -1,7 +1,6 @@
 """The arena's page: sentences and tables follow the numbers, figures draw."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from arena_runs import LEVEL, OPTIMUM, P, ending, trace_of
 
@@ -141,5 +140,12 @@ def test_labels_keep_their_distance():
     assert max(placed) <= 1
 
 
-def test_tables_are_frames():
-    assert isinstance(report.outside(), pd.DataFrame)
+def test_health_stands_beside_the_tuned_runs():
+    runs = runs_of()
+    numbers, health = arena.derive(runs, P), arena.STUDY.health(runs)
+    table = report.standings(numbers, "np", health)
+    assert table.loc["FedSGM soft", "run"] == health["np_soft_1"].text
+    assert "all are healthy" in sentences.healthy(numbers, health)
+    flat = runs | {"np_soft_1": trace_of([[0.55] * 9] * 3, [[LEVEL] * 9] * 3, own=True)}
+    numbers, health = arena.derive(flat, P), arena.STUDY.health(flat)
+    assert "1 are not: np_soft_1 (never moved" in sentences.healthy(numbers, health)

@@ -144,6 +144,17 @@ def test_observations_have_words_of_their_own():
     assert len(rule.conditions()) == 2
 
 
+def test_a_rule_that_no_run_could_break_judges_nothing():
+    rule = Rule({"kept": of("a") < 9}, "", proviso={"it is vacuous": of("b") < 1}, note="Why.")
+    found = rule(N)
+    assert (found.verdict, found.reason) == ("not judged", "not judged, because it is vacuous")
+    assert found.parts == (Part("kept", "holds", True),)
+    assert rule.words == "`a` below 9. Judged only given that `b` below 1. Why."
+    assert len(rule.conditions()) == 2
+    biting = rule({**N, "b": Number(0.5, 0.4, 0.6, ())})
+    assert (biting.verdict, biting.reason) == ("reproduced", "")
+
+
 def test_what_was_measured_is_filled_in():
     rule = Rule({"x": of("a") > 0}, f"a {told('a')}, b {told_value('b', '.0%')}")
     assert rule(N).measured == "a 1 [0.5, 1.5] rounds, b 200%"

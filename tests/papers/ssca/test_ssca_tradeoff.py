@@ -203,18 +203,16 @@ CLIMBING = {"accuracy": lambda u: u / 2}
     ("rule", "changes", "verdict", "named"),
     [
         (C6, {"excess": 8.0}, "reproduced", ""),
-        (C6, RISING, "partly", "|w|^2 falling along lambda, samples"),
-        (C6, {"excess": 11.0}, "partly", "the cost within 10 % of every U, features"),
-        (C6, {"excess": -11.0}, "partly", "the cost within 10 % of every U, samples"),
-        (C6, CLIMBING, "partly", "the accuracy falling with U, samples"),
-        (C6, {**RISING, "excess": 20.0, **CLIMBING}, "not reproduced", "along U, features"),
+        (C6, RISING, "partly", "|w|^2 falling as the cost rises, Algorithm 1"),
+        (C6, {"excess": 11.0}, "partly", "U setting the cost, Algorithm 4"),
+        (C6, {"excess": -11.0}, "partly", "U setting the cost, Algorithm 2"),
+        (C6, CLIMBING, "partly", "and the accuracy, Algorithm 2"),
+        (C6, {**RISING, "excess": 20.0, **CLIMBING}, "not reproduced", "and the accuracy"),
         (C9, {}, "reproduced", ""),
-        (C9, {"moved": 0.2}, "partly", ": w staying, U = 0.3; w staying, U = 0.6"),
-        (C9, {"share": 0.11}, "partly", ": the gradient of (27) small, U = 0.3; the"),
-        (C9, {"share": 0.5, "moved": 0.5}, "not reproduced", "w staying"),
+        (C9, {"share": 0.11}, "not reproduced", "close to zero, U = 0.3; the gradient"),
     ],
 )
-def test_every_part_can_fail(rule, changes, verdict, named):
+def test_every_primary_part_can_fail(rule, changes, verdict, named):
     found = rule(numbers(**changes))
     assert found.verdict == verdict
     assert named in found.reason
@@ -225,11 +223,20 @@ def test_every_part_can_fail(rule, changes, verdict, named):
     [
         (C6, "samples_ssca.order", Number(-0.943, -0.943, -0.943, (-0.943,)), "reproduced"),
         (C6, "samples_ssca.order", Number(-0.886, -0.886, -0.886, (-0.886,)), "partly"),
-        (C9, "theorem_U0.3.gradient", Number(0.09, 0.07, 0.11, (0.09,)), "partly"),
+        (C6, "features_limit.order", Number(-0.93, -0.95, -0.88, (-0.93,)), "undecided"),
+        (C9, "theorem_U0.3.gradient", Number(0.09, 0.07, 0.11, (0.09,)), "undecided"),
+        (C9, "theorem_U0.6.gradient", Number(0.2, 0.19, 0.21, (0.2,)), "partly"),
     ],
 )
 def test_one_swap_of_neighbours_is_allowed_and_intervals_count(rule, key, number, verdict):
     assert rule({**numbers(), key: number}).verdict == verdict
+
+
+def test_what_is_observed_does_not_count():
+    found = C9(numbers(moved=0.2))
+    failing = [p.name for p in found.parts if p.state == "fails"]
+    assert found.verdict == "reproduced"
+    assert sum("w staying" in name for name in failing) == 2
 
 
 # The study

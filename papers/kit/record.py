@@ -1,0 +1,179 @@
+"""The record of rules: what decided a claim when, with which verdict, and why it was changed.
+
+It stands beside every study, in `record.json`: claim -> its entries, the last one today's. A rule
+or a verdict that is no longer what the last entry says needs a new entry with a reason, which
+`python -m papers record` adds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedlib.core.jsonfile import digest
+from papers.kit import store
+from papers.kit.claims import Claim
+from papers.kit.needs import Needs
+from papers.kit.rules import Condition, Outcome, Rule
+from papers.kit.study import Study
+
+FILE = "record.json"
+WITHDRAWN = "withdrawn"
+
+#: When the runs behind a claim were first stored, beside the time at which its rule was fixed.
+RUNS = {
+    "later": "before its runs were stored",
+    "together": "together with its runs",
+    "earlier": "after its runs were stored",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One state of a claim's rule.
+
+    Attributes
+    ----------
+    date : when the rule was fixed.
+    runs : one of `RUNS`; the runs that decide were stored earlier, together with it, or later.
+    digest : of all that decides; empty where the claim is withdrawn.
+    words : the rule as sentences.
+    verdict : what it gave then, `withdrawn` where there is no claim any more.
+    share : how many of its parts held, such as `7 of 9`.
+    reason : why it took the place of the entry before; empty in the first.
+    """
+
+    date: str
+    runs: str
+    digest: str
+    words: str
+    verdict: str
+    share: str = ""
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """The verdict as it is shown."""
+        return f"{self.verdict} ({self.share})" if self.verdict == "partly" else self.verdict
+
+    def says(self, other: Entry) -> bool:
+        """Whether both have the same rule and the same verdict."""
+        return (self.digest, self.label) == (other.digest, other.label)
+
+
+Record = dict[str, list[Entry]]
+
+
+def path_of(study: Study) -> Path:
+    """The record of a study, in the folder of its package."""
+    for name, module in [*sys.modules.items()]:
+        own = getattr(module, "STUDY", None) if name.startswith("papers.") else None
+        if own is not None and own.name == study.name and module.__file__:
+            return Path(module.__file__).parent / FILE
+    raise ValueError(f"record: study must be that of a package of papers, got {study.name!r}.")
+
+
+def read(study: Study) -> Record:
+    """Every claim of a study with its entries, the oldest first; empty without a record."""
+    try:
+        text = path_of(study).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return {}
+    return {claim: [Entry(**entry) for entry in own] for claim, own in json.loads(text).items()}
+
+
+def write(study: Study, record: Record) -> None:
+    """Write the record of a study, in the order of the claims' names."""
+    order = sorted(record, key=lambda claim: (len(claim), claim))
+    content = {claim: [asdict(entry) for entry in record[claim]] for claim in order}
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    path_of(study).write_text(f"{text}\n", encoding="utf-8")
+
+
+def today(study: Study, claim: Claim, reason: str = "") -> Entry:
+    """The claim's rule as it is now, and its verdict from the stored numbers."""
+    outcome = study.evaluate(claim).outcome
+    there = all(store.run_path(study.name, "full", run).exists() for run in claim.all_runs)
+    return entry_of(claim, outcome, "earlier" if there else "later", reason)
+
+
+def entry_of(claim: Claim, outcome: Outcome, runs: str, reason: str) -> Entry:
+    """An entry of today's date."""
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    words, found = claim.rule.words, fingerprint(claim)
+    return Entry(date, runs, found, words, outcome.verdict, outcome.share, reason)
+
+
+def fingerprint(claim: Claim) -> str:
+    """A digest of all that decides a claim: primary parts, proviso, note, needs of every reading.
+
+    Observations and the text of what was measured decide nothing and are left out.
+    """
+    own = (claim.reading, claim.rule, claim.needs)
+    readings = [own, *((r.name, r.rule, r.needs) for r in claim.readings)]
+    return digest({"readings": [_deciding(*each) for each in readings]})[:16]
+
+
+def _deciding(name: str, rule: Rule, needs: Needs) -> dict[str, Any]:
+    parts: list[list[str]] = []
+    for text, part in rule.primary.items():
+        cells = {"": part} if isinstance(part, Condition) else part
+        parts += [[text, cell, condition.words] for cell, condition in cells.items()]
+    parts += [["given", why, condition.words] for why, condition in rule.proviso.items()]
+    return {"name": name, "parts": parts, "note": rule.note, "needs": asdict(needs)}
+
+
+def due(study: Study, reason: str = "") -> Iterator[tuple[str, Entry]]:
+    """Claims whose last entry is not today's, with the entry that they lack."""
+    record = read(study)
+    claims = {claim.id: claim for claim in study.claims}
+    for name, claim in claims.items():
+        now = today(study, claim, reason)
+        if name not in record or not record[name][-1].says(now):
+            yield name, now
+    for name, entries in record.items():
+        if name not in claims and entries[-1].verdict != WITHDRAWN:
+            date = f"{datetime.now(UTC):%Y-%m-%d}"
+            yield name, Entry(date, "earlier", "", "", WITHDRAWN, "", reason)
+
+
+def add(
+    studies: Iterable[Study], names: Iterable[str], reason: str, *, amend: bool = False
+) -> list[str]:
+    """Add the entries that are due, of all claims or of those (or the studies) named.
+
+    With `amend` an entry takes the place of one of the same day. Nothing is written where one of
+    them lacks a reason.
+    """
+    wanted, done, records = {*names}, list[str](), list[tuple[Study, Record]]()
+    for study in studies:
+        record = read(study)
+        for name, entry in due(study, reason):
+            if not wanted or wanted & {name, study.name}:
+                _append(name, record.setdefault(name, []), entry, amend)
+                done.append(name)
+        records.append((study, record))
+    for study, record in records:
+        if done and record:
+            write(study, record)
+    return done
+
+
+def _append(name: str, entries: list[Entry], entry: Entry, amend: bool) -> None:
+    before = entries[-1] if entries else None
+    if amend and len(entries) > 1 and entries[-1].date == entry.date:
+        entry = replace(entry, reason=entry.reason or entries[-1].reason)
+        entries.pop()
+    if before and not entry.reason:
+        what = (
+            f"the verdict on {name} went from {before.label} to {entry.label}"
+            if before.label != entry.label
+            else f"the rule of {name} changed"
+        )
+        raise ValueError(f"record: reason must say why {what}, got none; give --reason.")
+    entries.append(entry)

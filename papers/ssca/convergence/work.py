@@ -1,0 +1,101 @@
+"""The claims about SSCA's messages and work, which are counted, and what judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from papers.kit.claims import Claim
+from papers.kit.needs import Needs
+from papers.kit.rules import Condition, Rule, all_of, value, within
+from papers.ssca.common import SPLITS
+from papers.ssca.convergence.names import LIMITS, NUMBER, OWN, SEARCHED, grid, values
+
+NEAR_LINEAR = 0.05  # C8: how far the growth of the server's work may be from proportional
+ALIKE = 1.5  # C8: so many times the work of SGD's clients is of the same order
+ALGORITHMS = (1, 2, 3, 4)
+
+
+def short(split: str) -> Condition:
+    """Messages no longer than SGD's."""
+    own, other = (f"{split}_{kind}" for kind in ("ssca_B1", "sgd_B1_last"))
+    ways = ("up", "down", "between")
+    return all_of(*(value(f"{own}.{way}") <= value(f"{other}.{way}") for way in ways))
+
+
+def by_number(condition: Callable[[int], Condition], *numbers: int) -> dict[str, Condition]:
+    return {f"Algorithm {k}": condition(k) for k in numbers}
+
+
+def each(measure: str, *numbers: int) -> str:
+    return values(*(f"alg_{k}.{measure}" for k in numbers))
+
+
+C8 = Rule(
+    {
+        "the server's work proportional to d": by_number(
+            lambda k: within(f"alg_{k}.linearity", 1, NEAR_LINEAR), 1, 2
+        ),
+        "a client's work of the order of SGD's": by_number(
+            lambda k: value(f"alg_{k}.client_ratio") <= ALIKE, *ALGORITHMS
+        ),
+    },
+    "numbers written at the server a parameter and round, Algorithms 1 / 2: "
+    f"{each('per_parameter', 1, 2)}; at the clients, beside SGD, Algorithms 1 / 2 / 3 / 4: "
+    + each("client_ratio", *ALGORITHMS),
+    note=f"Of one order means at most {ALIKE:g} times as much. SGD's messages also carry its step "
+    "size, so that SSCA's may be shorter.",
+    observations={
+        "messages no longer than SGD's": {
+            f"Algorithm {NUMBER[split][0]}": short(split) for split in SPLITS
+        }
+    },
+)
+C12 = Rule(
+    {
+        "the messages of the list": by_number(
+            lambda k: value(f"alg_{k}.wrong_messages") <= 0, *ALGORITHMS
+        ),
+        "and the bits that follow": by_number(
+            lambda k: value(f"alg_{k}.bits_off") <= 0, *ALGORITHMS
+        ),
+    },
+    f"Algorithms 1 / 2 / 3 / 4: {each('wrong_messages', *ALGORITHMS)} messages and, in the runs, "
+    f"{each('bits_off', *ALGORITHMS)} bits that differ from the list",
+)
+
+claim = partial(Claim, paper="Y")
+
+CLAIMS = (
+    claim(
+        id="ssca/C8",
+        place="Sections III to V",
+        wording="All updates have closed forms; the server's work is O(d) a round, a client's that "
+        "of SGD.",
+        measure="Bits of the rounds up, down and between clients; numbers that the tensor "
+        "operations of a round of Algorithm k (alg_k) write, at the server and at the clients, "
+        "counted on small networks of 32, 64 and 96 hidden cells: what the second enlargement adds "
+        "to the server's work by what the first adds (linearity); the clients' by those of SGD's, "
+        "for Algorithms 3 and 4 in the whole round (client_ratio).",
+        rule=C8,
+        runs=(
+            *(f"{s}_ssca_B1" for s in SPLITS),
+            *(run for s in SPLITS for run in grid(f"{s}_sgd", 1)),
+        ),
+        needs=Needs(exact=True, dead=SEARCHED),
+    ),
+    claim(
+        id="ssca/C12",
+        place="Steps 3 to 6 of the algorithms",
+        wording="What a round sends is what the algorithms list: no raw features, and no "
+        "parameters of other clients.",
+        measure="Senders, receivers, numbers and indices of all messages of a recorded round of "
+        "Algorithms 3 and 4, and a client's numbers up and down of Algorithms 1 and 2, on a small "
+        "network: those that the list does not have, and those of the list that are missing "
+        "(alg_k.wrong_messages); bits up and down of all runs of the four on MNIST against those "
+        "that follow from the list (bits_off).",
+        rule=C12,
+        runs=(*OWN["samples"], *OWN["features"], *LIMITS),
+        needs=Needs(exact=True),
+    ),
+)
