@@ -1,14 +1,16 @@
-"""Study of the arena: every method that applies, on four common problems, under one protocol."""
+"""Study of the arena: every method that applies, on five common problems, under one protocol."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from papers.arena import figures
-from papers.arena.methods import METHODS, applies, form_of, grid
+from papers.arena.clock import Clock, clock_problem
+from papers.arena.followed import Followed
+from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
 from papers.arena.numbers import derive
-from papers.arena.problems import LEVELS, NAMES, arena_problem
+from papers.arena.problems import ITERATES, LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
 from papers.kit.store import Spec
@@ -32,39 +34,55 @@ PARAMETERS = parameters(
     passes=("gradients of every client in a run: the budget of every configuration", 1200, 60),
     local_steps=("local steps E of the methods that have them", 5, 2),
     batch=("largest batch of a client, on the problems with minibatches", 64),
-    grid=("values of each parameter in a grid; a method has the square of it configurations", 3, 2),
+    grid=("configurations of every method", COUNT, 4),
     stand_in=("0: the files of Adult; else that many generated people in their place", 0, 2000),
 )
-KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g", "stationary")
-COARSE, FINE = 12, 24  # evaluations of a run, about
+SIDES = ("val_f", "val_g", "test_f", "test_g")
+KEEP = ("f", "g", *SIDES, "stationary")
+AVERAGES = tuple(f"{own}{side}" for own in ITERATES[1:] for side in SIDES)
+COARSE, FINE = 10, 16  # evaluations of a run, about
+TICKS = 6  # times that the oracles are timed
+SHORTER = {"np": (0.5, 10), "fair": (0.5, 10), "rank": (0.5, 5)}  # passes, most seeds: costly
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """`PROBLEM_METHOD_CONFIGURATION`, configurations from 1 on, and `PROBLEM_reference`."""
-    seeds, found = p["seeds"], {}
+    """`PROBLEM_METHOD_CONFIGURATION`, from 1 on; `PROBLEM_reference`; `rank_clock`."""
+    found: dict[str, Spec] = {}
     for name in p["problems"]:
-        of = units(name, seeds[0], p["local_steps"], p["batch"], p["stand_in"])
+        share, most = SHORTER.get(name, (1.0, len(p["seeds"])))
+        own = {**p, "passes": int(share * p["passes"]), "seeds": p["seeds"][:most]}
         for method in p["methods"]:
-            if applies(method, name):
-                continue
-            entry = METHODS[method]
-            form = form_of(method, name)
-            make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
-            rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
-            every = evaluations(rounds, affordable(method, of.dim, p))
-            for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
-                algorithm = entry.make(of, x, y)
-                found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, seeds, every, KEEP)
+            if not applies(method, name):
+                found |= grid_of(method, name, own)
         best = partial(solved, name=name, stand_in=p["stand_in"])
         keep = (*KEEP, "residual", "multiplier")
-        found[f"{name}_reference"] = Spec(Resting(), best, 1, seeds, 1, keep)
+        found[f"{name}_reference"] = Spec(Resting(), best, 1, own["seeds"], 1, keep)
+        if name == "rank":
+            make = partial(clock_problem, name=name)
+            found[f"{name}_clock"] = Spec(Clock(), make, TICKS, (0,), TICKS, ("lmo", "project"))
+    return found
+
+
+def grid_of(method: str, name: str, p: Params) -> dict[str, Spec]:
+    """The configurations of a method on a problem."""
+    entry, form, found = METHODS[method], form_of(method, name), {}
+    of = units(name, p["seeds"][0], p["local_steps"], p["batch"], p["stand_in"])
+    rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
+    every = evaluations(rounds, affordable(method, of.dim, p))
+    for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
+        make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
+        if entry.ratio:
+            make = partial(make, ratio=y * of.start / of.level)
+        algorithm = Followed(entry.make(of, x, y), entry.own)
+        keep = (*KEEP, *AVERAGES)
+        found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, p["seeds"], every, keep)
     return found
 
 
 def affordable(method: str, dim: int, p: Params) -> int:
     """About how many rounds of a method the budget of bits pays for."""
     steps = p["local_steps"]
-    budget = SHARE * (p["passes"] // steps) * dim
+    budget = SHARE * (p["passes"] // steps) * 2 * dim
     return int(budget / METHODS[method].sent(steps, dim))
 
 
@@ -79,6 +97,7 @@ def evaluations(rounds: int, paid: int) -> int:
 
 WATCH: Watches = {
     "*_reference": nothing("the optimum, solved beforehand"),
+    "*_clock": nothing("times of two oracles"),
     **{f"{name}_*": Watch("f", guard="g", level=LEVELS[name]) for name in NAMES},
 }
 

@@ -1,19 +1,19 @@
-"""Figures of the arena: objective against violation, curves under both budgets, grids."""
+"""Figures of the arena: objective against violation, curves, grids, all problems together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedlib.core import Trace
+from papers.arena.aggregates import BOTH, GROUPS, better, estimate, iqm, scores_of
 from papers.arena.methods import FAMILIES, METHODS, family_of, label_of
 from papers.arena.problems import NAMES
-from papers.arena.rules import TOLERANCE, Field, column, fields, passes_of, setting, shown, uploads
+from papers.arena.rules import TOLERANCE, Field, excess, fields, passes_of, sent, shown
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
-from papers.kit.study import Params, Traces
+from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,8 @@ COLOR = dict(zip(FAMILIES, (*plot.COLORS[:2], plot.COLORS[3], "#888888"), strict
 MARKER = dict(zip(FAMILIES, "osD^", strict=True))
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 LOWEST = 0.1  # %: what is closer to the optimum is drawn there
-LINEAR = {"x": 5.0, "y": 0.01}  # where the axes of the first figure are linear, around 0
+HIGHEST = 1e4  # %: what is farther is drawn there, diverged runs among it
+LINEAR = {"x": 5.0, "y": 1.0}  # where the axes of the first figure are linear, around 0
 ROOM = 0.062  # of a panel's height for a label
 
 
@@ -93,7 +94,7 @@ def spread(heights: Sequence[float]) -> list[float]:
 
 def tradeoff(traces: Traces) -> plot.Drawing:
     """Gap of the objective against violation on the test rows, at equal gradients, tuned."""
-    found = fields(traces, setting(traces))
+    found = fields(traces)
 
     def draw(fig: Figure) -> None:
         for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
@@ -101,11 +102,11 @@ def tradeoff(traces: Traces) -> plot.Drawing:
             ax.set_xscale("symlog", linthresh=LINEAR["x"], linscale=0.6)
             ax.set_yscale("symlog", linthresh=LINEAR["y"], linscale=0.6)
             few(ax.xaxis, ax.get_xlim(), (10.0, 100.0, 1000.0))
-            few(ax.yaxis, ax.get_ylim(), (0.01, 0.1, 1.0, 10.0))
+            few(ax.yaxis, ax.get_ylim(), (1.0, 10.0, 100.0, 1000.0))
             ax.axvline(TOLERANCE, color="#d62728", linestyle=":", linewidth=1.1)
             ax.axhline(0, color="#888888", linewidth=0.8)
             ax.set(title=NAMES[field.problem], xlabel="test violation, % of the level")
-            ax.set_ylabel("test objective above the optimum's")
+            ax.set_ylabel("test objective above the optimum's, %")
             labelled(ax, marks)
         families(fig, found)
 
@@ -113,12 +114,16 @@ def tradeoff(traces: Traces) -> plot.Drawing:
 
 
 def ending(ax: Axes, field: Field, method: str) -> Mark:
-    """Where a tuned run ends on the test rows: violation in % and gap, with intervals."""
-    trace = field.tuned(method, "grads")[1]
-    x, y = field.violation(trace, "test_g"), mean(field.gap(trace, "test_f"))
+    """Where a tuned run ends on the test rows, violation and gap; hollow: its average."""
     family = family_of(method, field.problem)
-    look: Any = {"fmt": MARKER[family], "color": COLOR[family], "markersize": 4.5, "linewidth": 0.9}
-    ax.errorbar(x.value, y.value, xerr=arms(x), yerr=arms(y), **look)
+    for place in reversed(BOTH):
+        chosen = field.tuned(method, place)
+        x, y = mean(field.excess(chosen, "test_")), mean(field.gap(chosen, "test_"))
+        look: Any = {"fmt": MARKER[family], "color": COLOR[family], "linewidth": 0.9}
+        if place == BOTH[0]:
+            ax.errorbar(x.value, y.value, xerr=arms(x), yerr=arms(y), markersize=4.5, **look)
+        else:
+            ax.plot(x.value, y.value, MARKER[family], color=COLOR[family], mfc="none", ms=4)
     return Mark(x.value, y.value, method, field.problem)
 
 
@@ -137,7 +142,7 @@ def arms(x: Number) -> Any:
 
 def curves(traces: Traces) -> plot.Drawing:
     """Distance to the optimum of the training rows against gradients and against bits, tuned."""
-    found = fields(traces, setting(traces))
+    found = fields(traces)
     pairs = [(field, budget) for field in found for budget in AXES]
 
     def draw(fig: Figure) -> None:
@@ -145,6 +150,7 @@ def curves(traces: Traces) -> plot.Drawing:
             marks = [curve(ax, field, method, budget) for method in field.runs]
             ax.set(xscale="log", yscale="log")
             ax.yaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_formatter("")
             text, unit = AXES[budget]
             ax.set(title=f"{NAMES[field.problem]}: {text}", xlabel=unit)
             ax.set_ylabel("off the optimum, %")
@@ -156,32 +162,27 @@ def curves(traces: Traces) -> plot.Drawing:
 
 AXES = {
     "grads": ("equal gradients", "gradients of every client"),
-    "bits": ("equal bits", "kB sent by all clients"),
+    "bits": ("equal bits", "kB to and from all clients"),
 }
 
 
 def curve(ax: Axes, field: Field, method: str, budget: str) -> Mark:
     """A tuned run's distance, with its end marked."""
-    trace = field.tuned(method, budget)[1]
-    end = column(method, trace, budget, field.p) + 1
-    x = trace.rounds * cost(method, trace, budget, field.p)
+    _, trace, at, _ = field.tuned(method, budget)
+    cost = passes_of(method, field.p) if budget == "grads" else sent(method, trace, field.p) / 8e3
+    x = trace.rounds * cost
     y = np.maximum(field.off(trace).mean(0), LOWEST)
     family = family_of(method, field.problem)
     color, style = COLOR[family], dashes(method)
-    ax.plot(x[1:end], y[1:end], color=color, linestyle=style, linewidth=1.4)
-    last = float(x[end - 1]), float(y[end - 1])
+    ax.plot(x[1 : at + 1], y[1 : at + 1], color=color, linestyle=style, linewidth=1.4)
+    last = float(x[at]), float(y[at])
     ax.plot(*last, MARKER[family], color=color, markersize=3)
     return Mark(*last, method, field.problem)
 
 
-def cost(method: str, trace: Trace, budget: str, p: Params) -> float:
-    """What a round costs, in the unit of the axis."""
-    return passes_of(method, p) if budget == "grads" else uploads(method, trace, p) / 8e3
-
-
 def grids(traces: Traces) -> plot.Drawing:
     """Where every configuration of every method ends on the validation rows."""
-    found = fields(traces, setting(traces))
+    found = fields(traces)
 
     def draw(fig: Figure) -> None:
         for ax, field in zip(panels(fig, len(found), 2), found, strict=True):
@@ -200,14 +201,72 @@ def grids(traces: Traces) -> plot.Drawing:
 
 def configurations(ax: Axes, field: Field, method: str, height: int) -> None:
     """A row of points, hollow where a violation is shown, large for the one that is taken."""
-    best = field.tuned(method, "grads")[0]
+    best = field.tuned(method).name
     family = family_of(method, field.problem)
     for name, trace in field.runs[method].items():
         far = float(field.off(trace, "val_")[:, -1].mean())
         size: Any = {"ms": 8, "alpha": 1.0} if name == best else {"ms": 4, "alpha": 0.6}
-        face = "none" if shown(field.violation(trace, "val_g")) else COLOR[family]
+        violates = shown(excess(trace.metrics["val_g"][:, -1], field.problem))
+        face = "none" if violates else COLOR[family]
         look = {"color": COLOR[family], "markerfacecolor": face, **size}
-        ax.plot(max(far, LOWEST), height, MARKER[family], **look)
+        ax.plot(np.clip(far, LOWEST, HIGHEST), height, MARKER[family], **look)
 
 
-FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids}
+def together(traces: Traces) -> plot.Drawing:
+    """Interquartile means of the groups of problems, and who is probably better than whom."""
+    found = {field.problem: field for field in fields(traces)}
+    whole = [g for g, names in GROUPS.items() if all(p in found for p in names)]
+    groups = [g for g in ("functions", "sets") if g in whole]
+    scores = {
+        g: {place: scores_of([found[p] for p in GROUPS[g]], place) for place in BOTH}
+        for g in groups
+    }
+
+    def draw(fig: Figure) -> None:
+        sizes = {"height_ratios": [len(scores[g][BOTH[0]]) + 2 for g in groups]}
+        if not groups:
+            return
+        axes = fig.subplots(len(groups), 2, squeeze=False, gridspec_kw=sizes)
+        for (left, right), group in zip(axes, groups, strict=True):
+            last = scores[group][BOTH[0]]
+            order = sorted(last, key=lambda m: float(iqm(last[m])))
+            means(left, group, order, scores[group])
+            matrix(right, group, order[::-1], last)
+
+    return draw
+
+
+def means(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:
+    """A row a method: the interquartile mean of the last iterates and, hollow, of the averages."""
+    for place, shift, face in zip(BOTH, (0.12, -0.12), (None, "none"), strict=True):
+        for height, method in enumerate(order):
+            color = COLOR[family_of(method, GROUPS[group][0])]
+            x = estimate(iqm, scores[place][method])
+            look: Any = {"fmt": "o", "color": color, "markersize": 4, "mfc": face or color}
+            ax.errorbar(x.value, height + shift, xerr=arms(x), linewidth=0.9, **look)
+    ax.set_yticks(range(len(order)), [label_of(m, GROUPS[group][0]) for m in order])
+    ax.set(xlabel="interquartile mean (1: optimum, 0: start)", title=told(group))
+
+
+def matrix(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:
+    """Probabilities that the method of a row is better than that of a column, in %."""
+    names = [label_of(m, GROUPS[group][0]) for m in order]
+    p = np.array([[float(better(scores[a], scores[b])) for b in order] for a in order])
+    ax.imshow(p, cmap="coolwarm", vmin=-0.2, vmax=1.2, aspect="auto", alpha=0.6)
+    for i in range(len(order)):
+        for j in range(len(order)):
+            if i != j:
+                ax.text(j, i, f"{100 * p[i, j]:.0f}", ha="center", va="center", fontsize=7)
+    ax.set_yticks(range(len(order)), names, fontsize=7.5)
+    ax.set_xticks(range(len(order)), names, rotation=40, ha="right", fontsize=7.5)
+    ax.grid(visible=False)
+    ax.set_title("row better than column, %")
+
+
+def told(group: str) -> str:
+    """The problems of a group."""
+    count = len(GROUPS[group])
+    return "Four problems" if count == 4 else ", ".join(NAMES[p] for p in GROUPS[group])
+
+
+FIGURES = {"tradeoff": tradeoff, "curves": curves, "grids": grids, "together": together}

@@ -1,9 +1,8 @@
 """The methods of the arena: how each takes a problem, what a round of it costs, its grid.
 
 A *pass* is one gradient, of one loss or of a weighted sum of losses, on one batch of every client.
-Every grid has as many configurations as any other: two parameters with `grid` values each, or one
-with the square of that. Step sizes are in units of 1 / L, penalties and the like in units of what
-the problem shows at its start.
+Every grid has as many configurations as any other, and step sizes over the same range, in units of
+1 / L; penalties and the like are in units of what the problem shows at its start.
 """
 
 from __future__ import annotations
@@ -27,9 +26,15 @@ from fedlib.compress import TopK
 from fedlib.steps import Hard, PowerLaw, Soft
 from fedlib.weights import Preference
 from papers.arena.multiples import Units
+from papers.arena.problems import SETS
+from papers.arena.tasks import BALL
 
-STEPS = (1.0, 0.3, 0.1)  # step sizes, in units of 1 / L
-RANGE = 0.01  # the smallest step size of methods that have no other parameter
+#: Step sizes in units of 1 / L, those that a short grid keeps first; the second for the methods
+#: that are never told the level and have five values of a weight or a ratio in its place.
+STEPS = {3: (1.0, 0.3, 3.0, 0.1, 10.0), 5: (1.0, 0.1, 10.0)}
+SPAN = (0.1, 10.0)  # between which methods with the step size alone have all their values
+PENALTIES = (1e-3, 10.0)  # between which Frank-Wolfe methods have their lambda_0
+COUNT = 15  # configurations of a method
 
 #: What the methods were made for; the colour of a method in all figures.
 FAMILIES = {
@@ -43,7 +48,6 @@ KEPT = 0.1  # the share of the entries that Top-K keeps
 LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
 RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
 FALL = 0.35
-FASTER = 10.0  # SSCA's steps in these units: they shrink, and no theorem ties tau to L
 
 
 def soft(u: Units, x: float, y: float, **more: Any) -> FedSGM:
@@ -71,9 +75,9 @@ def conex(u: Units, x: float, y: float) -> ConEx:
 
 
 def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
-    """Surrogates whose own step is 10 x / L, averaged with y / t^0.35."""
+    """Surrogates whose own step is x / L, averaged with y / t^0.35."""
     return ConstrainedSSCA(
-        1 / (2 * FASTER * x * u.lr),
+        1 / (2 * x * u.lr),
         RHO,
         PowerLaw(y, FALL),
         penalty=LARGEST * u.start / u.level,
@@ -85,7 +89,7 @@ def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
 
 def splitting(u: Units, x: float, y: float) -> FedDR:
     """FedDR, eta in units of 1 / L, and its relaxation."""
-    eta = u.lr / x
+    eta = u.lr * x
     return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
 
 
@@ -99,17 +103,25 @@ def local(steps: int) -> int:
     return steps
 
 
-def dense(_: int, d: int) -> float:
-    """A model and a number."""
-    return d + 1
+def vertex(_: int, d: int) -> float:
+    """A model down; up an extreme point: a place, or the two vectors of a matrix of rank one."""
+    matrix = d == BALL.rows * BALL.columns
+    return d + (BALL.rows + BALL.columns if matrix else np.log2(d) / 32)
+
+
+def both_ways(_: int, d: int) -> float:
+    """A model and a number, up and down."""
+    return 2 * d + 2
 
 
 @dataclass(frozen=True)
 class Entry:
     """A method of the arena; `make` is given the two parameters of a configuration.
 
-    `second` has name and values of the parameter beside the step size; without values the step size
-    (or the parameter named) is the only one.
+    `second` has name and values of the parameter beside the step size, the middle one first;
+    without values the step size (or the parameter named) is the only one. `ratio` says that the
+    second is the weight of g over that of f, which is the problem's matter, in units of
+    f(w0) / level.
     """
 
     label: str
@@ -118,16 +130,16 @@ class Entry:
     make: Callable[[Units, float, float], Any]
     second: tuple[str, tuple[float, ...]] = ("", ())
     passes: Callable[[int], int] = local  # E -> gradients of a round
-    sent: Callable[[int, int], float] = dense  # E, d -> numbers a client sends in a round, about
+    sent: Callable[[int, int], float] = both_ways  # E, d -> numbers to and from a client, about
+    ratio: bool = False
+    own: bool = False  # whether it has an output of its own
 
 
 functional = partial(Entry, family="functional", form="constraint")
 with_set = partial(Entry, family="set", form="set")
-frank_wolfe = partial(
-    with_set, second=("lambda", ()), passes=lambda _: 1, sent=lambda _, d: np.log2(d) / 32
-)
+frank_wolfe = partial(with_set, second=("lambda", ()), passes=lambda _: 1, sent=vertex)
 several = partial(Entry, family="objectives", form="objectives")
-SHARPNESS = ("sharpness", (2.0, 8.0, 32.0))
+SHARPNESS = ("sharpness", (10.0, 1.0, 100.0))
 
 METHODS: dict[str, Entry] = {
     "hard": functional(
@@ -135,30 +147,33 @@ METHODS: dict[str, Entry] = {
         make=lambda u, x, y: FedSGM(
             **u.work(x), level=u.level, tolerance=0 - y * u.level, switch=Hard()
         ),
-        second=("margin below the level", (0.0, 0.02, 0.1)),
+        second=("margin below the level", (0.02, 0.0, 0.1)),
+        own=True,
     ),
-    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS),
+    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS, own=True),
     "topk": functional(
         "FedSGM soft, Top-K",
         make=partial(soft, uplink=TopK(KEPT), downlink=TopK(KEPT)),
         second=SHARPNESS,
-        sent=lambda _, d: 1.5 * KEPT * d + 1,
+        sent=lambda _, d: 3 * KEPT * d + 2,
+        own=True,
     ),
-    "penalty": functional("Penalty-FedAvg", make=penalty, second=("penalty", (0.1, 1.0, 10.0))),
+    "penalty": functional("Penalty-FedAvg", make=penalty, second=("penalty", (1.0, 0.1, 10.0))),
     "conex": functional(
         "IPP ConEx",
         form="pooled",
         make=conex,
         second=("dual step", (0.01, 0.001, 0.1)),
         passes=lambda E: 2 * E,
-        sent=lambda E, d: E * (2 * d + 1),
+        sent=lambda E, d: E * (3 * d + 1),
+        own=True,
     ),
     "ssca": functional(
         "Constrained SSCA",
         make=ssca,
-        second=("averaging", (0.9, 0.3, 0.1)),
+        second=("averaging", (0.3, 0.9, 0.1)),
         passes=lambda _: 2,
-        sent=lambda _, d: 2 * d + 1,
+        sent=lambda _, d: 3 * d + 1,
     ),
     "fedfw": frank_wolfe("FedFW", make=lambda u, x, _: FedFW(x * u.penalty, batch_size=u.batch)),
     "plus": frank_wolfe(
@@ -168,40 +183,51 @@ METHODS: dict[str, Entry] = {
     "fedavg": Entry("FedAvg", "none", "constraint", lambda u, x, _: FedAvg(**u.work(x))),
     "fedcmoo": several(
         "FedCMOO",
-        make=lambda u, x, y: FedCMOO(**u.work(x), server_lr=y),
-        second=("server step", (1.0, 0.5, 2.0)),
+        make=lambda u, x, _: FedCMOO(**u.work(x)),
+        second=("scale of g", (1.0, 0.3, 3.0, 0.1, 10.0)),
         passes=lambda E: E + 1,
-        sent=lambda _, d: 2 * d + 8,
+        sent=lambda _, d: 4 * d + 8,
+        ratio=True,
     ),
     "pref": several(
         "FedCMOO-Pref",
         make=preferring,
-        second=("f aimed at", (0.3, 0.9, 0.1)),
+        second=("f aimed at", (0.2, 0.1, 0.45, 0.05, 0.9)),
         passes=lambda E: E + 1,
-        sent=lambda _, d: 2 * d + 10,
+        sent=lambda _, d: 4 * d + 10,
     ),
-    "scalar": several("Scalarized", make=lambda u, x, _: Scalarized(**u.work(x))),
+    "scalar": several(
+        "Scalarized",
+        make=lambda u, x, _: Scalarized(**u.work(x)),
+        second=("weight of g", (0.1, 0.03, 0.3, 0.01, 1.0)),
+        sent=lambda _, d: 2 * d,
+        ratio=True,
+    ),
 }
 
 
-def grid(entry: Entry, side: int) -> list[tuple[float, float]]:
-    """The configurations, `side` squared of them: pairs, or one parameter's values and 0.
+def grid(entry: Entry, count: int) -> list[tuple[float, float]]:
+    """The first `count` of a method's configurations, from the middle of the ranges on.
 
-    Step sizes between `RANGE` and 1, FedFW's lambda between 0.001 and 10, both evenly on a
-    logarithmic scale.
+    Pairs of a step size and the second parameter; or values of the only parameter and 0, evenly on
+    a logarithmic scale.
     """
     name, values = entry.second
     if values:
-        return [(x, y) for x in STEPS[:side] for y in values[:side]]
-    ends = (1e-3, 10.0) if name == "lambda" else (RANGE, 1.0)
-    return [(float(f"{x:.3g}"), 0.0) for x in np.geomspace(*ends, side * side)]
+        return [(x, y) for y in values for x in STEPS[len(values)]][:count]
+    low, high = PENALTIES if name == "lambda" else SPAN
+    middle = (low * high) ** 0.5
+    found = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]
+    return [(x, 0.0) for x in sorted(found, key=lambda x: abs(np.log(x / middle)))][:count]
 
 
 def applies(method: str, problem: str) -> str:
     """Why a method cannot take part in a problem; an empty text if it can."""
     entry = METHODS[method]
-    if entry.form == "set" and problem != "sparse":
+    if entry.form == "set" and problem not in SETS:
         return "needs a set with a projection or a linear oracle; g is a function of data"
+    if problem == "rank" and form_of(method, problem) != "set":
+        return "a subgradient of the norm takes a singular value decomposition in every step"
     if method == "pref" and problem == "fair":
         return "balances losses that are not negative; the gap of two groups may be"
     return ""
@@ -209,7 +235,7 @@ def applies(method: str, problem: str) -> str:
 
 def form_of(method: str, problem: str) -> str:
     """The form in which a method takes a problem: FedAvg projects where it can."""
-    return "set" if (method, problem) == ("fedavg", "sparse") else METHODS[method].form
+    return "set" if method == "fedavg" and problem in SETS else METHODS[method].form
 
 
 def family_of(method: str, problem: str) -> str:
@@ -219,4 +245,4 @@ def family_of(method: str, problem: str) -> str:
 
 def label_of(method: str, problem: str) -> str:
     label = METHODS[method].label
-    return f"projected {label}" if (method, problem) == ("fedavg", "sparse") else label
+    return f"projected {label}" if method == "fedavg" and problem in SETS else label

@@ -1,34 +1,30 @@
-"""The four problems of the arena, each in the forms that different methods can take.
+"""The five problems of the arena in the forms that different methods can take.
 
-Every problem is `min f(w)` subject to `g(w) <= LEVELS[name]` for a linear model `w [d]`, where f
-and g are plain means over N clients with equally many rows. A fifth of every client's rows is held
-out for validation. The forms have the same losses: g as a constraint, as a second objective, all
-rows at one client, or (where g is a norm) as a set.
+Every problem is `min f(w)` subject to `g(w) <= LEVELS[name]`, where f and g are plain means over N
+clients with equally many rows. The forms have the same losses: g as a constraint, as a second
+objective, all rows at one client, or (where g is a norm) as a set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks, data
+from fedlib import checks
 from fedlib.core import Problem
-from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
-from fedlib.data import census as adult
-from fedlib.data import split
-from fedlib.data.split_labels import holdout
-from fedlib.problems.neyman_pearson import class_shares, prepared
+from fedlib.core.types import Batch, ConvexSet
 from fedlib.sets import L1Ball
 from papers.arena.losses import (
     RADIUS,
     class_gradient,
     class_losses,
+    entry_gradient,
+    entry_loss,
     gap_gradient,
     gap_losses,
     label_gradient,
@@ -38,79 +34,105 @@ from papers.arena.losses import (
     square_loss_gradient,
     square_losses,
 )
+from papers.arena.tasks import BALL, CLIENTS, TASKS, Parts
 
 NAMES = {
     "np": "Neyman-Pearson",
     "fair": "Fairness",
-    "sparse": "Sparse regression",
     "pair": "Two tasks",
+    "sparse": "Sparse regression",
+    "rank": "Matrix completion",
 }
-LEVELS = {"np": 0.2, "fair": 0.05, "sparse": 1.0, "pair": 0.6}  # of g
-BATCHES: dict[str, int | None] = {"np": None, "fair": 64, "sparse": None, "pair": 32}
-CLIENTS = {"np": 8, "fair": 10, "sparse": 8, "pair": 10}
+LEVELS = {"np": 0.5, "fair": 0.1, "pair": 0.6, "sparse": 1.0, "rank": 1.0}  # of g
+BATCHES: dict[str, int | None] = {"np": None, "fair": 64, "pair": 32, "sparse": None, "rank": None}
+SETS: dict[str, ConvexSet] = {
+    "sparse": L1Ball(RADIUS),
+    "rank": BALL,
+}  # where g is a norm over a radius
 FORMS = ("constraint", "objectives", "pooled", "set")
-
-VALIDATION = 0.2  # of every client's rows
-TEST = 0.25  # of all rows, where there are no test rows of their own
-FEATURES, NONZERO, ROWS, MORE = 100, 10, 40, 25  # sparse: d, |w|_1, rows, test rows of a client
-SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
-MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
-PEOPLE, JUDGES = 6000, 5000  # fair: people of the clients, and of the test, drawn anew by each seed
+ITERATES = ("", "mean_", "own_")  # what metrics are named after the parts of a longer model
 
 Losses = Callable[[Tensor, Batch], Tensor]
 Gradient = Callable[[Tensor, Batch, Tensor], Tensor]
-Parts = tuple[Tensor, ...]
+FUNCTIONS: dict[str, tuple[Losses, Gradient]] = {
+    "np": (class_losses, class_gradient),
+    "fair": (gap_losses, gap_gradient),
+    "pair": (label_losses, label_gradient),
+    "sparse": (square_losses, square_gradient),
+    "rank": (entry_loss, entry_gradient),
+}
 
 
 @lru_cache(maxsize=64)
-def arena_problem(seed: int, *, name: str, form: str = "constraint", stand_in: int = 0) -> Problem:
+def arena_problem(
+    seed: int, *, name: str, form: str = "constraint", stand_in: int = 0, ratio: float = 1.0
+) -> Problem:
     """A problem of the arena.
 
-    `metrics` are `f`, `g` on the clients' training rows, `val_f`, `val_g` on their held-out rows
-    and `test_f`, `test_g`; of `pair` also `stationary`, the shortest convex combination of the two
-    gradients. `form` is one of `FORMS`, `"set"` for sparse alone; with a `stand_in` so many
-    generated people take the place of Adult's files (fair alone).
+    `metrics` are `f`, `g` on the clients' training rows, `val_f`, `val_g` on validation rows and
+    `test_f`, `test_g`; of `pair` also `stationary`, the shortest convex combination of the two
+    gradients. Of a model that is several times as long, the parts are measured one by one, with
+    names from `ITERATES`. `form` is one of `FORMS`: `"set"` where the constraint is a norm, and
+    alone on `rank`. With a `stand_in` so many generated people take the place of Adult's files;
+    `ratio` is the weight of g over that of f among two objectives.
     """
     checks.one_of("arena_problem", "name", name, tuple(NAMES))
-    return shaped(MAKERS[name](seed, stand_in) if name == "fair" else MAKERS[name](seed, 0), form)
+    return shaped(assembled(name, *TASKS[name](seed, stand_in)), form, ratio)
 
 
-def shaped(problem: Problem, form: str) -> Problem:
+def shaped(problem: Problem, form: str, ratio: float = 1.0) -> Problem:
     """The same losses in another form; a set is refused where the constraint is no norm."""
     checks.one_of("shaped", "form", form, FORMS)
+    name = problem.config["name"].removeprefix("arena_")
     config = {**problem.config, "form": form}
+    if form == "set":
+        if name not in SETS:
+            rule = "be another for a constraint that is no norm"
+            raise ValueError(checks.sentence("shaped", "form", rule, form))
+        losses = (square_loss, square_loss_gradient) if name == "sparse" else FUNCTIONS[name]
+        alone = replace(problem, losses=losses[0], gradient=losses[1], num_constraints=0)
+        return replace(alone, config=config).within(SETS[name])
+    if name == "rank":
+        rule = 'be "set" for a norm that takes a singular value decomposition'
+        raise ValueError(checks.sentence("shaped", "form", rule, form))
     if form == "objectives":
-        return replace(problem, num_objectives=2, num_constraints=0, config=config)
+        return weighted(replace(problem, num_objectives=2, num_constraints=0, config=config), ratio)
     if form == "pooled":
         rows = problem.rows.reshape(1, -1)
         return replace(problem, rows=rows, sizes=(rows.numel(),), config=config)
-    if form == "set":
-        if problem.config["name"] != "arena_sparse":
-            rule = "be another for a constraint that is no norm"
-            raise ValueError(checks.sentence("shaped", "form", rule, form))
-        alone = replace(
-            problem,
-            losses=square_loss,
-            gradient=square_loss_gradient,
-            num_constraints=0,
-            config=config,
-        )
-        return alone.within(L1Ball(RADIUS))
     return replace(problem, config=config)
 
 
+def weighted(problem: Problem, ratio: float) -> Problem:
+    """Two objectives as `2 f / (1 + ratio)` and `2 ratio g / (1 + ratio)`: their mean is convex."""
+    checks.positive("weighted", "ratio", ratio)
+    losses, gradient = problem.losses, problem.gradient
+    scale = 2 / (1 + ratio), 2 * ratio / (1 + ratio)
+    assert gradient is not None
+
+    def scaled(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        return losses(w, batch) * w.new_tensor(scale)
+
+    def slope(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+        return gradient(w, batch, weights * w.new_tensor(scale))
+
+    config = {**problem.config, "ratio": ratio}
+    return replace(problem, losses=scaled, gradient=slope, config=config)
+
+
 def assembled(
-    name: str, functions: tuple[Losses, Gradient], parts: Sequence[Parts], more: dict[str, object]
+    name: str, train: Parts, val: Parts, test: Parts, config: dict[str, object]
 ) -> Problem:
-    """The constraint form from data of training (client after client), validation and test."""
-    losses, gradient = functions
-    train, count = parts[0], len(parts[0])
+    """The constraint form from the data of training (client after client), validation, test."""
+    losses, gradient = FUNCTIONS[name]
+    clients, count = CLIENTS[name], len(train)
+    dim = size(name, train)
 
     def whole(w: Tensor, rows: Parts) -> Tensor:
-        weight = torch.full_like(rows[0][:, 0], 1 / len(rows[0]))
-        return losses(w, Batch(rows, weight))
+        found = losses(w, Batch(rows, w.new_full((len(rows[-1]),), 1 / len(rows[-1]))))
+        return torch.cat([found, BALL.gauge(w).unsqueeze(0)]) if name == "rank" else found
 
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def measured(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         held = problem.heldout
         sides = {"": problem.data, "val_": held[:count], "test_": held[count:]}
         found: dict[str, Tensor] = {}
@@ -124,7 +146,10 @@ def assembled(
             found["stationary"] = shortest(one, two)
         return found
 
-    clients = CLIENTS[name]
+    def metrics(w: Float[Tensor, "kd"], problem: Problem) -> dict[str, Tensor]:
+        parts = zip(ITERATES, w.view(-1, dim), strict=False)
+        return {f"{own}{k}": v for own, x in parts for k, v in measured(x, problem).items()}
+
     return Problem(
         name=f"arena_{name}",
         data=train,
@@ -134,11 +159,16 @@ def assembled(
         gradient=gradient,
         num_objectives=1,
         num_constraints=1,
-        w0=torch.zeros(train[0].shape[1]),
+        w0=torch.zeros(dim),
         metrics=metrics,
-        heldout=(*parts[1], *parts[2]),
-        config={"name": f"arena_{name}", "clients": clients, "split_by": "seed", **more},
+        heldout=(*val, *test),
+        config={"name": f"arena_{name}", "clients": clients, "dim": dim, **config},
     )
+
+
+def size(name: str, train: Parts) -> int:
+    """How long a model is."""
+    return BALL.rows * BALL.columns if name == "rank" else train[0].shape[1]
 
 
 def shortest(one: Float[Tensor, "d"], two: Float[Tensor, "d"]) -> Float[Tensor, ""]:
@@ -147,92 +177,3 @@ def shortest(one: Float[Tensor, "d"], two: Float[Tensor, "d"]) -> Float[Tensor, 
     length = (apart @ apart).clamp(min=torch.finfo(one.dtype).tiny)
     shortest: Tensor = (one + (-(one @ apart) / length).clamp(0, 1) * apart).norm()
     return shortest
-
-
-def held_out(
-    rows: Int[Tensor, "N m"], rng: torch.Generator
-) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
-    """Every client's training rows, and all clients' validation rows."""
-    kept, _, own = holdout(rows, (rows.shape[1],) * len(rows), VALIDATION, rng)
-    return kept, own
-
-
-def neyman_pearson_task(seed: int, _: int) -> Problem:
-    """Breast cancer: benign rows are the objective, malignant ones the constraint."""
-    table, rng = data.breast_cancer(), seeded(seed, "split")
-    first, test = split.train_test(table.y, TEST, rng)
-    rows, val = held_out(first[split.stratified_iid(table.y[first], CLIENTS["np"], rng)], rng)
-    own = rows.flatten()
-    X = prepared(table.X.double(), own, standardize=True, bias=True).float()
-    y = table.y.float()
-    shares = class_shares("neyman_pearson_task", table.y, rows).float()
-    parts = [(X[own], y[own], shares[own])]
-    for some in (val, test):
-        of_all = class_shares("neyman_pearson_task", table.y, some.unsqueeze(0)).float()
-        parts.append((X[some], y[some], of_all[some]))
-    return assembled("np", (class_losses, class_gradient), parts, {"data": "breast cancer"})
-
-
-@lru_cache(maxsize=2)
-def people(stand_in: int) -> adult.Adult:
-    """Adult, or generated people of the same schema (half as many for the test)."""
-    if stand_in == 0:
-        return adult.official()
-    return adult.prepared(adult.stand_in(stand_in), adult.stand_in(stand_in // 2, seed=1))
-
-
-def fairness_task(seed: int, stand_in: int) -> Problem:
-    """Adult: the advantage of men in the mean output; unequal mixtures of sex and income."""
-    rows_of, rng = people(stand_in), seeded(seed, "split")
-    train, test = rows_of.train, rows_of.test
-    some = torch.randperm(len(train.y), generator=rng)[:PEOPLE]
-    judges = torch.randperm(len(test.y), generator=rng)[:JUDGES]
-    cells = (2 * train.y + train.group).long()[some]
-    rows, val = held_out(some[split.dirichlet(cells, CLIENTS["fair"], 2.0, rng)], rng)
-    parts = [people_parts(train, rows.flatten()), people_parts(train, val)]
-    parts.append(people_parts(test, judges))
-    source = "generated stand-in" if stand_in else "adult"
-    return assembled("fair", (gap_losses, gap_gradient), parts, {"data": source})
-
-
-def people_parts(rows: adult.Rows, some: Int[Tensor, "r"]) -> Parts:
-    """Features with a constant, incomes, and what a row's output counts in the groups' gap."""
-    X, y, group = (x[some] for x in rows)
-    men = group.sum()
-    share = len(some) * (group / men - (1 - group) / (len(some) - men))
-    return torch.cat([X, torch.ones_like(X[:, :1])], 1), y, share
-
-
-def sparse_task(seed: int, _: int) -> Problem:
-    """Generated: entries +1 and -1 at ten of a hundred places, clients with scales of their own."""
-    rng, clients = seeded(seed, "split"), CLIENTS["sparse"]
-    truth = torch.zeros(FEATURES)
-    signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
-    truth[torch.randperm(FEATURES, generator=rng)[: len(signs)]] = signs
-    scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
-    X = (scale * torch.randn(clients, ROWS + MORE, FEATURES, generator=rng)).flatten(0, 1)
-    y = X @ truth + torch.randn(len(X), generator=rng)
-    place = torch.arange(len(X)).view(clients, -1)
-    rows, val = held_out(place[:, :ROWS], rng)
-    parts = [(X[r], y[r]) for r in (rows.flatten(), val, place[:, ROWS:].flatten())]
-    return assembled("sparse", (square_losses, square_gradient), parts, {"data": "generated"})
-
-
-def pair_task(seed: int, _: int) -> Problem:
-    """Digits: one linear score for two labels, even or not and five or more; unequal clients."""
-    table, rng = data.digits(), seeded(seed, "split")
-    first, test = split.train_test(table.y, TEST, rng)
-    rows, val = held_out(first[split.dirichlet(table.y[first], CLIENTS["pair"], MIXTURE, rng)], rng)
-    X = table.X.flatten(1).float() / table.X.max()
-    X = torch.cat([X, torch.ones_like(X[:, :1])], 1)
-    Y = torch.stack([table.y % 2 == 0, table.y >= 5], 1).float()
-    parts = [(X[r], Y[r]) for r in (rows.flatten(), val, test)]
-    return assembled("pair", (label_losses, label_gradient), parts, {"data": "digits"})
-
-
-MAKERS: dict[str, Callable[[int, int], Problem]] = {
-    "np": neyman_pearson_task,
-    "fair": fairness_task,
-    "sparse": sparse_task,
-    "pair": pair_task,
-}

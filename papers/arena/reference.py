@@ -16,7 +16,8 @@ from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.trace import Array
 from fedlib.core.types import Batch, Draw, Info
-from papers.arena.problems import LEVELS, arena_problem
+from fedlib.sets import NuclearBall
+from papers.arena.problems import LEVELS, SETS, arena_problem
 
 TIGHT = 1e-14  # SLSQP's tolerance of the objective
 STEPS = 2000  # most iterations of a solver
@@ -53,12 +54,16 @@ class Resting:
 def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     """The problem in float64 whose start is its solution.
 
-    `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; for the l1 ball an
+    `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; for the balls an
     accelerated projected gradient method. Where g is not convex (fair), the best of some starts.
     """
-    problem = doubled(arena_problem(seed, name=name, stand_in=stand_in))
-    if name == "sparse":
-        w = accelerated(doubled(arena_problem(seed, name=name, form="set")))
+    ball = name in SETS
+    form = "set" if ball else "constraint"
+    problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))
+    if isinstance(problem.set, NuclearBall):  # an oracle that is exact
+        problem = replace(problem, set=replace(problem.set, steps=problem.set.columns))
+    if ball:
+        w = accelerated(problem)
     else:
         starts = [problem.w0]
         if name == "fair":
@@ -70,7 +75,7 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
         w = min(fine, key=lambda w: float(problem.mean_losses(w)[0]))
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        far, multiplier = residual(problem, w, ball=name == "sparse")
+        far, multiplier = residual(problem, w)
         return {**whole.metrics(w, problem), "residual": far, "multiplier": multiplier}
 
     whole = problem
@@ -80,16 +85,17 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
 
 def doubled(problem: Problem) -> Problem:
     """The same problem in float64."""
-    held = tuple(x.double() for x in problem.heldout)
-    return replace(
-        problem, data=tuple(x.double() for x in problem.data), heldout=held, w0=problem.w0.double()
+    data, held = (
+        tuple(x.double() if x.is_floating_point() else x for x in part)
+        for part in (problem.data, problem.heldout)
     )
+    return replace(problem, data=data, heldout=held, w0=problem.w0.double())
 
 
 def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Float[Tensor, "d"]:
     """Gradient of a weighted sum of the mean losses."""
-    X = problem.data[0]
-    batch = Batch(problem.data, torch.full_like(X[:, 0], 1 / len(X)))
+    rows = len(problem.data[0])
+    batch = Batch(problem.data, w.new_full((rows,), 1 / rows))
     assert problem.gradient is not None
     return problem.gradient(w, batch, torch.tensor(weights).to(w))
 
@@ -122,7 +128,8 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     """Projected gradients with momentum, which starts anew when it points uphill."""
     assert problem.set is not None
     X, w = problem.data[0], problem.w0
-    step = len(X) / float(torch.linalg.matrix_norm(X, ord=2)) ** 2
+    bend = float(torch.linalg.matrix_norm(X, ord=2)) ** 2 if X.dim() > 1 else 1.0
+    step = len(X) / bend
     v, theta = w, 1.0
     for _ in range(STEPS):
         g = slope(problem, v, [1.0])
@@ -134,19 +141,16 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     return w
 
 
-def residual(
-    problem: Problem, w: Float[Tensor, "d"], *, ball: bool = False
-) -> tuple[Tensor, Tensor]:
+def residual(problem: Problem, w: Float[Tensor, "d"]) -> tuple[Tensor, Tensor]:
     """How far `w` is from optimal, and the multiplier of the constraint.
 
     Smooth losses: |grad f + y grad g| with the best y >= 0, over |grad f| at the start 0. A ball of
-    the l1 norm: the Frank-Wolfe gap, which bounds f - f*, over f; the multiplier of `g <= 1`.
+    a norm: the Frank-Wolfe gap, which bounds f - f*, over f; the multiplier of `g <= 1`.
     """
-    if ball:
-        f, g = problem.mean_losses(w)
-        down = slope(problem, w, [1.0, 0.0])
-        radius = w.abs().sum() / g
-        return (down @ w + radius * down.abs().amax()) / f, radius * down.abs().amax()
+    if problem.set is not None:
+        down = slope(problem, w, [1.0])
+        least = down @ problem.set.lmo(down)
+        return (down @ w - least) / problem.mean_losses(w)[0], -least
     one, two = slope(problem, w, [1.0, 0.0]), slope(problem, w, [0.0, 1.0])
     y = (-(one @ two) / (two @ two)).clamp(min=0)
     first = slope(problem, torch.zeros_like(w), [1.0, 0.0]).norm()

@@ -16,8 +16,31 @@ from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
-TOLERANCE = 5.0  # % of the level
-SHARE = 0.4  # of FedAvg's rounds, whose uploads are the budget of bits
+#: Budget and iterate that a contest is about, by the name that its numbers have.
+PLACES = {
+    "grads": ("grads", ""),
+    "bits": ("bits", ""),
+    "grads_mean": ("grads", "mean_"),
+    "bits_mean": ("bits", "mean_"),
+    "grads_own": ("grads", "own_"),
+}
+TOLERANCE = 5.0  # % of the level: a mean violation that is shown to be no larger is none
+ROOM = 2.5  # % of the level: the largest mean violation on validation rows that tuning takes
+MARGIN = 1.0  # % of the optimum's f: a difference that is shown to be smaller is of no account
+SHARE = 0.4  # of FedAvg's rounds, whose messages both ways are the budget of bits
+
+
+class Tuned(NamedTuple):
+    """A run that was chosen, and where it is looked at."""
+
+    name: str
+    trace: Trace
+    at: int  # column of the evaluations
+    iterate: str  # before the metrics' names
+
+    def on(self, metric: str) -> Array:
+        """A metric of the iterate, a value a seed."""
+        return np.asarray(self.trace.metrics[self.iterate + metric][:, self.at])
 
 
 class Field(NamedTuple):
@@ -28,37 +51,55 @@ class Field(NamedTuple):
     runs: dict[str, dict[str, Trace]]  # method -> configuration -> run
     p: Params
 
-    def tuned(self, method: str, budget: str) -> tuple[str, Trace]:
-        """The run of the configuration that is taken, with its name."""
-        name = taken(self.runs[method], self.problem, method, budget, self.p)
-        return name, self.runs[method][name]
+    def tuned(self, method: str, place: str = "grads") -> Tuned:
+        """The configuration that is taken, from validation rows alone."""
+        budget, iterate = PLACES[place]
+        grid = {
+            name: Tuned(name, trace, column(method, trace, budget, self.p), iterate)
+            for name, trace in self.runs[method].items()
+        }
+        f = {name: float(x.on("val_f").mean()) for name, x in grid.items()}
+        violations = {name: float(self.excess(x, "val_").mean()) for name, x in grid.items()}
+        return grid[best_of(f, violations)]
+
+    def excess(self, x: Tuned, side: str) -> Array:
+        """How far g is above its level, in % of it."""
+        return excess(x.on(f"{side}g"), self.problem)
+
+    def gap(self, x: Tuned, side: str) -> Array:
+        """How far f is above the optimum's, in % of the optimum's mean."""
+        best = self.best(f"{side}f", x.trace)
+        return np.asarray(100 * (x.on(f"{side}f") - best) / best.mean())
+
+    def best(self, metric: str, trace: Trace) -> Array:
+        """A metric of the optimum, on the seeds of a run."""
+        seeds = [self.reference.seeds.index(s) for s in trace.seeds]
+        return np.asarray(self.reference.metrics[metric][seeds, -1])
 
     def off(self, trace: Trace, side: str = "") -> Array:
-        """How far a run is from the optimum, in %, `[S, T_eval]`; see `off`."""
-        return off(trace, self.reference, self.problem, side)
+        """How far a run is from the optimum of the training rows, in %, `[S, T_eval]`.
 
-    def gap(self, trace: Trace, metric: str, at: int = -1) -> Array:
-        """How far a metric is above the optimum's, by seed."""
-        best = self.reference.metrics[metric][seeds_of(trace, self.reference), -1]
-        return np.asarray(trace.metrics[metric][:, at] - best)
+        The larger of: how far f is above the optimum's, in % of it, and how far g is above its
+        level (or above the optimum's g, if that exceeds the level on these rows), in % of the
+        level. At least 0, and on training rows 0 at the optimum alone where f is strictly convex
+        and g convex. `side` may name an iterate, as in `"mean_test_"`.
+        """
+        rows = side.removeprefix("mean_").removeprefix("own_")
+        f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
+        best, bound = (self.best(f"{rows}{loss}", trace)[:, None] for loss in "fg")
+        level = LEVELS[self.problem]
+        above = 100 * np.maximum((f - best) / best, (g - np.maximum(bound, level)) / level)
+        return np.asarray(np.maximum(above, 0))
 
-    def violation(self, trace: Trace, metric: str, at: int = -1) -> Number:
-        """How far g is above its level, in % of it."""
-        return mean(excess(trace.metrics[metric][:, at], self.problem), "%")
 
-
-def fields(traces: Traces, p: Params) -> list[Field]:
+def fields(traces: Traces) -> list[Field]:
     """The problems that there are, with the methods that have runs on them."""
-    return [
-        Field(
-            problem,
-            traces[f"{problem}_reference"],
-            {m: runs for m in METHODS if (runs := grid_runs(traces, problem, m))},
-            p,
-        )
-        for problem in NAMES
-        if f"{problem}_reference" in traces
-    ]
+    found = []
+    for problem in NAMES:
+        if f"{problem}_reference" in traces:
+            runs = {m: own for m in METHODS if (own := grid_runs(traces, problem, m))}
+            found.append(Field(problem, traces[f"{problem}_reference"], runs, setting(runs)))
+    return found
 
 
 def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
@@ -67,13 +108,13 @@ def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
     return {name: traces[name] for name in sorted(found, key=lambda n: int(n.rpartition("_")[2]))}
 
 
-def setting(traces: Traces) -> Params:
-    """The parameters that the rules ask for, read off the runs: E, and the gradients of a run."""
-    runs = {n: t for n, t in traces.items() if not n.endswith("_reference")}
-    algorithms = [t.config["algorithm"] for t in runs.values()]
-    steps = [a[k] for a in algorithms for k in ("local_steps", "steps") if k in a]
+def setting(runs: Mapping[str, Mapping[str, Trace]]) -> Params:
+    """What the rules ask for, read off the runs on a problem: E, and the gradients of a run."""
+    every = [trace for own in runs.values() for trace in own.values()]
+    methods = [trace.config["algorithm"]["method"] for trace in every]
+    steps = [a[k] for a in methods for k in ("local_steps", "steps") if k in a]
     p: Params = {"local_steps": max(steps, default=1)}
-    spent = [int(t.rounds[-1]) * passes_of(n.split("_")[1], p) for n, t in runs.items()]
+    spent = [int(t.rounds[-1]) * passes_of(m, p) for m, own in runs.items() for t in own.values()]
     return {**p, "passes": max(spent, default=1)}
 
 
@@ -82,34 +123,32 @@ def passes_of(method: str, p: Params) -> int:
     return METHODS[method].passes(p["local_steps"])
 
 
-def uploads(method: str, trace: Trace, p: Params) -> float:
-    """Bits that all clients together send in a round.
+def sent(method: str, trace: Trace, p: Params) -> float:
+    """Bits of a round, up and down, all clients together.
 
     IPP ConEx is centralized and sends none; it is charged what the same steps would cost with the
-    clients as they are: both gradients and the constraint's value of every client in every step.
+    clients as they are: in every step the model down, both gradients and the constraint's value up.
     """
     if method != "conex":
-        return float(trace.config["bits"]["bits_up"])
-    clients: int = trace.config["problem"]["clients"]
-    return FLOAT_BITS * clients * METHODS[method].sent(p["local_steps"], dimension(trace))
-
-
-def dimension(trace: Trace) -> int:
-    return int(trace.state.shape[-1])
+        bits = trace.config["bits"]
+        return float(bits["bits_up"] + bits["bits_down"])
+    of = trace.config["problem"]
+    numbers = METHODS[method].sent(p["local_steps"], of["dim"])
+    return FLOAT_BITS * int(of["clients"]) * numbers
 
 
 def column(method: str, trace: Trace, budget: str, p: Params) -> int:
     """The last evaluation within a budget: the end of the run, or the last that the bits pay for.
 
-    The budget of bits is what FedAvg's uploads of d numbers a client cost in the share `SHARE` of
-    its rounds; a run that has used up its gradients before ends there.
+    The budget of bits is what models of d numbers cost, down to all clients and up again, in the
+    share `SHARE` of FedAvg's rounds; a run that has used up its gradients before ends there.
     """
     if budget == "grads":
         return len(trace.rounds) - 1
-    clients: int = trace.config["problem"]["clients"]
+    of = trace.config["problem"]
     rounds = SHARE * (p["passes"] // p["local_steps"])
-    limit = rounds * FLOAT_BITS * clients * dimension(trace)
-    paid = trace.rounds * uploads(method, trace, p) <= limit
+    limit = rounds * FLOAT_BITS * of["clients"] * 2 * of["dim"]
+    paid = trace.rounds * sent(method, trace, p) <= limit
     return int(np.flatnonzero(paid)[-1])
 
 
@@ -118,46 +157,29 @@ def excess(g: Array, problem: str) -> Array:
     return 100 * (g / LEVELS[problem] - 1)
 
 
-def shown(violation: Number) -> bool:
-    """Whether a mean excess is shown to be above the tolerance: its whole interval is."""
-    return violation.low > TOLERANCE
+def kept(violation: Number) -> bool | None:
+    """Whether a constraint is kept: the whole interval of the mean violation is at most 5 %.
 
-
-def taken(runs: Mapping[str, Trace], problem: str, method: str, budget: str, p: Params) -> str:
-    """The tuned configuration, from validation rows alone: the best of them by mean f."""
-    f, violations = {}, {}
-    for name, trace in runs.items():
-        at = column(method, trace, budget, p)
-        f[name] = float(trace.metrics["val_f"][:, at].mean())
-        violations[name] = mean(excess(trace.metrics["val_g"][:, at], problem))
-    return best_of(f, violations)
-
-
-def best_of(losses: Mapping[str, float], violations: Mapping[str, Number]) -> str:
-    """The smallest loss among those whose violation is not shown.
-
-    If it is shown of all, the smallest mean violation.
+    False if all of it is above, None if the seeds do not decide.
     """
-    fine = {name: x for name, x in losses.items() if not shown(violations[name])}
+    if not np.isfinite([violation.low, violation.high]).all():
+        return None
+    if violation.high <= TOLERANCE:
+        return True
+    return False if violation.low > TOLERANCE else None
+
+
+def shown(violations: Array) -> bool:
+    """Whether a violation is shown by the seeds."""
+    return kept(mean(violations)) is False
+
+
+def best_of(losses: Mapping[str, float], violations: Mapping[str, float]) -> str:
+    """The smallest loss among those with a mean violation of at most `ROOM` %.
+
+    If there is none, the smallest mean violation.
+    """
+    fine = {name: x for name, x in losses.items() if violations[name] <= ROOM}
     if fine:
         return min(fine, key=fine.__getitem__)
-    return min(violations, key=lambda name: violations[name].value)
-
-
-def off(trace: Trace, reference: Trace, problem: str, side: str = "") -> Array:
-    """How far a run is from the optimum of the training rows, in %, `[S, T_eval]`.
-
-    The larger of: how far f is above the optimum's, in % of it, and how far g is above its level
-    (or above the optimum's g, if that exceeds the level on these rows), in % of the level. At least
-    0, and 0 at the optimum alone where f is strictly convex and g convex.
-    """
-    seeds = seeds_of(trace, reference)
-    f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
-    best, bound = (reference.metrics[f"{side}{loss}"][seeds, -1:] for loss in "fg")
-    level = LEVELS[problem]
-    above = 100 * np.maximum((f - best) / best, (g - np.maximum(bound, level)) / level)
-    return np.asarray(np.maximum(above, 0))
-
-
-def seeds_of(trace: Trace, reference: Trace) -> list[int]:
-    return [reference.seeds.index(s) for s in trace.seeds]
+    return min(violations, key=violations.__getitem__)

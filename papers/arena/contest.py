@@ -1,0 +1,113 @@
+"""Who wins: methods that keep the constraint, compared in pairs of seeds, all at once.
+
+First is the smallest mean test objective among the methods that are shown to keep. The others that
+keep are compared with it: a difference is shown by a paired t test, equivalence by two one-sided
+paired t tests against the margin (D. J. Schuirmann, *A comparison of the two one-sided tests
+procedure and the power approach for assessing the equivalence of average bioavailability*, Journal
+of Pharmacokinetics and Biopharmaceutics 15, 1987), each with Holm's correction over the methods of
+a contest (S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal
+of Statistics 6, 1979).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from fedlib.core.trace import Array
+from papers.arena.rules import MARGIN, Field, Tuned, kept
+from papers.kit.numbers import Number, mean
+
+ERROR = 0.05  # of a contest, for the differences and for the equivalences
+#: From the first to the last, as numbers have them. `winner` is a first that everybody else who
+#: keeps is shown to be behind; `open` and `unclear` are not decided by the seeds: the difference,
+#: and whether the constraint is kept.
+STANDINGS = ("winner", "first", "equivalent", "open", "behind", "unclear", "violates")
+
+
+def contest(field: Field, place: str) -> dict[str, Number]:
+    """All methods on one problem in one place, tuned, and how each stands."""
+    there = {m: field.tuned(m, place) for m in field.runs if has(field, m, place)}
+    found = {m: measures(field, x) for m, x in there.items()}
+    gaps = {m: np.array(x["test_gap"].per_seed) for m, x in found.items()}
+    standing = standings(gaps, {m: kept(x["test_excess"]) for m, x in found.items()})
+    for method, own in found.items():
+        own["standing"] = mean([float(STANDINGS.index(standing[method]))])
+        own["config"] = mean([float(there[method].name.rpartition("_")[2])])
+        own["rounds"] = mean([float(there[method].trace.rounds[there[method].at])], "rounds")
+    first = [m for m in found if standing[m] in STANDINGS[:2]]
+    for method, own in found.items():
+        for best in first:
+            own["behind"] = mean(gaps[method] - gaps[best], "%")
+    return {
+        f"{field.problem}_{method}_{place}.{k}": x
+        for method, own in found.items()
+        for k, x in own.items()
+    }
+
+
+def has(field: Field, method: str, place: str) -> bool:
+    """Whether a method has the iterate; few have an output of their own."""
+    one = next(iter(field.runs[method].values()))
+    return not place.endswith("own") or "own_test_f" in one.metrics
+
+
+def measures(field: Field, x: Tuned) -> dict[str, Number]:
+    """How far above the optimum's objective, violations, distance, on test and training rows."""
+    found = {
+        "test_gap": mean(field.gap(x, "test_"), "%"),
+        "test_excess": mean(field.excess(x, "test_"), "%"),
+        "test_off": mean(field.off(x.trace, f"{x.iterate}test_")[:, x.at], "%"),
+    }
+    if not x.iterate:
+        found["train_gap"] = mean(field.gap(x, ""), "%")
+        found["train_excess"] = mean(field.excess(x, ""), "%")
+        found["off"] = mean(field.off(x.trace)[:, x.at], "%")
+        if "stationary" in x.trace.metrics:
+            found["stationary"] = mean(x.on("stationary"))
+    return found
+
+
+def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> dict[str, str]:
+    """How every method stands, from the objectives of the seeds and from who keeps."""
+    standing = {m: "unclear" if keeps[m] is None else "violates" for m in gaps}
+    fine = sorted((m for m in gaps if keeps[m]), key=lambda m: float(gaps[m].mean()))
+    if not fine:
+        return standing
+    first, *others = fine
+    pairs = [gaps[m] - gaps[first] for m in others]
+    different = holm([difference(d) for d in pairs])
+    equal = holm([equivalence(d, MARGIN) for d in pairs])
+    for method, one, other in zip(others, different, equal, strict=True):
+        standing[method] = "behind" if one < ERROR else "open"
+        if other < ERROR:
+            standing[method] = "equivalent"
+    alone = all(standing[m] == "behind" for m in others)
+    return standing | {first: "winner" if alone else "first"}
+
+
+def difference(d: Array) -> float:
+    """The p-value of a paired t test of no difference."""
+    if np.ptp(d) == 0:
+        return float(d[0] == 0)
+    return float(stats.ttest_1samp(d, 0.0).pvalue) if len(d) > 1 else 1.0
+
+
+def equivalence(d: Array, margin: float) -> float:
+    """The larger p-value of two one-sided paired t tests of a mean beyond the margin."""
+    if np.ptp(d) == 0:
+        return float(abs(d[0]) >= margin or len(d) < 2)
+    below = stats.ttest_1samp(d, margin, alternative="less").pvalue
+    above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
+    return float(max(below, above))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values: the k-th smallest times m - k + 1, never falling, at most 1."""
+    order, adjusted, largest = np.argsort(p), [1.0] * len(p), 0.0
+    for k, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p) - k) * p[i]))
+        adjusted[i] = largest
+    return adjusted

@@ -1,0 +1,47 @@
+"""Runs of the arena made by hand."""
+
+import numpy as np
+
+from fedlib.core import Trace
+from papers.arena.problems import LEVELS
+from papers.arena.rules import fields
+
+E = 3  # local steps
+SEEDS = (0, 1, 2)
+LEVEL = LEVELS["np"]
+SIDES = ("", "val_", "test_")
+
+
+def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=(), own=False):
+    """A run on np with `[S][T]` curves on all three kinds of rows, and of the averages."""
+    f, g = np.asarray(f, float), np.asarray(g, float)
+    found = {}
+    for part in ("", "mean_", "own_")[: 2 + own]:
+        found |= {f"{part}{side}{k}": v for side in SIDES for k, v in (("f", f), ("g", g))}
+    config = {
+        "algorithm": {"method": {"local_steps": E}},
+        "problem": {"clients": 2, "dim": d},
+        "bits": {"bits_up": up, "bits_down": down},
+    }
+    extra = {k: np.asarray(v, float) for k, v in dict(metrics).items()}
+    rounds = 10 * np.arange(f.shape[1])
+    return Trace(found | extra, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0})
+
+
+OPTIMUM = trace_of(
+    [[0.5, 0.5]] * 3,
+    [[LEVEL, LEVEL]] * 3,
+    metrics={"residual": [[0.0] * 2] * 3, "multiplier": [[1.0] * 2] * 3},
+)
+P = {"local_steps": E, "passes": 6 * E * 10}
+
+
+def ending(f, g, spread=0.0, **more):
+    """Three seeds that start at (1, 2 level) and end around (f, g)."""
+    around = spread * np.array([-1.0, 0.0, 1.0])
+    return trace_of([[1.0, f]] * 3, [[2 * LEVEL, g + x] for x in around], **more)
+
+
+def field_of(runs):
+    (field,) = fields({**runs, "np_reference": OPTIMUM})
+    return field

@@ -1,0 +1,279 @@
+"""The arena's problems in their forms, the optimum, and what the methods are charged for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib import data
+from fedlib.problems.fairness import combine_gaps
+from papers import arena
+from papers.arena import multiples as arena_units
+from papers.arena.clock import Clock, clock_problem
+from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, label_of
+from papers.arena.multiples import units
+from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem, shaped, shortest
+from papers.arena.reference import doubled, residual, slope, solved
+
+STAND_IN = 2000
+E = 3  # local steps of the small runs
+FUNCTIONS = [name for name in NAMES if name != "rank"]
+CELLS = [(m, p) for p in NAMES for m in METHODS if not applies(m, p)]
+
+
+def problem_of(name, form="", seed=0, **more):
+    form = form or ("set" if name == "rank" else "constraint")
+    return arena_problem(seed, name=name, form=form, stand_in=STAND_IN, **more)
+
+
+def some_point(problem, seed=3):
+    rng = torch.Generator().manual_seed(seed)
+    return 0.3 * torch.randn(problem.dim, generator=rng, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_closed_gradients_are_those_of_the_losses(name):
+    problem = doubled(problem_of(name))
+    batch = fl.core.types.Batch(
+        tuple(x[problem.rows[1]] for x in problem.data),
+        torch.full((problem.rows.shape[1],), 1 / problem.rows.shape[1], dtype=torch.float64),
+    )
+    w = some_point(problem)
+    weights = torch.tensor([0.7, -1.3], dtype=torch.float64)[: 1 + problem.num_constraints]
+    found = problem.gradient(w, batch, weights)
+    by_hand = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
+    torch.testing.assert_close(found, by_hand)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_forms_have_the_same_losses(name):
+    problem = problem_of(name)
+    w = some_point(problem).float()
+    exact = problem.metrics(w, problem)
+    both = torch.stack([exact["f"], exact["g"]])
+    for form in ("objectives", "pooled"):
+        torch.testing.assert_close(both, problem_of(name, form).mean_losses(w))
+    assert problem_of(name, "pooled").num_clients == 1
+    assert problem_of(name, "objectives").num_objectives == 2
+
+
+def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
+    w = some_point(problem_of("pair")).float()
+    f, g = problem_of("pair").mean_losses(w)
+    weighted = problem_of("pair", "objectives", ratio=3.0)
+    torch.testing.assert_close(weighted.mean_losses(w).mean(), 0.25 * f + 0.75 * g)
+    batch = fl.core.types.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
+    plain = problem_of("pair").gradient(w, batch, torch.tensor([0.25, 0.75]))
+    torch.testing.assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)
+    assert weighted.config["ratio"] == 3.0
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_set_is_the_constraint(name):
+    inside = problem_of(name, "set")
+    for seed in range(4):
+        w = 0.6 * some_point(inside, seed).float()
+        g = inside.metrics(w, inside)["g"]
+        assert bool(inside.set.contains(w)) == bool(g <= LEVELS[name])
+    edge = inside.set.project(10 * w)
+    assert inside.metrics(edge, inside)["g"] == pytest.approx(1, abs=1e-4)
+
+
+def test_a_form_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="shaped: form must be another"):
+        shaped(problem_of("np"), "set")
+    with pytest.raises(ValueError, match='shaped: form must be "set"'):
+        problem_of("rank", "pooled")
+
+
+@pytest.mark.parametrize("name", ["pair", "rank"])
+def test_a_longer_model_is_measured_part_by_part(name):
+    problem = problem_of(name)
+    first, second = (some_point(problem, seed).float() for seed in (1, 2))
+    together = problem.metrics(torch.cat([first, second, first]), problem)
+    alone = problem.metrics(second, problem)
+    for k, v in alone.items():
+        torch.testing.assert_close(together[f"mean_{k}"], v)
+        torch.testing.assert_close(together[f"own_{k}"], together[k])
+
+
+def test_the_gap_is_that_of_all_rows_together():
+    problem = problem_of("fair")
+    w = some_point(problem).float()
+    X, _, share = problem.data
+    p, men = torch.sigmoid(X @ w), (share > 0).float()
+    four = torch.stack([men @ p, men.sum(), (1 - men) @ p, (1 - men).sum()])
+    size, sign = combine_gaps(four.unsqueeze(0))
+    torch.testing.assert_close(problem.mean_losses(w)[1], size * sign)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_training_validation_and_test_are_apart(name):
+    problem = problem_of(name)
+    count = len(problem.data)
+    parts = [problem.data, problem.heldout[:count], problem.heldout[count:]]
+    rows = [{tuple(torch.cat([x[:, None] for x in p], 1).tolist()[i]) for i in range(len(p[0]))}
+            if p[0].dim() == 1 else {tuple(x) for x in p[0].tolist()} for p in parts]  # fmt: skip
+    if name in ("sparse", "rank"):  # the others have people, or pictures, that are alike
+        assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in parts)
+    if name in ("pair", "sparse", "rank"):
+        share = len(parts[1][0]) / (len(parts[0][0]) + len(parts[1][0]))
+        assert share == pytest.approx(0.2, abs=0.02)
+    else:
+        assert len(parts[2][0]) > len(parts[0][0]) / 10  # all other people
+    assert problem.rows.flatten().tolist() == [*range(len(parts[0][0]))]
+
+
+def test_every_person_is_in_one_part():
+    problem, whole = problem_of("fair"), arena.tasks.people(STAND_IN)
+    used = sum(len(x) for x in (problem.data[0], problem.heldout[0], problem.heldout[3]))
+    assert len(whole.y) - problem.num_clients < used <= len(whole.y)  # equal clients drop a few
+
+
+def test_the_shortest_combination_is_that_of_a_fine_search():
+    one, two = torch.tensor([1.0, 2.0]), torch.tensor([-2.0, 0.5])
+    share = torch.linspace(0, 1, 10001).unsqueeze(1)
+    search = ((1 - share) * one + share * two).norm(dim=1).min()
+    assert shortest(one, two) == pytest.approx(float(search), abs=1e-4)
+    assert shortest(one, 3 * one) == pytest.approx(float(one.norm()))
+
+
+# The optimum
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_solver_ends_where_nothing_feasible_is_better(name):
+    problem = solved(0, name=name, stand_in=STAND_IN)
+    w = problem.w0
+    found = problem.metrics(w, problem)
+    assert abs(found["residual"]) < 1e-5
+    assert found["g"] <= LEVELS[name] + 1e-7
+    rng = torch.Generator().manual_seed(0)
+    for size in (1e-3, 1e-2):
+        for _ in range(10):
+            step = torch.randn(problem.dim, generator=rng, dtype=torch.float64)
+            near = problem.metrics(w + size * step / step.norm(), problem)
+            assert near["f"] > found["f"] or near["g"] > LEVELS[name]
+
+
+def test_the_residual_tells_another_point():
+    problem = solved(0, name="pair")
+    far, multiplier = residual(problem, problem.w0 + 0.01)
+    assert far > 1e-3
+    assert multiplier > 0
+    free = torch.zeros_like(problem.w0)
+    for _ in range(3000):
+        free = free - 0.5 * slope(problem, free, [1.0, 0.0])
+    assert residual(problem, free)[0] < 1e-4  # of f alone: no multiplier is needed
+
+
+# The methods
+
+
+@pytest.mark.parametrize(("method", "name"), CELLS)
+def test_a_round_costs_the_gradients_and_bits_that_are_charged(method, name):
+    entry = METHODS[method]
+    problem = problem_of(name, form_of(method, name))
+    rows = []
+
+    def counted(w, batch, weights, gradient=problem.gradient):
+        rows.append(batch.weight.numel())
+        return gradient(w, batch, weights)
+
+    of = units(name, 0, E, 64, STAND_IN)
+    algorithm = entry.make(of, *grid(entry, 1)[0])
+    watched = replace(problem, gradient=counted)
+    trace = fl.run(algorithm, watched, rounds=2, progress=False, engine=fl.Loop)
+    base = problem_of(name)
+    own = BATCHES[name] or base.rows.shape[1]
+    assert sum(rows) == 2 * entry.passes(E) * own * base.num_clients
+    assert np.isfinite(trace.metrics["f"]).all()
+    if method != "conex":
+        charged = 32 * base.num_clients * entry.sent(E, problem.dim)
+        both = float((trace.info["bits_up"] + trace.info["bits_down"]).mean())
+        assert both == pytest.approx(charged, rel=0.3)
+
+
+@pytest.mark.parametrize("method", ["fedfw", "plus"])
+def test_who_needs_a_set_is_refused_without_one(method):
+    of = units("np", 0, E, 64, 0)
+    free = replace(problem_of("np"), num_constraints=0)
+    with pytest.raises(ValueError, match="must have a feasible set"):
+        METHODS[method].make(of, 1.0, 0.0).init(free)
+    assert "set" in applies(method, "np")
+    assert applies(method, "sparse") == applies(method, "rank") == ""
+
+
+def test_the_gap_may_be_negative_which_a_preference_does_not_take():
+    problem = problem_of("fair")
+    X, _, share = problem.data
+    w = -X.T @ share / len(X)
+    assert problem.mean_losses(w)[1] < 0
+    assert "negative" in applies("pref", "fair")
+    assert label_of("fedavg", "rank") == "projected FedAvg"
+
+
+def test_all_grids_have_as_many_configurations_and_steps_over_the_same_range():
+    for name, entry in METHODS.items():
+        found = grid(entry, COUNT)
+        assert len(found) == len(set(found)) == COUNT
+        if entry.second[0] != "lambda":  # Frank-Wolfe methods have no step size
+            assert (min(x for x, _ in found), max(x for x, _ in found)) == SPAN, name
+        assert grid(entry, 4) == found[:4]
+    assert {min(steps) for steps in STEPS.values()} == {SPAN[0]}
+
+
+def test_methods_that_are_told_no_level_have_a_weight_or_a_ratio_in_its_place():
+    several = {m for m, entry in METHODS.items() if entry.form == "objectives"}
+    assert several == {m for m, entry in METHODS.items() if len(entry.second[1]) == 5}
+    p = arena.STUDY.resolve("quick", grid=COUNT)
+    specs = arena.specs({**p, "methods": ("scalar",), "problems": ("pair",)})
+    ratios = {s.problem.keywords.get("ratio") for n, s in specs.items() if "scalar" in n}
+    of = units("pair", 0, p["local_steps"], p["batch"], 0)
+    assert sorted(ratios) == pytest.approx(
+        [y * of.start / of.level for y in (0.01, 0.03, 0.1, 0.3, 1)]
+    )
+
+
+def test_every_method_gets_the_passes_of_all_others():
+    p = arena.STUDY.resolve("quick", passes=60, seeds=[0])
+    specs = arena.specs({**p, "methods": tuple(METHODS), "problems": tuple(NAMES)})
+    for name, spec in specs.items():
+        problem, method = name.split("_")[:2]
+        if method in METHODS:
+            passes = 30 if problem in ("np", "fair", "rank") else 60
+            one = METHODS[method].passes(p["local_steps"])
+            assert passes - one < spec.rounds * one <= passes
+
+
+def test_an_evaluation_lies_near_the_end_of_the_bits():
+    for rounds, paid in ((120, 9), (200, 41), (240, 93), (600, 47), (240, 2000), (1200, 2000)):
+        every = arena.evaluations(rounds, paid)
+        last = min(rounds, paid) // every * every
+        assert last > 0.8 * min(rounds, paid)
+        assert every <= paid
+    assert arena.evaluations(600, 9) == 9
+    assert arena.evaluations(10, 0) == 1
+
+
+def test_the_clock_times_both_oracles():
+    problem = clock_problem(0, name="rank")
+    trace = fl.run(Clock(1), problem, rounds=2, progress=False)
+    assert (trace.info["lmo"] > 0).all()
+    assert (trace.info["project"] > 0).all()
+    with pytest.raises(ValueError, match="Clock: repeats must"):
+        Clock(0)
+
+
+@pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
+@pytest.mark.parametrize("name", arena_units.ADULT)
+def test_recorded_units_are_those_of_the_files(name):
+    assert arena_units.of_data(name, 0, 0) == arena_units.ADULT[name]
+
+
+def test_the_full_profile_is_known_without_data(monkeypatch):
+    monkeypatch.setenv("FEDLIB_DATA", "nowhere")
+    names = arena.STUDY.specs(arena.STUDY.resolve("full"))
+    assert sum(name.startswith(("fair_", "np_")) for name in names) > 200

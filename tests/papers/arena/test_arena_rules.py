@@ -1,0 +1,255 @@
+"""The arena's rules by hand: budgets, tuning, three outcomes, Holm, equivalence, aggregates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arena_runs import LEVEL, OPTIMUM, E, P, ending, field_of, trace_of
+from scipy import stats
+
+from papers import arena
+from papers.arena.aggregates import better, estimate, iqm, scores_of
+from papers.arena.contest import STANDINGS, contest, difference, equivalence, holm, standings
+from papers.arena.numbers import oracles, tuning
+from papers.arena.rules import MARGIN, ROOM, TOLERANCE, best_of, column, kept, sent, shown
+from papers.kit.numbers import mean
+
+# Budgets
+
+
+def test_a_budget_of_bits_counts_both_ways_and_ends_at_the_last_evaluation_it_pays_for():
+    d, clients, rounds = 4, 2, 60
+    limit = 0.4 * rounds * 32 * 2 * d * clients
+    curve = [[1.0] * 7] * 3
+    for cost, last in ((limit / 60, 6), (limit / 30, 3), (limit / 29.9, 2), (10 * limit, 0)):
+        for share in (0.0, 0.3, 1.0):
+            run = trace_of(curve, curve, up=share * cost, down=(1 - share) * cost * 0.99999, d=d)
+            assert column("soft", run, "bits", P) == last
+            assert column("soft", run, "grads", P) == 6
+
+
+def test_fedavg_ends_at_its_share_of_the_rounds():
+    """What the budget is: 40 % of the rounds of models down and up."""
+    curve = [[1.0] * 61] * 3
+    run = trace_of(curve, curve, up=2 * 32 * 4.0, down=2 * 32 * 4.0)
+    run = replace(run, rounds=np.arange(61))
+    assert column("fedavg", run, "bits", P) == 24
+
+
+def test_the_centralized_method_is_charged_models_gradients_and_values():
+    run = trace_of([[1.0]], [[1.0]], up=0.0, d=7)
+    assert sent("conex", run, P) == 32 * 2 * E * (3 * 7 + 1)
+    assert sent("soft", run, P) == 0
+
+
+# Tuning
+
+
+def test_tuning_takes_the_smallest_loss_with_room_below_the_tolerance():
+    within, beyond = (1 + (ROOM + x) / 100 for x in (-0.1, 0.1))
+    runs = {
+        "np_soft_1": ending(0.4, beyond * LEVEL),  # best, but violates
+        "np_soft_2": ending(0.6, within * LEVEL),
+        "np_soft_3": ending(0.7, 0.5 * LEVEL),
+    }
+    assert field_of(runs).tuned("soft").name == "np_soft_2"
+    noisy = runs | {"np_soft_1": ending(0.4, beyond * LEVEL, spread=LEVEL)}
+    assert field_of(noisy).tuned("soft").name == "np_soft_2"  # a large spread is no excuse
+    bad = {"np_soft_1": ending(0.4, 3 * LEVEL), "np_soft_2": ending(0.9, 2 * LEVEL)}
+    assert field_of(bad).tuned("soft").name == "np_soft_2"
+    assert best_of({"a": 1.0, "b": 2.0}, {"a": ROOM, "b": -9.0}) == "a"
+
+
+def test_only_validation_rows_of_the_iterate_decide_on_a_configuration():
+    one, two = ending(0.6, LEVEL), ending(0.7, LEVEL)
+    other = {k: 9 + v for k, v in one.metrics.items() if "val_" not in k}
+    runs = {"np_soft_1": replace(one, metrics={**one.metrics, **other}), "np_soft_2": two}
+    assert field_of(runs).tuned("soft").name == "np_soft_1"
+    worse = {**one.metrics, "mean_val_f": 9 + one.metrics["mean_val_f"]}
+    runs = {"np_soft_1": replace(one, metrics=worse), "np_soft_2": two}
+    assert field_of(runs).tuned("soft").name == "np_soft_1"
+    assert field_of(runs).tuned("soft", "grads_mean").name == "np_soft_2"
+
+
+def test_the_setting_is_read_off_the_runs():
+    field = field_of({"np_soft_1": ending(0.6, LEVEL), "np_fedavg_2": ending(0.7, LEVEL)})
+    assert field.p == {"local_steps": E, "passes": 10 * E}
+    assert {m: [*runs] for m, runs in field.runs.items()} == {
+        "soft": ["np_soft_1"],
+        "fedavg": ["np_fedavg_2"],
+    }
+
+
+def test_tuning_counts_usable_and_nearly_best_configurations():
+    runs = {
+        "np_soft_1": ending(0.6, LEVEL),
+        "np_soft_2": ending(0.65, LEVEL),
+        "np_soft_3": ending(0.7, LEVEL),
+        "np_soft_4": ending(0.6, 2 * LEVEL),
+    }
+    found = tuning(field_of(runs), "soft")
+    assert found["np_soft_tuning.feasible"].value == 75
+    assert found["np_soft_tuning.near"].value == 50
+    assert found["np_soft_tuning.best"].value == pytest.approx(20)
+    assert found["np_soft_tuning.worst"].value == pytest.approx(100)
+    assert found["np_soft_tuning.passes"].value == 4 * 10 * E
+
+
+# Keeping the constraint
+
+
+@pytest.mark.parametrize(
+    ("violations", "verdict"),
+    [
+        ([4.8, 4.9, 4.85], True),
+        ([-40.0, -35.0, -50.0], True),
+        ([5.2, 5.4, 5.3], False),
+        ([-40.0, 5.3, 80.0], None),
+        ([3.0, 4.9, 6.0], None),  # a mean below the tolerance is not enough
+        ([4.0, 6.0, 9.0], None),
+        ([TOLERANCE] * 3, True),
+        ([1.0], None),  # a single seed decides nothing
+    ],
+)
+def test_a_constraint_is_kept_violated_or_not_decided(violations, verdict):
+    assert kept(mean(violations)) is verdict
+    assert shown(np.array(violations)) is (verdict is False)
+
+
+def test_off_is_the_larger_of_both_percentages():
+    run = trace_of([[0.5, 0.6, 0.4, 0.51]] * 3, [[LEVEL, LEVEL, 1.5 * LEVEL, 1.1 * LEVEL]] * 3)
+    found = field_of({"np_soft_1": run}).off(run)
+    np.testing.assert_allclose(found[0], [0, 20, 50, 10], atol=1e-9)
+
+
+# Who wins
+
+TEN = np.random.default_rng(0).normal(size=10)
+NARROW = 0.01 * TEN
+
+
+def test_first_is_the_smallest_objective_of_those_that_are_shown_to_keep():
+    gaps = {"soft": 5 + NARROW, "hard": 9 + NARROW[::-1], "fedavg": -30 + NARROW, "ssca": NARROW}
+    keeps = {"soft": True, "hard": True, "fedavg": False, "ssca": None}
+    found = standings(gaps, keeps)
+    assert found == {"soft": "winner", "hard": "behind", "fedavg": "violates", "ssca": "unclear"}
+    assert standings(gaps, keeps | {"ssca": True})["ssca"] == "winner"
+    nobody = standings(gaps, dict.fromkeys(gaps))
+    assert set(nobody.values()) == {"unclear"}
+
+
+@pytest.mark.parametrize(
+    ("apart", "spread", "standing"),
+    [
+        (3.0, 0.1, "behind"),
+        (0.3, 0.1, "equivalent"),
+        (0.3, 5.0, "open"),  # the interval reaches 0, and far beyond the margin
+        (1.0, 0.3, "behind"),  # shown to differ, not shown to be within the margin
+    ],
+)
+def test_a_difference_is_shown_equivalent_or_open(apart, spread, standing):
+    gaps = {"soft": NARROW, "hard": NARROW + apart + spread * (TEN - TEN.mean())}
+    found = standings(gaps, dict.fromkeys(gaps, True))
+    assert found["hard"] == standing
+    assert found["soft"] == ("winner" if standing == "behind" else "first")
+
+
+def test_many_comparisons_make_each_stricter():
+    """A difference that one comparison shows is not shown among twelve that show nothing."""
+    late = 0.8 + TEN - TEN.mean()
+    assert 0.01 < difference(late) < 0.05
+    pair = {"soft": 0 * TEN, "hard": late}
+    assert standings(pair, dict.fromkeys(pair, True))["hard"] == "behind"
+    noise = {str(i): 9 + np.roll(30 * TEN, i) for i in range(12)}
+    many = pair | noise
+    assert standings(many, dict.fromkeys(many, True))["hard"] == "open"
+
+
+def test_the_tests_are_those_of_scipy_and_the_interval_of_90_percent():
+    d = 0.4 + 0.5 * TEN
+    assert difference(d) == pytest.approx(stats.ttest_rel(d + TEN, TEN).pvalue)
+    for margin in (0.6, 0.8, 1.0, 1.5):
+        low, high = stats.t.interval(0.9, 9, d.mean(), stats.sem(d))
+        assert (equivalence(d, margin) < 0.05) == (-margin < low and high < margin)
+    assert difference(np.zeros(3)) == 1
+    assert difference(np.ones(3)) == 0
+    assert equivalence(np.full(3, MARGIN / 2), MARGIN) == 0
+    assert equivalence(np.full(3, 2 * MARGIN), MARGIN) == 1
+    assert equivalence(np.zeros(1), MARGIN) == difference(np.ones(1) * 0) == 1
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_a_contest_pairs_seeds_and_tells_percent_of_the_optimum():
+    runs = {
+        "np_soft_1": ending(0.6, LEVEL),
+        "np_soft_2": ending(0.9, 2 * LEVEL),
+        "np_penalty_1": ending(0.7, LEVEL),
+        "np_fedavg_1": ending(0.3, 3 * LEVEL),
+    }
+    found = contest(field_of(runs), "grads")
+    told = {m: STANDINGS[int(found[f"np_{m}_grads.standing"].value)] for m in
+            ("soft", "penalty", "fedavg")}  # fmt: skip
+    assert told == {"soft": "winner", "penalty": "behind", "fedavg": "violates"}
+    assert found["np_penalty_grads.behind"].value == pytest.approx(20)
+    assert found["np_soft_grads.test_gap"].value == pytest.approx(20)
+    assert found["np_fedavg_grads.test_excess"].value == pytest.approx(200)
+    runs["np_soft_1"] = ending(0.8, LEVEL)
+    after = contest(field_of(runs), "grads")
+    assert STANDINGS[int(after["np_penalty_grads.standing"].value)] == "winner"
+
+
+def test_only_methods_with_an_output_of_their_own_are_compared_by_it():
+    runs = {"np_soft_1": ending(0.6, LEVEL, own=True), "np_penalty_1": ending(0.7, LEVEL)}
+    found = contest(field_of(runs), "grads_own")
+    assert {k.split("_")[1] for k in found} == {"soft"}
+
+
+# All problems together
+
+
+def test_the_interquartile_mean_is_that_of_the_middle_half():
+    scores = np.arange(20.0).reshape(4, 5)
+    assert iqm(scores) == pytest.approx(np.arange(5, 15).mean())
+    assert iqm(np.where(scores > 18, -1e9, scores)) < iqm(scores)  # robust, yet it moves a little
+
+
+def test_the_probability_of_improvement_is_that_of_mann_and_whitney():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(0.3, 1, (3, 8)), rng.normal(size=(3, 8))
+    by_hand = np.mean([stats.mannwhitneyu(a, b).statistic / 64 for a, b in zip(x, y, strict=True)])
+    assert better(x, y) == pytest.approx(by_hand)
+    assert better(x, x) == 0.5
+    found = estimate(better, x, y)
+    assert found.low < found.value < found.high
+    narrow = estimate(better, 100 + x, y)
+    assert (narrow.low, narrow.high) == (1, 1)
+
+
+def test_a_score_is_1_at_the_optimum_and_0_at_the_start():
+    runs = {
+        "np_soft_1": ending(0.5, LEVEL),
+        "np_penalty_1": ending(0.75, LEVEL),  # 50 % off, the start 100 %
+        "np_hard_1": trace_of([[1.0, 1.0]] * 3, [[2 * LEVEL] * 2] * 3),
+    }
+    scores = scores_of([field_of(runs)], "grads")
+    assert {m: x[0].tolist() for m, x in scores.items()} == {
+        "soft": [1.0] * 3,
+        "penalty": [0.5] * 3,
+        "hard": [0.0] * 3,
+    }
+
+
+def test_the_oracles_are_timed_without_the_first_call():
+    clock = replace(OPTIMUM, info={k: np.array([[9.0, 0.002, 0.004]]) for k in ("lmo", "project")})
+    assert oracles(clock)["rank_oracle.lmo"].value == pytest.approx(3.0)
+
+
+def test_numbers_of_a_problem_alone_have_no_aggregates():
+    alone = arena.derive({"np_reference": OPTIMUM}, P)
+    assert "np_reference.f" in alone
+    assert not any(k.endswith(".iqm") for k in alone)
