@@ -254,6 +254,7 @@ def means(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any])
             ax.errorbar(x.value, height + shift, xerr=arms(x), linewidth=0.9, **look)
     ax.set_yticks(range(len(order)), [label_of(m, GROUPS[group][0]) for m in order])
     ax.set(xlabel="interquartile mean (1: optimum, 0: start)", title=told(group), xlim=(left, None))
+    ax.set_ylim(-0.7, len(order) - 0.4)
 
 
 def matrix(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:
