@@ -26,6 +26,7 @@ DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1
 LOWEST = 0.1  # %: what is closer to the optimum is drawn there
 HIGHEST = 1e4  # %: what is farther is drawn there, diverged runs among it
 LINEAR = {"x": 5.0, "y": 1.0}  # where the axes of the first figure are linear, around 0
+NEAR_TOP = 0.5  # an interquartile mean below lies off the axis
 ROOM = 0.062  # of a panel's height for a label
 
 
@@ -238,14 +239,22 @@ def together(traces: Traces) -> plot.Drawing:
 
 def means(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:
     """A row a method: the interquartile mean of the last iterates and, hollow, of the averages."""
+    found = {p: {m: estimate(iqm, scores[p][m]) for m in order} for p in BOTH}
+    inside = [x.low for each in found.values() for x in each.values() if x.value > NEAR_TOP]
+    left = min(inside, default=0.0) - 0.01
     for place, shift, face in zip(BOTH, (0.12, -0.12), (None, "none"), strict=True):
         for height, method in enumerate(order):
             color = COLOR[family_of(method, GROUPS[group][0])]
-            x = estimate(iqm, scores[place][method])
+            x = found[place][method]
+            if x.value < left:
+                text = f"$\\leftarrow$ {x.value:.2g} ({'last' if face is None else 'average'})"
+                ax.text(left, height + 2 * shift, text, color=color, fontsize=7, va="center")
+                continue
             look: Any = {"fmt": "o", "color": color, "markersize": 4, "mfc": face or color}
             ax.errorbar(x.value, height + shift, xerr=arms(x), linewidth=0.9, **look)
     ax.set_yticks(range(len(order)), [label_of(m, GROUPS[group][0]) for m in order])
-    ax.set(xlabel="interquartile mean (1: optimum, 0: start)", title=told(group))
+    ax.set(xlabel="interquartile mean (1: optimum, 0: start)", title=told(group), xlim=(left, None))
+    ax.set_ylim(-0.7, len(order) - 0.4)
 
 
 def matrix(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 
 from papers.arena.methods import METHODS, label_of
 from papers.arena.problems import NAMES
-from papers.arena.report import Numbers, Place, brief, labels, listed, problems
+from papers.arena.report import Numbers, Place, brief, digits, labels, listed, problems
 from papers.arena.rules import BUDGETS, PLACES
 from papers.kit.health import Health
 
 OTHERS = {
     "equivalent": "Equivalent to it, within 1 %",
     "open": "Neither shown to be behind nor to be equivalent",
-    "behind": "Shown to be behind, by {:.2g} to {:.2g} %",
+    "behind": "Shown to be behind, by {} to {} %",
     "unclear": "Not decided whether they keep the constraint",
     "violates": "Shown to violate",
 }
@@ -52,7 +52,7 @@ def verdict(at: Place) -> str:
         if methods := at.methods(kind):
             if kind == "behind":
                 by = [at.of(m, "behind").value for m in methods]
-                text = text.format(min(by), max(by))
+                text = text.format(digits(min(by)), digits(max(by)))
             line += f" {text}: {labels(methods, at.problem)}."
     near = [f"{label_of(m, at.problem)} ({brief(at.of(m, 'off'))} %)" for m in at.nearest()[:TOP]]
     return f"{line} Nearest to the optimum on the training rows: {listed(near)}."
