@@ -195,7 +195,7 @@ for p in arena_report.problems(numbers):
 # The score of a run is 1 at the optimum and 0 as far off it as the start, by the distance of rule 6 on test
 # rows. Over problems and seeds stand its interquartile mean, the mean of the middle half of all scores, and
 # the probability that a method is better than the best one: over pairs of runs on a problem, averaged over
-# problems {cite}`agarwal2021deep`. Intervals are from a bootstrap that draws the seeds of every problem anew. Methods
+# problems {cite}`agarwal2021deep`. Intervals are Student's $t$ on the values of a jackknife over the seeds. Methods
 # are compared over problems that all of them can take: four for those that take a function, three where the
 # gap of groups is left out for FedCMOO-Pref, two with sets.
 

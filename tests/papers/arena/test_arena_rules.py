@@ -230,6 +230,15 @@ def test_the_probability_of_improvement_is_that_of_mann_and_whitney():
     assert (narrow.low, narrow.high) == (1, 1)
 
 
+def test_intervals_over_problems_cover_at_five_seeds():
+    rng = np.random.default_rng(2)
+    middle, spread = np.array([[[0.99], [0.95], [0.9]], [[0.005], [0.03], [0.05]]])
+    true = float(iqm(middle + spread * rng.normal(size=(3, 100_000))))
+    samples = middle + spread * rng.normal(size=(600, 3, 5))
+    found = [estimate(iqm, x) for x in samples]
+    assert np.mean([x.low <= true <= x.high for x in found]) > 0.91
+
+
 def test_a_score_is_1_at_the_optimum_and_0_at_the_start():
     runs = {
         "np_soft_1": ending(0.5, LEVEL),
