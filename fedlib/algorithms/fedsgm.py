@@ -11,7 +11,6 @@ F -> here: n clients of whom m take part -> N and n (`participants`); E -> `loca
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
@@ -89,26 +89,21 @@ class FedSGM:
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    tolerance: float
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    tolerance: Threshold  # infinite: never switches
     level: float = 0.0
     switch: Switch = Hard()
     uplink: Compressor = Identity()
     downlink: Compressor = Identity()
     error_feedback: bool = True
-    batch_size: int | None = None
-    value_batch_size: int | None = None
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
     resample_for_update: bool = False
 
     def __post_init__(self) -> None:
-        checks.positive("FedSGM", "lr", self.lr)
-        checks.count("FedSGM", "local_steps", self.local_steps)
-        checks.count("FedSGM", "participants", self.participants)
-        if isinstance(self.tolerance, Tensor) or self.tolerance != math.inf:  # inf: never switches
-            checks.number("FedSGM", "tolerance", self.tolerance)
-        checks.number("FedSGM", "level", self.level)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""

@@ -29,18 +29,18 @@ from papers.kit.canonical import Meaning, Text, canonical
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("fedlib", "papers")
 
+CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 #: Modules of the library that are not followed: how the loop is batched, what travels between
 #: server and client, how arguments are checked. Tests hold these against the plain loop, and stored
 #: prefixes are recomputed by the tests whatever has changed.
 PLUMBING = frozenset(
-    {"fedlib.checks"}
+    {CHECKS, f"{CHECKS}.values", f"{CHECKS}.declared"}
     | {
         f"fedlib.{folder}{name}"
         for folder in ("", "core.")
         for name in ("types", "client", "federation", "protocols")
     }
 )
-CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 
 
 def roots_of(
@@ -179,7 +179,7 @@ class Source:
             self.unknown.add(module)
             return Meaning(module.rpartition(".")[2], used)
         followed = module not in PLUMBING
-        return Meaning(own, used, found if followed else None, module == CHECKS)
+        return Meaning(own, used, found if followed else None, module.startswith(CHECKS))
 
     def _find(self, module: str, name: str = "") -> str:
         """The definition or module that `name` of a module stands for, through all re-exports."""

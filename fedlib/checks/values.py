@@ -15,6 +15,7 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
+import numpy as np
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
@@ -121,6 +122,21 @@ def count(
     if int(value) < low or (high is not None and int(value) > high):
         verb = "lie in" if high is not None else "be"
         raise ValueError(sentence(who, name, f"{verb} {ends}{extra}", value))
+
+
+def flag(who: str, name: str, value: object) -> None:
+    """Require True or False, of Python or numpy; raises TypeError otherwise."""
+    if not isinstance(value, (bool, np.bool_, Tensor)):
+        raise TypeError(sentence(who, name, "be True or False", value))
+
+
+def instance(who: str, name: str, value: object, kind: type) -> None:
+    """Require an instance of a class or a runtime protocol; raises TypeError, also for a class."""
+    if isinstance(value, type):
+        remedy = f"write {value.__name__}(...)"
+        raise TypeError(sentence(who, name, f"be a {kind.__name__}", value, remedy))
+    if not isinstance(value, kind):
+        raise TypeError(sentence(who, name, f"be a {kind.__name__}", value))
 
 
 def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
