@@ -15,6 +15,8 @@ from fedlib.checks.declared import (
     hints,
     value,
 )
+from fedlib.checks.kinds import FloatType, Rng, Seed
+from fedlib.checks.tensors import as_long, below, equally_long, seed
 from fedlib.checks.values import (
     at_least,
     count,
@@ -32,17 +34,23 @@ from fedlib.checks.values import (
 
 __all__ = [
     "Count",
+    "FloatType",
     "Fraction",
     "Nonnegative",
     "Number",
     "Positive",
+    "Rng",
+    "Seed",
     "Share",
     "Takes",
     "Threshold",
     "Whole",
     "arguments",
+    "as_long",
     "at_least",
+    "below",
     "count",
+    "equally_long",
     "fields",
     "finite",
     "flag",
@@ -54,6 +62,7 @@ __all__ = [
     "number",
     "one_of",
     "positive",
+    "seed",
     "sentence",
     "value",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from fedlib.checks import values
@@ -47,6 +48,30 @@ def shaped(who: str, name: str, value: object, annotation: Any) -> None:
     raise error(f"{who}: {name} must be {words}, got {told(value)}.")
 
 
+def equally_long(who: str, **parts: Shaped[Tensor, "R *shape"]) -> None:
+    """Require tensors with equally many rows; raises ValueError, by the name of the second."""
+    (first, x), *others = parts.items()
+    for name, y in others:
+        if len(y) != len(x):
+            rule = f"have a row for each of the {len(x)} of {first}"
+            raise ValueError(values.sentence(who, name, rule, len(y)))
+
+
+def below(who: str, name: str, value: Shaped[Tensor, "*b"], count: int, note: str) -> None:
+    """Require whole numbers in 0..count - 1; raises ValueError and shows the first that is not."""
+    wrong = value[(value < 0) | (value >= count)]
+    if len(wrong):
+        rule = f"lie in 0..{count - 1} ({note})"
+        raise ValueError(values.sentence(who, name, rule, wrong[0].item()))
+
+
+def as_long(who: str, name: str, value: Shaped[Tensor, "d"], length: int, note: str) -> None:
+    """Require a vector of so many entries; raises ValueError otherwise."""
+    if value.shape != (length,):
+        rule = f"have {length} entries ({note})"
+        raise ValueError(values.sentence(who, name, rule, list(value.shape)))
+
+
 def told(value: object) -> str:
     """A tensor by its dtype and shape; other things by their short form."""
     if isinstance(value, Tensor):
@@ -66,6 +91,7 @@ KINDS = {
     "Int": "a tensor of whole numbers",
     "Integer": "a tensor of whole numbers",
     "UInt8": "a tensor of bytes",
+    "Real": "a tensor of numbers",
     "Bool": "a tensor of truth values",
     "Shaped": "a tensor",
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from fedlib import checks
@@ -47,7 +48,7 @@ def check_names(given: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
             raise TypeError(checks.sentence(WHO, name, "hold tensors", value))
 
 
-def has_values(x: Tensor) -> bool:
+def has_values(x: Shaped[Tensor, "..."]) -> bool:
     """Whether a tensor is an ordinary one, whose values can be looked at."""
     plain = type(x) in (Tensor, torch.nn.Parameter)
     return plain and not torch._C._functorch.is_functorch_wrapped_tensor(x)
@@ -148,9 +149,7 @@ def _check_values(problem: Problem) -> None:
     if least < 0 or most >= count:
         got = int(least) if least < 0 else int(most)
         note = "the rows of data"
-        raise ValueError(
-            checks.sentence(WHO, "rows", f"lie in 0..{count - 1} ({note})", got)
-        )
+        raise ValueError(checks.sentence(WHO, "rows", f"lie in 0..{count - 1} ({note})", got))
     if isinstance(problem.lengths, Tensor) and problem.lengths.tolist() != [*problem.sizes]:
         rule = "agree with sizes"
         raise ValueError(checks.sentence(WHO, "lengths", rule, problem.lengths.tolist()))
