@@ -24,12 +24,14 @@ from fedlib.checks.values import (
     flag,
     in_range,
     instance,
+    key,
     labels01,
     nonnegative,
     number,
     one_of,
     positive,
     sentence,
+    short,
 )
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "hints",
     "in_range",
     "instance",
+    "key",
     "labels01",
     "nonnegative",
     "number",
@@ -64,5 +67,6 @@ __all__ = [
     "positive",
     "seed",
     "sentence",
+    "short",
     "value",
 ]
