@@ -155,7 +155,7 @@ def _entries(who: str, name: str, given: Any, kind: Any, parts: tuple[Any, ...])
 
 def _can_be_told(annotation: Any) -> bool:
     """Whether an instance of this class can be told from other things."""
-    if not isinstance(annotation, type) or annotation in (object, type(None)):
+    if not isinstance(annotation, type) or annotation in (Any, object, type(None)):
         return False
     protocol = getattr(annotation, "_is_protocol", False)
     return not protocol or getattr(annotation, "_is_runtime_protocol", False)
