@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,10 +18,12 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
+from fedlib import checks
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.grid import fill, stack
 from fedlib.core.mapping import apart, fault, looped, only, stacked, take
+from fedlib.core.problem_checks import check_metrics, try_functions
 from fedlib.core.protocols import Algorithm
 from fedlib.core.record import record
 from fedlib.core.sampling import seeded
@@ -61,9 +64,10 @@ class Batched:
         self.grid, self.seeds, self.device = grid, seeds, device
         self.own_problem = not isinstance(problem, Problem)
         self.problems = (
-            [problem] if isinstance(problem, Problem) else [problem(seed) for seed in seeds]
+            [problem] if isinstance(problem, Problem) else [made(problem, seed) for seed in seeds]
         )
         check_same_shapes(self.problems, seeds)
+        try_functions(self.problems[0])
         alone = self.problems[0].one_by_one and device.type == "cpu"
         self.engine = engine or (Sequential if alone else Vectorized)
         same = len({p.sizes for p in self.problems}) == 1
@@ -124,7 +128,9 @@ class Batched:
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
         problem = self.form.with_tensors(self.together(own, common))
-        return problem.metrics(w, problem)
+        found = problem.metrics(w, problem)
+        check_metrics(problem, found)
+        return found
 
     def _batched(
         self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
@@ -223,6 +229,21 @@ class Batched:
         ]
 
 
+def made(problem: Callable[[int], Problem], seed: int) -> Problem:
+    """The problem of a seed."""
+    try:
+        inspect.signature(problem).bind(seed)
+    except TypeError as error:
+        rule = f"be a Problem, or a function of the seed alone ({error})"
+        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
+    except ValueError:  # some that are not of Python do not tell what they take
+        pass
+    found = problem(seed)
+    if not isinstance(found, Problem):
+        raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", found))
+    return found
+
+
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
     """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
     first = _shapes(problems[0])
@@ -232,6 +253,13 @@ def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None
                 f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
                 "differs; only the clients' numbers of rows may."
             )
+        for name in ("name", "num_objectives", "num_constraints", "one_by_one"):
+            one, other = getattr(problems[0], name), getattr(p, name)
+            if one != other:
+                raise ValueError(
+                    f"run: the problems of all seeds must agree in {name}, it is {other!r} of seed "
+                    f"{seed} and {one!r} of seed {seeds[0]}."
+                )
 
 
 def _shapes(problem: Problem) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedlib import checks
 from fedlib.core import jsonfile
 from fedlib.core.provenance import versions
 
@@ -20,6 +21,22 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
+#: Of a file, with its digest.
+PARTS = frozenset(
+    (
+        "schema",
+        "kind",
+        "config",
+        "rounds",
+        "seeds",
+        "metrics",
+        "info",
+        "final_w",
+        "output_w",
+        "provenance",
+        "digest",
+    )
+)
 LARGEST_MODEL = 1000  # final models up to this many parameters are saved
 
 
@@ -60,10 +77,12 @@ class Trace:
 
     def of_rounds(self, name: str) -> Array:
         """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
+        checks.key("Trace", "the name of a metric", name, self.metrics)
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
         """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
+        checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
@@ -90,6 +109,7 @@ class Trace:
         OSError
             one sentence, if the folder cannot be written to.
         """
+        checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
         content = {
@@ -115,7 +135,14 @@ class Trace:
         ValueError
             one sentence, for a file that is missing, damaged, or holds something else.
         """
+        checks.value("Trace.load", "path", path, Path | str)
         held = jsonfile.read(Path(path))
+        if held.get("kind") == KIND and held.keys() != PARTS:
+            wrong = ", ".join(sorted(held.keys() ^ PARTS))
+            raise ValueError(
+                f"Trace.load: {Path(path).name} must hold what Trace.save writes, it differs in "
+                f"{wrong}; save it again."
+            )
         if held.get("kind") != KIND:
             raise ValueError(
                 f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "

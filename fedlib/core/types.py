@@ -7,14 +7,19 @@ G grid points, T rounds.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.func import grad
+
+from fedlib import checks
+from fedlib.core.problem_checks import check_names, check_problem
 
 Info = dict[str, Tensor]
 
@@ -106,6 +111,12 @@ class Problem:
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     one_by_one : whether clients go one after another on a CPU, as convolutions do better.
     config : what a stored run records about it, JSON values only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        at construction, one sentence that names the field. What the functions give is checked
+        by `run`, before the first round.
     """
 
     name: str
@@ -127,6 +138,9 @@ class Problem:
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     one_by_one: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_problem(self)
 
     @property
     def num_clients(self) -> int:
@@ -162,6 +176,7 @@ class Problem:
 
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
+        checks.instance("within", "convex_set", convex_set, ConvexSet)
         config = {**self.config, "set": describe(convex_set)}
         start = convex_set.project(self.w0)
         return replace(self, set=convex_set, w0=start, config=config)
@@ -177,8 +192,14 @@ class Problem:
         }
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> Problem:
-        """The same problem over other tensors (another seed's split, another device)."""
-        return replace(self, **tensors)
+        """The same problem over other tensors (another seed's split, another device).
+
+        Of these only the names are checked: it is called in every round, inside of maps.
+        """
+        check_names(tensors, self.tensors())
+        other = copy.copy(self)
+        vars(other).update(tensors)
+        return other
 
     def to(self, device: torch.device | str) -> Problem:
         """The same problem with all its tensors on `device`."""
@@ -212,6 +233,8 @@ def describe(value: Any) -> Any:
         return {str(k): describe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [describe(v) for v in value]
+    if isinstance(value, np.generic):  # one of numpy's numbers, as that of Python
+        return describe(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")
