@@ -1,20 +1,23 @@
 """Argument checks with one form of error sentence: by hand (`values`), or declared (`declared`)."""
 
 from fedlib.checks.declared import (
+    SOME,
     Count,
     Fraction,
     Nonnegative,
-    Number,
     Positive,
     Share,
-    Takes,
     Threshold,
     Whole,
     arguments,
+    between,
+    counted,
     fields,
     hints,
+    least,
     value,
 )
+from fedlib.checks.kinds import Takes
 from fedlib.checks.values import (
     at_least,
     count,
@@ -31,10 +34,10 @@ from fedlib.checks.values import (
 )
 
 __all__ = [
+    "SOME",
     "Count",
     "Fraction",
     "Nonnegative",
-    "Number",
     "Positive",
     "Share",
     "Takes",
@@ -42,7 +45,9 @@ __all__ = [
     "Whole",
     "arguments",
     "at_least",
+    "between",
     "count",
+    "counted",
     "fields",
     "finite",
     "flag",
@@ -50,6 +55,7 @@ __all__ = [
     "in_range",
     "instance",
     "labels01",
+    "least",
     "nonnegative",
     "number",
     "one_of",

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Share
 
 FLOAT_BITS = 32
 EXPONENT_BITS = 8  # of a float32
@@ -121,9 +122,10 @@ class TopK:
     tensor([ 3., -5.,  0.,  0.])
     """
 
-    fraction: float = field(metadata={"shape": True})
+    fraction: Share = field(metadata={"shape": True})
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_fraction("TopK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -175,10 +177,11 @@ class RandK:
     (1600, 1950)
     """
 
-    fraction: float = field(metadata={"shape": True})
+    fraction: Share = field(metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_fraction("RandK", self.fraction)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
@@ -230,10 +233,10 @@ class Rounding:
     tensor([1.0000, 1.5000, 4.0000, 0.0000])
     """
 
-    mantissa_bits: int
+    mantissa_bits: Annotated[int, checks.counted(1, 22)]
 
     def __post_init__(self) -> None:
-        checks.in_range("Rounding", "mantissa_bits", self.mantissa_bits, 1, 22)
+        checks.fields(self)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The nearest vector whose entries have `mantissa_bits` digits."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, isqrt
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -16,9 +17,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fedlib import checks
+from fedlib.checks import Positive, Whole
 from fedlib.compress.compressors import FLOAT_BITS, Message, Noise
 
-ORDERS = ("block", "row", "column")
+Order = Literal["block", "row", "column"]
 
 
 def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
@@ -129,14 +131,12 @@ class LowRank:
     The oversampling is r / 10, rounded down, as in the code.
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
-    order: str = "block"
-    iterations: int = 2
+    budget: Positive = field(default=1.0, metadata={"shape": True})
+    order: Order = "block"
+    iterations: Whole = 2
 
     def __post_init__(self) -> None:
-        checks.positive("LowRank", "budget", self.budget)
-        checks.one_of("LowRank", "order", self.order, ORDERS)
-        checks.count("LowRank", "iterations", self.iterations, 0)
+        checks.fields(self)
 
     def rank(self, tasks: int, dim: int) -> int:
         """How many components the budget buys: at least one, at most all."""

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise, RandK
 
 
@@ -91,12 +92,11 @@ class Largest:
             [ 0., -5.,  0.,  0.]])
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
-    value_bits: int = FLOAT_BITS
+    budget: Positive = field(default=1.0, metadata={"shape": True})
+    value_bits: Count = FLOAT_BITS
 
     def __post_init__(self) -> None:
-        checks.positive("Largest", "budget", self.budget)
-        checks.count("Largest", "value_bits", self.value_bits)
+        checks.fields(self)
 
     def kept(self, tasks: int, dim: int) -> int:
         """How many entries are sent: at least one, at most all."""
@@ -145,11 +145,11 @@ class Masked:
     tensor(4)
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
+    budget: Positive = field(default=1.0, metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        checks.positive("Masked", "budget", self.budget)
+        checks.fields(self)
 
     def rule(self, tasks: int) -> RandK:
         """The compressor of the flattened Jacobian."""
@@ -189,6 +189,9 @@ class Columns:
     """
 
     compressor: Compressor = Identity()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """Every gradient compressed."""
@@ -238,7 +241,10 @@ class Wire:
     """
 
     sketch: Sketch
-    tasks: int
+    tasks: Count
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def __call__(self, x: Float[Tensor, "s"], noise: Noise = ()) -> Float[Tensor, "s"]:
         """The sketch, flattened."""

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,10 @@ class Ball:
     tensor([-0.6000,  0.8000])
     """
 
-    radius: float
+    radius: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("Ball", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or radius x / ||x||."""
@@ -77,8 +78,7 @@ class Box:
             checks.positive("Box", "radius", self.low)
             object.__setattr__(self, "high", self.low)
             object.__setattr__(self, "low", -self.low)
-        checks.number("Box", "low", self.low)
-        checks.number("Box", "high", self.high)
+        checks.fields(self)
         stacked = isinstance(self.low, Tensor) or isinstance(self.high, Tensor)
         if not stacked and self.low >= self._high:
             rule = f"be above low = {self.low:g}"

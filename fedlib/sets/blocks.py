@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count
 from fedlib.core.types import ConvexSet
 from fedlib.sets.vertices import Several, gauge_of, wire_of
 
@@ -30,13 +31,16 @@ class Blocks:
     """
 
     sets: tuple[ConvexSet, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Count, ...]
 
     def __post_init__(self) -> None:
+        checks.value("Blocks", "sets", self.sets, Sequence[ConvexSet])
+        checks.value("Blocks", "sizes", self.sizes, Sequence)
         object.__setattr__(self, "sets", tuple(self.sets))
         object.__setattr__(self, "sizes", tuple(self.sizes))
         for size in self.sizes:
             checks.count("Blocks", "sizes", size)
+        checks.fields(self)  # numpy's counts become Python's
         if not self.sizes or len(self.sets) != len(self.sizes):
             rule = f"hold a set for each of the {len(self.sizes)} sizes"
             raise ValueError(checks.sentence("Blocks", "sets", rule, len(self.sets)))
@@ -111,8 +115,11 @@ class PerClient:
     of: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        checks.value("PerClient", "sets", self.sets, Sequence[ConvexSet])
+        checks.value("PerClient", "of", self.of, Sequence)
         object.__setattr__(self, "sets", tuple(self.sets))
         object.__setattr__(self, "of", tuple(self.of))
+        checks.fields(self)
         for index in self.of:
             checks.count("PerClient", "of", index, 0, len(self.sets) - 1, "the sets")
         idle = sorted(set(range(len(self.sets))) - set(self.of))

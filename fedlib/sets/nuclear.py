@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.sets.sparse import onto_simplex
 from fedlib.sets.vertices import RankOne
 
@@ -43,16 +44,13 @@ class NuclearBall:
         if the radius is not a positive finite number, or a count no whole number from 1 on.
     """
 
-    radius: float
-    rows: int
-    columns: int
-    steps: int = 40
+    radius: Positive
+    rows: Count
+    columns: Count
+    steps: Count = 40
 
     def __post_init__(self) -> None:
-        checks.positive("NuclearBall", "radius", self.radius)
-        checks.count("NuclearBall", "rows", self.rows)
-        checks.count("NuclearBall", "columns", self.columns)
-        checks.count("NuclearBall", "steps", self.steps)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its singular values projected to the simplex.

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 from fedlib.sets.vertices import OneEntry
 
 
@@ -29,10 +30,10 @@ class L1Ball:
     tensor([0., 1.])
     """
 
-    radius: float
+    radius: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("L1Ball", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its entries moved to 0 by the same length.
@@ -83,10 +84,10 @@ class Simplex:
     tensor([0., 1.])
     """
 
-    radius: float = 1.0
+    radius: Positive = 1.0
 
     def __post_init__(self) -> None:
-        checks.positive("Simplex", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""

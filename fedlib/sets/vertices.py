@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise
 from fedlib.core.types import ConvexSet
 from fedlib.sets.balls import Ball, Box
@@ -23,6 +25,9 @@ from fedlib.sets.balls import Ball, Box
 @dataclass(frozen=True)
 class Vertex:
     """What all formats share: nothing is lost, nothing is random."""
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The point itself."""
@@ -58,7 +63,7 @@ class OneEntry(Vertex):
     11
     """
 
-    radius: float
+    radius: Positive
     signed: bool = True
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
@@ -128,8 +133,8 @@ class RankOne(Vertex):
     tensor([4.0000, 2.0000, 1.0000, 0.5000])
     """
 
-    rows: int
-    columns: int
+    rows: Count
+    columns: Count
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The matrix's column at its largest entry, and its row there over that entry."""
@@ -171,7 +176,7 @@ class Several(Vertex):
     """
 
     parts: tuple[Compressor, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Count, ...]
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """All numbers, then all positions."""

@@ -10,13 +10,14 @@ probability with which a client takes part in a round (the paper's p).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive, Share
 
 Round = TypeVar("Round", float, Tensor)
 
@@ -34,12 +35,11 @@ class PowerLaw:
     exponent : how fast it falls, nonnegative.
     """
 
-    scale: float
-    exponent: float = 0.0
+    scale: Positive
+    exponent: Nonnegative = 0.0
 
     def __post_init__(self) -> None:
-        checks.positive("PowerLaw", "scale", self.scale)
-        checks.nonnegative("PowerLaw", "exponent", self.exponent)
+        checks.fields(self)
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
@@ -61,6 +61,10 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
     if not isinstance(rule.scale, Tensor) and rule.scale > 1:
         wanted = "lie in (0, 1] for all t >= 1"
         raise ValueError(checks.sentence(who, name, wanted, rule, "take a scale of at most 1"))
+
+
+#: In (0, 1] in every round.
+Averaging = Annotated[PowerLaw, checks.Takes(averaging)]
 
 
 def power_law(who: str, name: str, rule: object) -> None:
@@ -147,6 +151,9 @@ class Convex:
 
     grows: bool = True
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """2 / (p (t - 1) + 2)."""
         return 2 / (share * (t - 1) + 2)
@@ -172,11 +179,11 @@ class Nonconvex:
     tensor([0.0100, 0.0100])
     """
 
-    rounds: int
+    rounds: Count
     grows: bool = True
 
     def __post_init__(self) -> None:
-        checks.count("Nonconvex", "rounds", self.rounds)
+        checks.fields(self)
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
@@ -207,6 +214,9 @@ class Stochastic:
 
     grows: bool = True
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """9 / (t + 8)."""
         del share
@@ -232,12 +242,11 @@ class Fixed:
     tensor([0.1000, 0.1000])
     """
 
-    step: float
-    weight: float = 1.0
+    step: Share
+    weight: Share = 1.0
 
     def __post_init__(self) -> None:
-        checks.in_range("Fixed", "step", self.step, 0, 1, open_low=True)
-        checks.in_range("Fixed", "weight", self.weight, 0, 1, open_low=True)
+        checks.fields(self)
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The step."""

@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.compress.compressors import Noise
 from fedlib.compress.lowrank import LowRank
 from fedlib.compress.sketches import Sketch, Wire
@@ -80,6 +81,9 @@ class OneWay:
 
     sketch: Sketch = LowRank()
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
@@ -113,6 +117,9 @@ class TwoWay:
     """
 
     sketch: Sketch = LowRank()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""
