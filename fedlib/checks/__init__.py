@@ -17,7 +17,7 @@ from fedlib.checks.declared import (
     least,
     value,
 )
-from fedlib.checks.kinds import Takes
+from fedlib.checks.annotations import Takes
 from fedlib.checks.values import (
     at_least,
     count,

@@ -33,7 +33,7 @@ import numpy as np
 from torch import Tensor
 
 from fedlib.checks import values
-from fedlib.checks.kinds import Check, Takes, kind_of
+from fedlib.checks.annotations import Check, Takes, kind_of
 
 
 def _threshold(who: str, name: str, value: object) -> None:

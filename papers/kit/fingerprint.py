@@ -34,7 +34,7 @@ CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 #: server and client, how arguments are checked. Tests hold these against the plain loop, and stored
 #: prefixes are recomputed by the tests whatever has changed.
 PLUMBING = frozenset(
-    {CHECKS, *(f"{CHECKS}.{file}" for file in ("values", "declared", "kinds"))}
+    {CHECKS, *(f"{CHECKS}.{file}" for file in ("values", "declared", "annotations"))}
     | {
         f"fedlib.{folder}{name}"
         for folder in ("", "core.")
