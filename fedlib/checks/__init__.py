@@ -1,10 +1,12 @@
 """Argument checks with one form of error sentence: by hand (`values`), or declared (`declared`)."""
 
+from fedlib.checks.annotations import Takes
 from fedlib.checks.declared import (
     SOME,
     Count,
     Fraction,
     Nonnegative,
+    Number,
     Positive,
     Share,
     Threshold,
@@ -17,7 +19,8 @@ from fedlib.checks.declared import (
     least,
     value,
 )
-from fedlib.checks.annotations import Takes
+from fedlib.checks.kinds import FloatType, Rng, Seed
+from fedlib.checks.tensors import as_long, below, equally_long, seed
 from fedlib.checks.values import (
     at_least,
     count,
@@ -31,23 +34,31 @@ from fedlib.checks.values import (
     one_of,
     positive,
     sentence,
+    short,
 )
 
 __all__ = [
     "SOME",
     "Count",
+    "FloatType",
     "Fraction",
     "Nonnegative",
+    "Number",
     "Positive",
+    "Rng",
+    "Seed",
     "Share",
     "Takes",
     "Threshold",
     "Whole",
     "arguments",
+    "as_long",
     "at_least",
+    "below",
     "between",
     "count",
     "counted",
+    "equally_long",
     "fields",
     "finite",
     "flag",
@@ -60,6 +71,8 @@ __all__ = [
     "number",
     "one_of",
     "positive",
+    "seed",
     "sentence",
+    "short",
     "value",
 ]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union
 
 from jaxtyping import AbstractArray
 
-from fedlib.checks import values
+from fedlib.checks import tensors, values
 
 Check = Callable[[str, str, Any], None]
 
@@ -167,26 +167,12 @@ def _of_class(kind: Any) -> Kind:
     if not isinstance(kind, type) or typing.is_typeddict(kind):
         return PLAIN[Any]
     if issubclass(kind, AbstractArray):
-        words = tensor_words(kind)
-        return Kind(words, partial(_tensor, kind=kind, words=words))
+        return Kind(tensors.words(kind), partial(tensors.shaped, annotation=kind))
     if not getattr(kind, "_is_protocol", False):
         return Kind(values.named(kind), partial(values.instance, kind=kind))
     if not getattr(kind, "_is_runtime_protocol", False):
         return PLAIN[Any]
     return Kind(values.named(kind), partial(_protocol, protocol=kind))
-
-
-def tensor_words(kind: Any) -> str:
-    """`Float[Tensor, "N d"]` in words: "a float tensor of shape [N d]"."""
-    dtype = kind.__name__.partition("[")[0].lower()
-    article = "an" if dtype[0] in "aeiou" else "a"
-    words = "a tensor" if dtype == "shaped" else f"{article} {dtype} tensor"
-    return words if kind.dim_str == "..." else f"{words} of shape [{kind.dim_str}]"
-
-
-def _tensor(who: str, name: str, given: object, kind: Any, words: str) -> None:
-    if not isinstance(given, kind):
-        raise TypeError(values.sentence(who, name, f"be {words}", given))
 
 
 def _protocol(who: str, name: str, given: object, protocol: Any) -> None:

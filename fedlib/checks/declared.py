@@ -64,6 +64,7 @@ def _some(who: str, name: str, value: Any) -> None:
         raise ValueError(values.sentence(who, name, "not be empty", value))
 
 
+Number = Annotated[float, Takes(values.number)]
 Positive = Annotated[float, Takes(values.positive)]
 Nonnegative = Annotated[float, Takes(values.nonnegative)]
 #: In (0, 1].

@@ -194,7 +194,7 @@ def named(kind: type) -> str:
 
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
     """One error sentence, `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
-    return _join(f"{who}: {name} must {rule}, got {_show(value)}", remedy)
+    return _join(f"{who}: {name} must {rule}, got {short(value)}", remedy)
 
 
 def _number(who: str, name: str, value: object, rule: str) -> float | None:
@@ -226,7 +226,7 @@ def _join(text: str, remedy: str) -> str:
     return f"{text}; {remedy.rstrip('.')}." if remedy else f"{text}."
 
 
-def _show(value: object) -> str:
+def short(value: object) -> str:
     """A short form of the value; a long one is cut so that the error stays one sentence."""
     text = repr(value).replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
