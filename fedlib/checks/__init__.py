@@ -20,10 +20,11 @@ from fedlib.checks.declared import (
     value,
 )
 from fedlib.checks.kinds import FloatType, Rng, Seed
-from fedlib.checks.tensors import as_long, below, equally_long, seed
+from fedlib.checks.tensors import as_long, below, drawing, equally_long, matrix, seed, vector
 from fedlib.checks.values import (
     at_least,
     count,
+    counts,
     finite,
     flag,
     in_range,
@@ -58,6 +59,8 @@ __all__ = [
     "between",
     "count",
     "counted",
+    "counts",
+    "drawing",
     "equally_long",
     "fields",
     "finite",
@@ -67,6 +70,7 @@ __all__ = [
     "instance",
     "labels01",
     "least",
+    "matrix",
     "nonnegative",
     "number",
     "one_of",
@@ -75,4 +79,5 @@ __all__ = [
     "sentence",
     "short",
     "value",
+    "vector",
 ]

@@ -122,6 +122,12 @@ def count(
         raise ValueError(sentence(who, name, f"{verb} {ends}{extra}", value))
 
 
+def counts(who: str, **given: object) -> None:
+    """Require whole numbers from 1 on; raises as `count` does."""
+    for name, value in given.items():
+        count(who, name, value)
+
+
 def flag(who: str, name: str, value: object) -> None:
     """Require True or False, of Python or numpy; raises TypeError otherwise."""
     if not isinstance(value, (bool, np.bool_)):

@@ -58,10 +58,12 @@ class Exact:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The Jacobian itself."""
+        checks.matrix("Exact", "x", x)
         return x
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Exact", rng, count=count, tasks=tasks, dim=dim)
         return ()
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
@@ -76,6 +78,7 @@ class Exact:
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry."""
+        checks.counts("Exact", tasks=tasks, dim=dim)
         return FLOAT_BITS * tasks * dim
 
 
@@ -107,10 +110,12 @@ class Largest:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The k largest entries, zeros elsewhere."""
+        checks.matrix("Largest", "x", x)
         return self.decode(self.encode(x), x)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Largest", rng, count=count, tasks=tasks, dim=dim)
         return ()
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
@@ -129,6 +134,7 @@ class Largest:
 
     def bits(self, tasks: int, dim: int) -> int:
         """The numbers and the cheaper of list and map."""
+        checks.counts("Largest", tasks=tasks, dim=dim)
         kept, entries = self.kept(tasks, dim), tasks * dim
         return self.value_bits * kept + min(kept * index_bits(entries), entries)
 
@@ -157,10 +163,12 @@ class Masked:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The entries at the drawn positions, scaled if asked, zeros elsewhere."""
+        checks.matrix("Masked", "x", x)
         return self.rule(len(x))(x.flatten(), noise).view(x.shape)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Distinct positions for each of `count` messages."""
+        checks.drawing("Masked", rng, count=count, tasks=tasks, dim=dim)
         return self.rule(tasks).draw(count, tasks * dim, rng)
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
@@ -175,6 +183,7 @@ class Masked:
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry that is sent; the positions follow from the common seed."""
+        checks.counts("Masked", tasks=tasks, dim=dim)
         return self.rule(tasks).bits(tasks * dim)
 
 
@@ -195,11 +204,13 @@ class Columns:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """Every gradient compressed."""
+        checks.matrix("Columns", "x", x)
         parts = zip(x, self._each(x, noise), strict=True)
         return torch.stack([self.compressor(row, own) for row, own in parts])
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """What the compressor draws for `count` times `tasks` vectors."""
+        checks.drawing("Columns", rng, count=count, tasks=tasks, dim=dim)
         noise = self.compressor.draw(count * tasks, dim, rng)
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
 
@@ -222,6 +233,7 @@ class Columns:
 
     def bits(self, tasks: int, dim: int) -> int:
         """That of `tasks` messages."""
+        checks.counts("Columns", tasks=tasks, dim=dim)
         return tasks * self.compressor.bits(dim)
 
     def _each(self, x: Tensor, noise: Noise) -> list[Noise]:

@@ -62,6 +62,7 @@ class Blocks:
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every part lies in its set up to `tol`; a 0-d bool tensor."""
+        checks.nonnegative("Blocks", "tol", tol)
         return torch.stack([s.contains(part, tol) for s, part in self._parts(x)]).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -87,10 +88,12 @@ class Blocks:
         )
 
     def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
+        checks.vector("Blocks", "x", x, sum(self.sizes))
         self._check(len(x))
         return list(zip(self.sets, torch.split(x, list(self.sizes)), strict=True))
 
     def _check(self, dim: int) -> None:
+        checks.count("Blocks", "dim", dim)
         if dim != sum(self.sizes):
             rule = f"be the sum of sizes, {sum(self.sizes)}"
             raise ValueError(checks.sentence("Blocks", "dim", rule, dim))

@@ -40,11 +40,14 @@ class L1Ball:
 
         At most `theta` each, such that the absolute values then sum to the radius.
         """
+        checks.vector("L1Ball", "x", x)
         size = x.abs()
         return torch.where(size.sum() <= self.radius, x, x.sign() * onto_simplex(size, self.radius))
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether the absolute values sum to at most (1 + tol) radius; a 0-d bool tensor."""
+        checks.vector("L1Ball", "x", x)
+        checks.nonnegative("L1Ball", "tol", tol)
         return x.abs().sum() <= (1 + tol) * self.radius
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -52,6 +55,7 @@ class L1Ball:
 
         Its entry is -radius sign(direction_j); for direction 0, -radius.
         """
+        checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
         value = torch.where(there < 0, self.radius, -self.radius).to(there.dtype)
@@ -64,6 +68,7 @@ class L1Ball:
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values over the radius."""
+        checks.vector("L1Ball", "x", x)
         return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:
@@ -91,15 +96,19 @@ class Simplex:
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
+        checks.vector("Simplex", "x", x)
         return onto_simplex(x, self.radius)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
+        checks.vector("Simplex", "x", x)
+        checks.nonnegative("Simplex", "tol", tol)
         slack = tol * self.radius
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
+        checks.vector("Simplex", "direction", direction)
         place = direction.argmin()
         there = direction.gather(0, place.unsqueeze(0))
         value = torch.full_like(there, self.radius)
@@ -112,6 +121,7 @@ class Simplex:
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values over the radius."""
+        checks.vector("Simplex", "x", x)
         return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:

@@ -36,6 +36,7 @@ class Vertex:
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing(type(self).__name__, rng, count=count, dim=dim)
         del count, dim, rng
         return ()
 
@@ -68,6 +69,7 @@ class OneEntry(Vertex):
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The position of the entry and its sign (0 for the point 0, which is no vertex)."""
+        checks.vector("OneEntry", "x", x)
         del noise
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
@@ -82,6 +84,7 @@ class OneEntry(Vertex):
 
     def bits(self, dim: int) -> int:
         """A position, and a sign if there is one."""
+        checks.count("OneEntry", "dim", dim)
         return ceil(log2(dim)) + self.signed
 
     def lengths(self, dim: int) -> tuple[int, int]:
@@ -105,6 +108,7 @@ class Corner(Vertex):
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """Which entries are high, 1 or 0."""
+        checks.vector("Corner", "x", x)
         del noise
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
@@ -118,6 +122,7 @@ class Corner(Vertex):
 
     def bits(self, dim: int) -> int:
         """One bit an entry."""
+        checks.count("Corner", "dim", dim)
         return dim
 
     def lengths(self, dim: int) -> tuple[int, int]:
@@ -138,6 +143,7 @@ class RankOne(Vertex):
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The matrix's column at its largest entry, and its row there over that entry."""
+        checks.vector("RankOne", "x", x)
         del noise
         matrix = x.view(self.rows, self.columns)
         place = x.abs().argmax()
@@ -156,6 +162,7 @@ class RankOne(Vertex):
 
     def bits(self, dim: int) -> int:
         """32 bits an entry of the two vectors."""
+        checks.count("RankOne", "dim", dim)
         del dim
         return FLOAT_BITS * (self.rows + self.columns)
 
@@ -180,6 +187,7 @@ class Several(Vertex):
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """All numbers, then all positions."""
+        checks.vector("Several", "x", x)
         del noise
         pieces = zip(self.parts, torch.split(x, list(self.sizes)), strict=True)
         messages = [part.encode(piece) for part, piece in pieces]
@@ -204,6 +212,7 @@ class Several(Vertex):
 
     def bits(self, dim: int) -> int:
         """The sum over the parts."""
+        checks.count("Several", "dim", dim)
         del dim
         return sum(p.bits(size) for p, size in zip(self.parts, self.sizes, strict=True))
 
