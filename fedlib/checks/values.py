@@ -13,6 +13,7 @@ no count and no flag. A bool is never a number here, and NaN and infinities fail
 
 import math
 from collections.abc import Collection
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 import numpy as np
@@ -148,6 +149,14 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
     if not any(type(value) is type(option) and value == option for option in options):
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(sentence(who, name, f"be one of {listed}", value))
+
+
+def key(who: str, name: str, value: object, options: Collection[str]) -> None:
+    """Require one of many names; the ValueError shows those that come nearest."""
+    if not isinstance(value, str) or value not in options:
+        near = get_close_matches(str(value), options, n=3)
+        known = f"nearest: {', '.join(near)}" if near else f"known: {', '.join([*options][:6])}"
+        raise ValueError(sentence(who, name, "be one that is there", value, known))
 
 
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:

@@ -11,10 +11,11 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, Positive, Rng
 
 
-def stratified_iid(labels: Shaped[Tensor, " R"], clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
+def stratified_iid(
+    labels: Shaped[Tensor, " R"], clients: int, rng: torch.Generator
+) -> Int[Tensor, "N m"]:
     """Rows at random, equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
@@ -23,7 +24,6 @@ def stratified_iid(labels: Shaped[Tensor, " R"], clients: Count, rng: Rng) -> In
         ValueError: a class has fewer rows than there are clients, or a bad argument.
         TypeError: labels that are no integer tensor, or no generator.
     """
-    checks.arguments(stratified_iid, locals())
     groups = _shuffled_classes("stratified_iid", labels, clients, rng)
     parts = []
     for label, rows in groups.items():
@@ -33,7 +33,7 @@ def stratified_iid(labels: Shaped[Tensor, " R"], clients: Count, rng: Rng) -> In
 
 
 def dirichlet(
-    labels: Shaped[Tensor, " R"], clients: Count, alpha: Positive, rng: Rng
+    labels: Shaped[Tensor, " R"], clients: int, alpha: float, rng: torch.Generator
 ) -> Int[Tensor, "N m"]:
     """Class mixtures from a Dirichlet distribution, equal sizes m = floor(R / clients).
 
@@ -47,7 +47,7 @@ def dirichlet(
         ValueError: alpha not positive, more clients than rows, or a bad argument.
         TypeError: labels that are no integer tensor, or no generator.
     """
-    checks.arguments(dirichlet, locals())
+    checks.positive("dirichlet", "alpha", alpha)
     groups = list(_shuffled_classes("dirichlet", labels, clients, rng).values())
     checks.count("dirichlet", "clients", clients, high=len(labels), note="the rows")
     left = torch.tensor([len(rows) for rows in groups])
@@ -64,7 +64,7 @@ def dirichlet(
 
 
 def dirichlet_cells(
-    cells: Shaped[Tensor, " R"], clients: Count, alpha: Positive, rng: Rng
+    cells: Shaped[Tensor, " R"], clients: int, alpha: float, rng: torch.Generator
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Every cell dealt out by its own Dirichlet(alpha) shares of the clients; unequal sizes.
 
@@ -79,7 +79,7 @@ def dirichlet_cells(
         ValueError: alpha not positive, a client that gets no row at all, or a bad argument.
         TypeError: cells that are no integer tensor, or no generator.
     """
-    checks.arguments(dirichlet_cells, locals())
+    checks.positive("dirichlet_cells", "alpha", alpha)
     groups = _shuffled_classes("dirichlet_cells", cells, clients, rng).values()
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
     for rows in groups:
@@ -102,7 +102,7 @@ def dirichlet_cells(
 
 
 def k_labels(
-    labels: Shaped[Tensor, " R"], clients: Count, k: Count, rng: Rng
+    labels: Shaped[Tensor, " R"], clients: int, k: int, rng: torch.Generator
 ) -> Int[Tensor, "N m"]:
     """Exactly k labels a client, the same number of rows of each, equal sizes.
 
@@ -115,7 +115,6 @@ def k_labels(
             argument.
         TypeError: labels that are no integer tensor, k no whole number, or no generator.
     """
-    checks.arguments(k_labels, locals())
     groups = _shuffled_classes("k_labels", labels, clients, rng)
     checks.count("k_labels", "k", k, high=len(groups), note="the number of classes")
     holds = _deal(clients, len(groups), k, rng)  # [N, C]
@@ -135,7 +134,7 @@ def k_labels(
 
 
 def train_test(
-    labels: Shaped[Tensor, " R"], fraction: float, rng: Rng
+    labels: Shaped[Tensor, " R"], fraction: float, rng: torch.Generator
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
     """Row indices (train, test), sorted, with `fraction` of every class in the test rows.
 
@@ -145,7 +144,6 @@ def train_test(
         ValueError: fraction not in (0, 1), a class of a single row, or a bad argument.
         TypeError: labels that are no integer tensor, or no generator.
     """
-    checks.arguments(train_test, locals())
     checks.in_range("train_test", "fraction", fraction, 0, 1, open_low=True, open_high=True)
     train, test = [], []
     for label, rows in _shuffled_classes("train_test", labels, 1, rng).items():

@@ -81,6 +81,7 @@ def holdout(
     checks.in_range("holdout", "fraction", fraction, 0, 1, open_low=True, open_high=True)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):
+        checks.count("holdout", "sizes", size, low=2)
         checks.count("holdout", "sizes", size, 2, len(own), "the columns of rows")
         cut = min(max(round(fraction * size), 1), size - 1)
         mixed = own[torch.randperm(size, generator=rng)]
