@@ -108,9 +108,10 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
     TypeError, ValueError
         one sentence that names the function and the first argument that does not fit.
     """
+    who = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
     for name, check in _arguments(function):
         if name in given:
-            check(function.__name__, name, given[name])
+            check(who, name, given[name])
 
 
 def value(who: str, name: str, given: object, annotation: Any) -> None:

@@ -43,6 +43,8 @@ class PowerLaw:
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
+        if not isinstance(t, Tensor):
+            checks.at_least("PowerLaw", "t", t, 1)
         value: Round = self.scale / t**self.exponent
         return value
 
@@ -156,14 +158,17 @@ class Convex:
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """2 / (p (t - 1) + 2)."""
+        checks.arguments(Convex.eta, locals())
         return 2 / (share * (t - 1) + 2)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of p (t - 1) + 2."""
+        checks.arguments(Convex.growth, locals())
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 1 has no stochastic gradients."""
+        checks.arguments(Convex.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
 
@@ -187,14 +192,17 @@ class Nonconvex:
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
+        checks.arguments(Nonconvex.eta, locals())
         return self._horizon(t, share) ** (-2 / 3)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(1/3), or (p T + 1)^(1/3)."""
+        checks.arguments(Nonconvex.growth, locals())
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 2 has no stochastic gradients."""
+        checks.arguments(Nonconvex.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
@@ -219,16 +227,19 @@ class Stochastic:
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """9 / (t + 8)."""
+        checks.arguments(Stochastic.eta, locals())
         del share
         return 9 / (t + 8)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of t + 8."""
+        checks.arguments(Stochastic.growth, locals())
         del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3)."""
+        checks.arguments(Stochastic.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
 
@@ -250,14 +261,17 @@ class Fixed:
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The step."""
+        checks.arguments(Fixed.eta, locals())
         del share
         return torch.ones_like(t) * self.step
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """1."""
+        checks.arguments(Fixed.growth, locals())
         del share
         return torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight."""
+        checks.arguments(Fixed.rho, locals())
         return torch.ones_like(t) * self.weight

@@ -36,6 +36,7 @@ class Hard:
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
+        checks.arguments(Hard.__call__, locals())
         return (z > 0).to(z.dtype)
 
 
@@ -58,4 +59,5 @@ class Soft:
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""
+        checks.arguments(Soft.__call__, locals())
         return (1 + self.beta * z).clamp(0, 1)

@@ -104,6 +104,7 @@ def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "_"], ...]:
     ValueError
         if there are more clients than numbers.
     """
+    checks.count("contiguous", "size", size)
     checks.count("contiguous", "clients", clients, 1, size, "the number of features")
     return torch.tensor_split(torch.arange(size), clients)
 

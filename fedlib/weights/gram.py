@@ -86,6 +86,7 @@ class OneWay:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
+        checks.drawing("OneWay", rng, count=count, tasks=tasks, dim=dim)
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
@@ -123,6 +124,7 @@ class TwoWay:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""
+        checks.drawing("TwoWay", rng, count=count, tasks=tasks, dim=dim)
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
@@ -165,6 +167,7 @@ class MeanOfGrams:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """Nothing is random."""
+        checks.drawing("MeanOfGrams", rng, count=count, tasks=tasks, dim=dim)
         del count, tasks, dim, rng
         return GramNoise()
 

@@ -108,6 +108,10 @@ class Preference:
 
     def __call__(self, gram: Float[Tensor, "M M"], losses: Float[Tensor, "M"]) -> Choice:
         """The weights for a Gram matrix and the losses."""
+        checks.arguments(Preference.__call__, locals())
+        if losses.shape != gram.shape[:1]:
+            rule = f"have an entry for each of the {len(gram)} rows of gram"
+            raise ValueError(checks.sentence("Preference", "losses", rule, list(losses.shape)))
         r = torch.ones_like(losses)
         if self.ratios is not None:
             r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)

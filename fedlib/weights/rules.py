@@ -102,6 +102,10 @@ class FindWeights:
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The weights after `steps` steps from `before`."""
+        checks.arguments(FindWeights.__call__, locals())
+        if before.shape != gram.shape[:1]:
+            rule = f"have an entry for each of the {len(gram)} rows of gram"
+            raise ValueError(checks.sentence("FindWeights", "before", rule, list(before.shape)))
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
         after: Tensor = descend(scaled.unsqueeze(0), before.unsqueeze(0), step, self.steps)[0]
@@ -126,6 +130,7 @@ class MinNorm:
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The minimum-norm weights."""
+        checks.arguments(MinNorm.__call__, locals())
         del before
         weights: Tensor = min_norm(gram.unsqueeze(0))[0]
         return weights
@@ -150,6 +155,7 @@ class Least:
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
         """The weights, moved into the smaller simplex."""
+        checks.arguments(Least.__call__, locals())
         least, rest = self.share / weights.shape[-1], 1 - self.share
         inner = weights if self.mixture else project_simplex((weights - least) / rest)
         return least + rest * inner
