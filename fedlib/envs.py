@@ -151,8 +151,10 @@ class ConstrainedCartPole(gymnasium.Env[Observation, Any]):
 
 def _numbers(given: Any) -> Float[Tensor, "..."]:
     """What was given, as a tensor of its own; NaN where it is no numbers."""
+    if isinstance(given, Tensor):
+        return given.to(torch.float64, copy=True)
     try:
-        return torch.tensor(np.array(given, dtype=np.float64))
+        return torch.from_numpy(np.array(given, dtype=np.float64))
     except (TypeError, ValueError):
         return torch.tensor(math.nan, dtype=torch.float64)
 

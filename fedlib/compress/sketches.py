@@ -68,6 +68,7 @@ class Exact:
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """All entries."""
+        checks.matrix("Exact", "x", x)
         return Message(x)
 
     def decode(
@@ -120,6 +121,7 @@ class Largest:
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The k largest entries and where they stand."""
+        checks.matrix("Largest", "x", x)
         flat = x.flatten()
         positions = flat.abs().topk(self.kept(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
@@ -173,6 +175,7 @@ class Masked:
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The entries at the drawn positions."""
+        checks.matrix("Masked", "x", x)
         return self.rule(len(x)).encode(x.flatten(), noise)
 
     def decode(
@@ -216,6 +219,7 @@ class Columns:
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The messages of all gradients."""
+        checks.matrix("Columns", "x", x)
         parts = zip(x, self._each(x, noise), strict=True)
         all_ = [self.compressor.encode(row, own) for row, own in parts]
         places = [m.positions for m in all_ if isinstance(m.positions, Tensor)]

@@ -31,6 +31,7 @@ class Vertex:
 
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The point itself."""
+        checks.vector(type(self).__name__, "x", x)
         del noise
         return x
 
@@ -42,11 +43,13 @@ class Vertex:
 
     def contraction(self, dim: int) -> float | None:
         """Exact on the points it is made for: `q = 1`."""
+        checks.count(type(self).__name__, "dim", dim)
         del dim
         return 1.0
 
     def variance(self, dim: int) -> float | None:
         """Exact on the points it is made for: `q_u = 0`."""
+        checks.count(type(self).__name__, "dim", dim)
         del dim
         return 0.0
 

@@ -112,6 +112,9 @@ class Preference:
         if losses.shape != gram.shape[:1]:
             rule = f"have an entry for each of the {len(gram)} rows of gram"
             raise ValueError(checks.sentence("Preference", "losses", rule, list(losses.shape)))
+        if self.ratios is not None and len(self.ratios) != len(losses):
+            rule = f"hold one for each of the {len(losses)} losses"
+            raise ValueError(checks.sentence("Preference", "ratios", rule, self.ratios))
         r = torch.ones_like(losses)
         if self.ratios is not None:
             r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
