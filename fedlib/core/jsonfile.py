@@ -30,6 +30,8 @@ def read(path: Path) -> dict[str, Any]:
             f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "
             "Trace.save for a run of your own."
         ) from None
+    except OSError as error:
+        raise ValueError(f"store: {what} must be a file, got {error.strerror}.") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(
             f"store: {what} must be whole JSON, it is damaged ({error}); delete it and reproduce."
