@@ -19,7 +19,7 @@ Objective = Literal["problem", "norm"]
 #: One level for all constraints, or one each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 #: At least 1.
-Growth = Annotated[float, checks.least(1)]
+Growth = Annotated[float, checks.least(1, "Growth")]
 
 
 class State(NamedTuple):

@@ -26,7 +26,9 @@ from fedlib.core.sampling import check_work, draw_coins, draw_round
 from fedlib.core.types import Draw, Info, Problem
 
 #: In (0, 2).
-Relaxation = Annotated[float, checks.between(0, 2, open_low=True, open_high=True)]
+Relaxation = Annotated[
+    float, checks.between(0, 2, open_low=True, open_high=True, name="Relaxation")
+]
 
 
 class State(NamedTuple):

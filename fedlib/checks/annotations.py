@@ -6,7 +6,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Integral
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union
@@ -32,11 +31,17 @@ POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 LACKING = 3  # methods that a sentence lists
 
 
-@dataclass(frozen=True)
 class Takes:
-    """The check of a field, in its annotation: `check(who, name, value)` raises one sentence."""
+    """The check of a field, in its annotation: `check(who, name, value)` raises one sentence.
 
-    check: Check
+    `name` is what reference pages call the annotation, where it has a name of its own.
+    """
+
+    def __init__(self, check: Check, name: str = "") -> None:
+        self.check, self.name = check, name
+
+    def __repr__(self) -> str:
+        return self.name or "Takes"
 
 
 class Kind(NamedTuple):

@@ -42,21 +42,21 @@ def _threshold(who: str, name: str, value: object) -> None:
 
 
 def between(
-    low: float, high: float, *, open_low: bool = False, open_high: bool = False, note: str = ""
+    low: float, high: float, *, open_low: bool = False, open_high: bool = False, name: str = ""
 ) -> Takes:
     """Takes a number between two ends, as `in_range` does."""
     ends = {"low": low, "high": high, "open_low": open_low, "open_high": open_high}
-    return Takes(partial(values.in_range, **ends, note=note))  # type: ignore[arg-type]
+    return Takes(partial(values.in_range, **ends), name)  # type: ignore[arg-type]
 
 
-def least(low: float) -> Takes:
+def least(low: float, name: str = "") -> Takes:
     """Takes a number not below `low`."""
-    return Takes(partial(values.at_least, low=low))
+    return Takes(partial(values.at_least, low=low), name)
 
 
-def counted(low: int, high: int | None = None) -> Takes:
+def counted(low: int, high: int | None = None, name: str = "") -> Takes:
     """Takes a whole number not below `low`, nor above `high`."""
-    return Takes(partial(values.count, low=low, high=high))
+    return Takes(partial(values.count, low=low, high=high), name)
 
 
 def _some(who: str, name: str, value: Any) -> None:
@@ -64,19 +64,19 @@ def _some(who: str, name: str, value: Any) -> None:
         raise ValueError(values.sentence(who, name, "not be empty", value))
 
 
-Number = Annotated[float, Takes(values.number)]
-Positive = Annotated[float, Takes(values.positive)]
-Nonnegative = Annotated[float, Takes(values.nonnegative)]
+Number = Annotated[float, Takes(values.number, "Number")]
+Positive = Annotated[float, Takes(values.positive, "Positive")]
+Nonnegative = Annotated[float, Takes(values.nonnegative, "Nonnegative")]
 #: In (0, 1].
-Share = Annotated[float, between(0, 1, open_low=True)]
+Share = Annotated[float, between(0, 1, open_low=True, name="Share")]
 #: In [0, 1].
-Fraction = Annotated[float, between(0, 1)]
+Fraction = Annotated[float, between(0, 1, name="Fraction")]
 #: A finite number, or infinity for "never".
-Threshold = Annotated[float, Takes(_threshold)]
+Threshold = Annotated[float, Takes(_threshold, "Threshold")]
 #: 1, 2, ...
-Count = Annotated[int, Takes(values.count)]
+Count = Annotated[int, Takes(values.count, "Count")]
 #: 0, 1, 2, ...
-Whole = Annotated[int, counted(0)]
+Whole = Annotated[int, counted(0, name="Whole")]
 #: Takes what is not empty, beside another annotation.
 SOME = Takes(_some)
 

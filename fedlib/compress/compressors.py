@@ -236,7 +236,7 @@ class Rounding:
     tensor([1.0000, 1.5000, 4.0000, 0.0000])
     """
 
-    mantissa_bits: Annotated[int, checks.counted(1, 22)]
+    mantissa_bits: Annotated[int, checks.counted(1, 22, "Digits")]
 
     def __post_init__(self) -> None:
         checks.fields(self)

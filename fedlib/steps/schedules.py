@@ -66,7 +66,7 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
 
 
 #: In (0, 1] in every round.
-Averaging = Annotated[PowerLaw, checks.Takes(averaging)]
+Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
 
 
 def power_law(who: str, name: str, rule: object) -> None:

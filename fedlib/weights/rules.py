@@ -32,7 +32,7 @@ PIVOTS = 100  # steps of the active-set method an objective; it needs about one
 DESCEND = "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor"
 MIN_NORM = "(Tensor gram) -> Tensor"
 #: In [0, 1).
-Rest = Annotated[float, checks.between(0, 1, open_high=True)]
+Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
 
 
 @runtime_checkable

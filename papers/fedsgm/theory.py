@@ -32,7 +32,7 @@ from papers.fedsgm.gamma import (
 )
 
 #: In (0, 1).
-Chance = Annotated[float, checks.between(0, 1, open_low=True, open_high=True)]
+Chance = Annotated[float, checks.between(0, 1, open_low=True, open_high=True, name="Chance")]
 
 
 @dataclass(frozen=True)
