@@ -61,14 +61,16 @@ def kind_of(annotation: Any) -> Kind:
     if origin is Literal:
         words = f"one of {', '.join(map(repr, parts))}"
         return Kind(words, partial(values.one_of, options=parts))
+    if origin is type:
+        return Kind("a class", _class)
     if Callable in (annotation, origin):
         return Kind("a function", _function)
     if (kind := origin or annotation) in COLLECTIONS:
         entries = [kind_of(part).check for part in parts if part is not Ellipsis]
         fixed = kind is tuple and origin is not None and Ellipsis not in parts
         return Kind(COLLECTIONS[kind], partial(_collection, kind=kind, of=entries, fixed=fixed))
-    if annotation in PLAIN:
-        return PLAIN[annotation]
+    if annotation is None or annotation in PLAIN:
+        return PLAIN[annotation or type(None)]
     return _of_class(origin or annotation)
 
 
@@ -135,6 +137,11 @@ def _collection(who: str, name: str, given: Any, kind: Any, of: list[Check], fix
 def _function(who: str, name: str, given: object) -> None:
     if not callable(given):
         raise TypeError(values.sentence(who, name, "be a function", given))
+
+
+def _class(who: str, name: str, given: object) -> None:
+    if not isinstance(given, type):
+        raise TypeError(values.sentence(who, name, "be a class", given))
 
 
 def _text(who: str, name: str, given: object) -> None:
