@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-PSEUDOANNOTATED = re.compile(
+PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
+ANNOTATED = re.compile(
     r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]"
 )
-CODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
-ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
 
