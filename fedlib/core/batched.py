@@ -253,6 +253,13 @@ def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None
                 f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
                 "differs; only the clients' numbers of rows may."
             )
+        for name in ("name", "num_objectives", "num_constraints", "one_by_one"):
+            one, other = getattr(problems[0], name), getattr(p, name)
+            if one != other:
+                raise ValueError(
+                    f"run: the problems of all seeds must agree in {name}, it is {other!r} of seed "
+                    f"{seed} and {one!r} of seed {seeds[0]}."
+                )
 
 
 def _shapes(problem: Problem) -> Any:

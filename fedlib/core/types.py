@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -232,6 +233,8 @@ def describe(value: Any) -> Any:
         return {str(k): describe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [describe(v) for v in value]
+    if isinstance(value, np.generic):  # one of numpy's numbers, as that of Python
+        return describe(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")

@@ -121,7 +121,8 @@ def run_calls() -> Iterator[Calls]:
     also = {"problem": ("losses", "gradient", "metric"), "algorithms": ("algorithms of one grid",)}
     yield Calls(fl.run, run_good, {**values, **counts, "engine": engines, "progress": shown}, also)
     several = {**run_good(), "seeds": (0, 1)}
-    yield Calls(fl.run, lambda: several, {"problem": (seeded,)}, also, "run of two seeds")
+    apart = (seeded, lambda seed: like(name=f"seed {seed}"))
+    yield Calls(fl.run, lambda: several, {"problem": apart}, also, "run of two seeds")
 
 
 @cache
@@ -162,7 +163,7 @@ def good() -> Iterator[tuple[str, Callable[[], object]]]:
         {"algorithms": (SGM,), "progress": np.False_},
         {"algorithms": [SGM, replace(SGM, lr=0.2)], "engine": fl.Loop},
         {"problem": lambda _: easy(), "seeds": (0, 1), "device": "auto"},
-        {"problem": pareto(torch.ones(3, 1, 2, 2)), "algorithms": fl.FedCMOO(0.1, 0.1, 1, 2)},
+        {"problem": pareto(torch.ones(3, 1, 2, 2)), "algorithms": AVERAGE},
     ]
     for changes in more:
         yield f"run {changes}", lambda c=changes: fl.run(**run_good() | c)
