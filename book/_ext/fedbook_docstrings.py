@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 
 PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
+ANNOTATED = re.compile(
+    r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]"
+)
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
 
@@ -33,6 +36,23 @@ def prepare(
             lines[i] = escape(line)
             if line.rstrip().endswith("::"):
                 literal = indent(line)
+
+
+def shorten(
+    app: object,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates."""
+
+    def short(found: re.Match[str]) -> str:
+        return found["inner"] if found["name"] == "Takes" else found["name"]
+
+    return signature and ANNOTATED.sub(short, signature), returns
 
 
 def indent(line: str) -> int:

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import torch
 
-from fedlib.checks.declared import Takes
+from fedlib.checks.annotations import Takes
 from fedlib.checks.tensors import float_type, generator, seed
 
 #: A whole number that a generator can be seeded with.
-Seed = Annotated[int, Takes(seed)]
+Seed = Annotated[int, Takes(seed, "Seed")]
 #: torch.float32 or torch.float64.
-FloatType = Annotated[torch.dtype, Takes(float_type)]
+FloatType = Annotated[torch.dtype, Takes(float_type, "FloatType")]
 #: A generator on the CPU.
-Rng = Annotated[torch.Generator, Takes(generator)]
+Rng = Annotated[torch.Generator, Takes(generator, "Rng")]

@@ -33,12 +33,13 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 SOURCE = '''"""Federated averaging with momentum at the server."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work, draw_round
@@ -72,16 +73,14 @@ class FedAvgM:
     batch_size : rows of a minibatch, or None for all of the client's.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    momentum: float = 0.9
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    momentum: Annotated[float, checks.between(0, 1, open_high=True)] = 0.9
+    batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("FedAvgM", "lr", self.lr)
-        checks.count("FedAvgM", "local_steps", self.local_steps)
-        checks.in_range("FedAvgM", "momentum", self.momentum, 0, 1, open_high=True)
+        checks.fields(self)  # against what their annotations say they take
 
     def init(self, problem: Problem) -> State:
         check_work("FedAvgM", problem, self.participants, self.batch_size)

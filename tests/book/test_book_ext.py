@@ -171,3 +171,25 @@ def test_docstrings_are_made_safe(monkeypatch):
         "  ::", "", "    1  sample *", "    2      E times: u", "",
         r"After: \*args.", ">>> 2 * 3", "6",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("signature", "short"),
+    [
+        ("(lr: ~typing.Annotated[float, Positive] = 1.0)", "(lr: Positive = 1.0)"),
+        ("(n: ~typing.Annotated[int, Count] | None)", "(n: Count | None)"),
+        (
+            "(levels: float | Annotated[tuple[float, ...], Takes])",
+            "(levels: float | tuple[float, ...])",
+        ),
+        ("(x: float) -> ~a.Annotated[~b.PowerLaw, Averaging]", "(x: float) -> Averaging"),
+        ("(x: float)", "(x: float)"),
+        (None, None),
+    ],
+)
+def test_annotations_that_are_checked_go_by_their_short_names(monkeypatch, signature, short):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    import fedbook_docstrings
+
+    given = ("class", "x", None, None, signature, None)
+    assert fedbook_docstrings.shorten(None, *given) == (short, None)

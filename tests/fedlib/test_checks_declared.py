@@ -1,0 +1,274 @@
+"""What a field or an argument takes, read from its annotation, kind by kind."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from jaxtyping import Float, Int
+from torch import Tensor
+
+import fedlib as fl
+from fedlib import checks
+from fedlib.checks import SOME, Count, Nonnegative, Positive, Share, Takes, Threshold, Whole
+from fedlib.core.protocols import Algorithm
+from fedlib.core.types import ConvexSet
+from fedlib.steps.switching import Switch
+from fedlib.weights.rules import Weights
+
+
+class Named(TypedDict):
+    a: int
+
+
+class Weak(Protocol):
+    def __call__(self, z: int) -> int: ...
+
+
+@runtime_checkable
+class Sized(Protocol):
+    size: int
+
+    def grow(self, by: int, *, fast: bool = False) -> int: ...
+
+
+GOOD: list[tuple[Any, list[Any]]] = [
+    (bool, [True, False, np.True_]),
+    (int, [0, -3, np.int8(2)]),
+    (float, [0, 1.5, np.float32(2), Fraction(1, 2), torch.tensor(math.nan)]),
+    (str, ["", "a", np.str_("b")]),
+    (None, [None]),
+    (Any, [None, object(), int]),
+    (object, [None, int]),
+    (Positive, [1, 1e-300, np.float16(1)]),
+    (Nonnegative, [0]),
+    (Share, [1, 0.1]),
+    (Threshold, [math.inf, -5, np.float64("inf"), torch.tensor(1.0)]),
+    (Count, [1, np.uint8(1)]),
+    (Whole, [0]),
+    (Count | None, [None, 3]),
+    (float | tuple[float, ...], [1, (), (1.0, 2)]),
+    (Literal["a", 1], ["a", 1]),
+    (tuple[int, str], [(1, "a")]),
+    (tuple[()], [()]),
+    (tuple, [(), (1, "a")]),
+    (Annotated[tuple[int, ...], SOME], [(1,)]),
+    (Annotated[float, "a note"], [1.0]),
+    (list[int], [[], [1]]),
+    (set[str], [{"a"}]),
+    (Sequence[int], [[1], (1,), range(3)]),
+    (Mapping[str, int], [{}, {"a": 1}]),
+    (dict, [{1: 2}]),
+    (Callable[[int], int], [abs, int, lambda: None, fl.Hard()]),
+    (type[int], [int]),
+    (np.ndarray, [np.ones(1)]),
+    (torch.Generator, [torch.Generator()]),
+    (Float[Tensor, "N d"], [torch.ones(2, 3), torch.ones(0, 1).double()]),
+    (Int[Tensor, "N"] | tuple[()], [(), torch.ones(2).long()]),
+    (Switch, [fl.Hard(), fl.Soft(1.0)]),
+    (Weights, [fl.MinNorm(), fl.FindWeights()]),
+    (ConvexSet, [fl.Ball(1.0)]),
+    (Algorithm, [fl.FedAvg(0.1, 1, 1)]),
+    (Named, [{"a": 1}, 3]),  # not looked at
+    (Weak, [3]),
+]
+
+BAD: list[tuple[Any, str, list[Any]]] = [
+    (bool, "be True or False", [0, 1, "no", None, torch.tensor(True), bool]),
+    (int, "be a whole number", [1.0, True, "1", None, torch.tensor(1), int]),
+    (float, "be a finite number", [True, "1", None, 1j, math.nan, math.inf, torch.ones(2)]),
+    (float, "be a finite number, got tensor(True)", [torch.tensor(True)]),
+    (str, "be a text", [None, 3, b"a", str]),
+    (None, "be None", [0, ""]),
+    (Positive, "be a positive number", ["1", None, True]),
+    (Positive, "be positive", [0, math.inf, 10**400]),
+    (Threshold, "be a finite number", ["inf", True, math.nan, -math.inf, None]),
+    (Count, "be a whole number, at least 1", [1.0, "1", None, torch.tensor(1)]),
+    (Count, "be at least 1", [0, -1, np.int64(0)]),
+    (Count | None, "be a whole number, at least 1", ["x", ()]),
+    (Count | None, "be at least 1", [0]),
+    (float | tuple[float, ...], "be a number or a tuple", ["x", None, [1.0]]),
+    (float | tuple[float, ...], "b[1] must be a finite number", [(1.0, "x")]),
+    (Literal["a", 1], "be one of 'a', 1", ["b", True, None, ["a"]]),
+    (Literal["a"] | None, "be one of 'a'", ["b", 0]),
+    (tuple[int, str], "have 2 entries", [(), (1,)]),
+    (tuple[int, str], "b[1] must be a text", [(1, 2)]),
+    (tuple[()], "have 0 entries", [(1,)]),
+    (tuple[int, ...], "be a tuple", [[1], 1, "abc", None]),
+    (tuple[int, ...], "b[0] must be a whole number", [("a",)]),
+    (Annotated[tuple[int, ...], SOME], "not be empty", [()]),
+    (Annotated[tuple[int, ...], SOME], "be a tuple", [None, 3]),
+    (list[int], "b[1] must be a whole number", [[1, 2.0]]),
+    (Sequence[int], "be a list or a tuple", ["abc", {1}, 3, None]),
+    (Mapping[str, int], "be a mapping", [[], None]),
+    (Mapping[str, int], "every key of b must be a text", [{1: 1}]),
+    (Mapping[str, int], "b['a'] must be a whole number", [{"a": "b"}]),
+    (Callable[[int], int], "be a function", ["abs", None, 3]),
+    (type[int], "be a class", [3, "int", None]),
+    (np.ndarray, "be a ndarray", [[1.0], None]),
+    (Float[Tensor, "N d"], "a tensor of floats of shape [N, d]", [[1.0], torch.ones(2), None]),
+    (Float[Tensor, "N d"], "got int64 [1, 2]", [torch.ones(1, 2).long()]),
+    (Switch, "be a Switch", [None, "hard", abs, lambda z: z, torch.nn.ReLU(), fl.MinNorm()]),
+    (Switch, "be a Switch, not a class", [fl.Hard]),
+    (Switch, "it lacks __call__(z)", [fl.Identity(), fl.Least()]),
+    (Weights, "it lacks __call__(gram, before)", [fl.Preference(), fl.Hard()]),
+    (ConvexSet, "be a ConvexSet", [None, "ball", fl.Hard(), torch.ones(2)]),
+    (fl.PowerLaw, "be a PowerLaw", [0.1, None]),
+    (fl.PowerLaw, "write PowerLaw(...)", [fl.PowerLaw]),
+    (Algorithm, "be an Algorithm", ["FedAvg", fl.Ball(1.0)]),
+]
+
+
+@pytest.mark.parametrize(("annotation", "values"), GOOD, ids=str)
+def test_takes(annotation, values):
+    for value in values:
+        assert checks.value("A", "b", value, annotation) is None
+
+
+@pytest.mark.parametrize(("annotation", "words", "values"), BAD, ids=str)
+def test_refuses(annotation, words, values):
+    for value in values:
+        refuses(f"A: *{words}", checks.value, "A", "b", value, annotation, error=Refused)
+
+
+Refused = (TypeError, ValueError)
+
+
+class TestProtocols:
+    class Right:
+        size = 1
+
+        def grow(self, by, twice=False, *, fast=False):
+            return by, twice, fast
+
+    class Fewer(Right):
+        def grow(self, *, fast=False):
+            return fast
+
+    class More(Right):
+        def grow(self, by, twice, *, fast=False):
+            return by, twice, fast
+
+    class Slow(Right):
+        def grow(self, by):
+            return by
+
+    def test_what_the_methods_take_counts_not_how_they_call_it(self):
+        checks.value("A", "b", self.Right(), Sized)
+
+    @pytest.mark.parametrize("kind", [Fewer, More, Slow])
+    def test_a_method_that_takes_something_else_is_lacking(self, kind):
+        words = "b must be a Sized*it lacks grow(by, fast)"
+        refuses(words, checks.value, "A", "b", kind(), Sized, error=TypeError)
+
+    def test_members_that_are_no_methods(self):
+        made = type("Made", (), {"grow": self.Right.grow})()
+        refuses("it lacks size", checks.value, "A", "b", made, Sized, error=TypeError)
+
+    def test_a_sketch_is_no_compressor_and_the_other_way_round(self):
+        work = {"lr": 0.1, "local_steps": 1, "participants": 1}
+        make = fl.FedSGM
+        refuses("uplink must be a Compressor", make, **work, tolerance=0.1, uplink=fl.Exact(),
+                error=TypeError)  # fmt: skip
+        refuses("OneWay: sketch must be a Sketch", fl.OneWay, fl.TopK(0.5), error=TypeError)
+
+
+@dataclass(frozen=True)
+class Record:
+    lr: Positive
+    steps: Count = 1
+    flag: bool = False
+    levels: tuple[float, ...] = ()
+    made: int = field(init=False, default="not looked at")  # type: ignore[assignment]
+    kind: ClassVar[int] = "nor this"  # type: ignore[assignment]
+
+    def __post_init__(self):
+        checks.fields(self)
+
+
+class TestFields:
+    def test_names_class_and_field(self):
+        refuses("Record: lr must be positive, got -1.", Record, -1)
+        refuses("Record: levels[1] must be a finite number", Record, 1, levels=(0, "x"),
+                error=TypeError)  # fmt: skip
+
+    def test_numbers_of_numpy_become_those_of_python(self):
+        made = Record(np.float32(0.5), np.int64(3), np.True_, (np.float32(1), 2))
+        assert (made.lr, made.steps, made.flag, made.levels) == (0.5, 3, True, (1.0, 2))
+        kinds = [type(x) for x in (made.lr, made.steps, made.flag, *made.levels)]
+        assert kinds == [float, int, bool, float, int]
+        assert type(Record(Fraction(1, 4)).lr) is float
+        assert type(Record(np.float64(0.25)).lr) is float
+
+    def test_what_is_python_s_stays_what_it_is(self):
+        levels, lr = (1.0, 2), torch.tensor(0.5)
+        made = Record(lr, levels=levels)
+        assert made.lr is lr
+        assert made.levels is levels
+        assert type(Record(1).lr) is int  # the key of a stored run tells 1 from 1.0
+
+    def test_under_vmap(self):
+        def scaled(lr):
+            return 2 * replace(Record(1.0), lr=lr).lr
+
+        assert torch.func.vmap(scaled)(torch.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+
+    def test_a_subclass_is_named_and_checked_by_its_base(self):
+        @dataclass(frozen=True)
+        class Deeper(Record):
+            more: Count = 1
+
+        refuses("Deeper: more must be at least 1, got 0.", Deeper, 1.0, more=0)
+
+    def test_a_name_that_is_unknown_there_leaves_the_others(self):
+        Local = int
+
+        @dataclass
+        class Odd:
+            a: "Local"
+            b: "Count"
+
+            def __post_init__(self):
+                checks.fields(self)
+
+        assert Odd("anything", 1).a == "anything"
+        refuses("Odd: b must be at least 1", Odd, "anything", 0)
+
+
+class TestArguments:
+    @staticmethod
+    def mean(x: Float[Tensor, "d"], *more: Count, plain=None, **options: bool) -> float:
+        checks.arguments(TestArguments.mean, locals())
+        return float(x.mean()) + len(more) + len(options)
+
+    def test_takes(self):
+        assert self.mean(torch.ones(2), 1, 2, plain="anything", a=True) == 4
+
+    def test_refuses(self):
+        x = torch.ones(2)
+        who = "TestArguments.mean"
+        refuses(f"{who}: x must be a tensor", self.mean, [1.0], error=TypeError)
+        refuses(f"{who}: more[1] must be at least 1", self.mean, x, 1, 0)
+        refuses(f"{who}: options['a'] must be True or False", self.mean, x, a=1, error=TypeError)
+
+    def test_a_function_inside_another_and_a_call_go_by_their_short_names(self):
+        def inner(n: Count):
+            checks.arguments(inner, locals())
+
+        refuses("inner: n must be at least 1, got 0.", inner, 0)
+        refuses("Soft: z must be a tensor", fl.Soft(1.0), 0.5, error=TypeError)
+
+
+def test_a_mark_of_one_s_own():
+    def even(who, name, value):
+        if value % 2:
+            raise ValueError(checks.sentence(who, name, "be even", value))
+
+    checks.value("A", "b", 2, Annotated[int, Takes(even)])
+    refuses("A: b must be even, got 3.", checks.value, "A", "b", 3, Annotated[int, Takes(even)])
+    assert repr(Takes(even, "Even")) == "Even"
