@@ -11,7 +11,7 @@ import torch
 
 from fedlib import checks
 from fedlib.core.batched import Batched, threads
-from fedlib.core.checkpoint import Saver
+from fedlib.core.checkpoint import Saver, checked_path
 from fedlib.core.federation import Federation
 from fedlib.core.protocols import Algorithm
 from fedlib.core.types import Problem, describe
@@ -62,7 +62,9 @@ def run(
     seeds : one stream of draws each; seed 3 alone gives what it gives among others.
     evaluate_every : rounds between two evaluations of `problem.metrics`.
     device : `"cpu"`, `"cuda"`, `"auto"`.
-    checkpoint : file to resume from if it exists, and to write to (whole or not at all).
+    checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
+        folder that exists. A file that is damaged or of another run is refused and renamed to
+        `NAME.refused`, so that the next start begins anew; give it back its name to use it.
     checkpoint_seconds : least time between two checkpoints.
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
@@ -77,12 +79,17 @@ def run(
     ValueError, TypeError
         before the first round, for parameters that make no sense, and for a round that branches
         on a tensor or draws random numbers.
+    OSError
+        if the checkpoint cannot be written, before the first round or on a full disk later; the
+        one before is then whole.
     Diverged
         if the model is no longer finite; names round and seed.
     """
     grid = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
     checks.count("run", "rounds", rounds)
     checks.count("run", "evaluate_every", evaluate_every)
+    checks.nonnegative("run", "checkpoint_seconds", checkpoint_seconds)
+    path = checked_path(checkpoint)
     if not grid or not seeds:
         raise ValueError("run: algorithms and seeds must not be empty; pass at least one of each.")
     loop = Batched(grid, problem, tuple(seeds), resolve_device(device), engine)
@@ -94,9 +101,10 @@ def run(
         "evaluate_every": evaluate_every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
-    saver = Saver(checkpoint, config, checkpoint_seconds)
+    saver = Saver(path, config, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        now = loop.go(saver.resume(loop.start()), rounds, evaluate_every, progress, saver)
+        begin = saver.resume(loop.start(), lambda: loop.shape(rounds, evaluate_every))
+        now = loop.go(begin, rounds, evaluate_every, progress, saver)
     traces = loop.traces(now, rounds, evaluate_every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
