@@ -31,11 +31,11 @@ class Misfit(ValueError):
     """What a file is not that a checkpoint of this run must be: the middle of a sentence."""
 
 
-def seal(content: Mapping[str, Any]) -> tuple[bytes, memoryview]:
+def seal(content: Any) -> tuple[bytes, memoryview]:
     """The head of a file of some content, and the rest."""
     # in memory first: on a full disk torch's own writer raises what is no OSError
     buffer = io.BytesIO()
-    torch.save(dict(content), buffer)
+    torch.save(content, buffer)
     rest = buffer.getbuffer()
     return FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n", rest
 
@@ -56,7 +56,7 @@ def unseal(path: Path) -> Any:
             raise Misfit("hold plain tensors, it cannot be read") from error
 
 
-def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+def write_sealed(path: Path, content: Any) -> None:
     """Write a file that `unseal` reads; raises OSError."""
     parts = seal(content)
     write_whole(path, lambda file: file.writelines(parts))

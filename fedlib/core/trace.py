@@ -141,7 +141,9 @@ class Trace:
 
 def misfit(held: Mapping[str, Any]) -> str:
     """Which part of a saved trace is not what `save` writes, with its verb; empty if all are."""
-    rounds, seeds, config = (held.get(part) for part in ("rounds", "seeds", "config"))
+    rounds: Any = held.get("rounds")
+    seeds: Any = held.get("seeds")
+    config: Any = held.get("config")
     if not _counts(rounds) or rounds[0] != 0 or rounds != sorted({*rounds}):
         return "rounds are"
     if not _counts(seeds) or len({*seeds}) < len(seeds):

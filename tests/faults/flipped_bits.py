@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -29,10 +29,10 @@ COUNT = 120
 HEAD = 800  # bits
 
 
-def flips(count: int = COUNT, seed: int = 0) -> Iterator[Outcome]:
+def flips(count: int, seed: int = 0, kinds: Sequence[str] = KINDS) -> Iterator[Outcome]:
     """Flip one bit after another, each in a fresh copy."""
     every = runs()
-    chosen = [next(run for run in every if f" {kind} " in run.name) for kind in KINDS]
+    chosen = [next(run for run in every if f" {kind} " in run.name) for kind in kinds]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.pt"
         for place, run in enumerate(chosen):
