@@ -47,6 +47,7 @@ CAMPAIGN = 30  # of them, of `papers reproduce`
 STUDIES = (("np_workshop", "soft*"), ("cmoo_toy", "plane_*"), ("fw_lowrank", "messages_*"))
 MOST = 4  # kills of one run
 COLD = 0.15  # of the work is recorded anew by every fork
+PAUSE = 0.01  # seconds that a fork rests before and after what it writes is on the disk
 TRIES = 20  # to hit a fork while it works
 
 
@@ -84,6 +85,7 @@ class Work:
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
             torch.set_num_threads(1)
+            os.fsync = slow(os.fsync)
             try:
                 found = self.do(self.folder)
             except BaseException as error:
@@ -138,6 +140,17 @@ class Work:
         self.folder.mkdir()
 
 
+def slow(call: Callable[[int], None]) -> Callable[[int], None]:
+    """The same with rests, so that kills hit all stages of writing on a busy machine too."""
+
+    def rests(handle: int) -> None:
+        time.sleep(PAUSE)
+        call(handle)
+        time.sleep(PAUSE)
+
+    return rests
+
+
 def gone(process: int) -> bool:
     """Whether a fork is done; it can still be waited for."""
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -177,6 +190,8 @@ def kills_of(
     kind = "good" if resumed == alone and not left else "accepted"
     if resumed != alone and ": " in resumed:
         kind = "obscure"
+    if not killed:
+        print(f"{work.name}: always too late", file=sys.stderr, flush=True)
     for number, where in enumerate(killed):
         yield Outcome(f"{work.name}, kill {number + 1} {where}", kind, f"{resumed} {left}")
 
