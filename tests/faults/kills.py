@@ -6,8 +6,8 @@ Runs of all examples of the library (memory, minibatches, participation; one and
 and `papers reproduce` of small studies. Everything happens in forks of this process, so that only
 one import is paid for, and for most of the work one recording of the round. A fork writes a
 checkpoint after every few rounds, is killed (SIGKILL) at a random time, either of all its time or
-after its first checkpoint, then another takes over, which may be killed again. A kill that comes
-too late, when the fork has ended, is tried again.
+after its first checkpoint, then another takes over, which may be killed again. A first kill that
+comes too late, when the fork has ended, is tried again.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ class Work:
         return True
 
     def files(self) -> dict[str, int]:
-        """What there is in the folder, and when it was written."""
+        """The checkpoints and results in the folder, and when they were written."""
         found = {}
-        for path in self.folder.rglob("*"):
+        for path in (*self.folder.rglob("*.pt"), *self.folder.rglob("*.json")):
             with suppress(FileNotFoundError):
-                found[path.name] = path.stat().st_mtime_ns if path.is_file() else 0
-        return {name: when for name, when in found.items() if when}
+                found[path.name] = path.stat().st_mtime_ns
+        return found
 
     def clear(self) -> None:
         """Begin anew."""
@@ -181,9 +181,10 @@ def kills_of(
             break
         if work.kill(rng):
             killed.append(state_of(work.folder))
-        else:  # it had ended
+        elif killed:  # it came to its end after the kills before
+            break
+        else:
             work.clear()
-            killed = []
             work.seconds, work.in_rounds = 0.8 * work.seconds, 0.8 * work.in_rounds
     _, resumed = work.whole()
     left = [path.name for path in work.folder.rglob(f"{PART}*")]
@@ -243,7 +244,7 @@ def until(works: list[Work], count: int, seed: int, recordings: Recordings) -> I
     """Go through the works, again if need be, until there are so many kills."""
     rng, done, place = np.random.default_rng(seed), 0, 0
     while done < count:
-        most = min(int(rng.integers(2, MOST + 1)), count - done)
+        most = min(int(rng.integers(3, MOST + 1)), count - done)
         for outcome in kills_of(works[place % len(works)], rng, most, recordings):
             print(outcome.name, outcome.kind, file=sys.stderr, flush=True)
             done += 1
