@@ -129,7 +129,6 @@ class Saver:
         self.path, self.seconds, self.last = path, seconds, time.monotonic()
         # as text: counts and numbers may be numpy's, and a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
-        self.data: list[Float[Tensor, "n"]] = []
 
     def resume(self, start: Progress, shape: Callable[[], Shape]) -> Progress:
         """What the file holds, on the device of `start`; `start` itself if there is no file.
@@ -189,7 +188,7 @@ class Saver:
             why = getattr(error.__cause__, "strerror", None) or error
             raise OSError(
                 f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{why}; the one before is whole, make room and start again."
+                f"{why}; what was there before, is whole; make room and start again."
             ) from error
         self.last = time.monotonic()
 
