@@ -17,7 +17,7 @@ import numpy as np
 
 from fedlib import checks
 from fedlib.core import Trace
-from fedlib.core.checkpoint import write_whole
+from fedlib.core.whole import write_whole
 from papers.compare_files import find
 from papers.compare_tables import differences, finals, notes, shared, table
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
 from fedlib import checks
-from fedlib.core.checkpoint import Progress, Saver
+from fedlib.core.checkpoint import Progress, Saver, Shape
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.grid import fill, stack
 from fedlib.core.mapping import apart, fault, looped, only, stacked, take
@@ -92,6 +92,17 @@ class Batched:
             lambda x: x.to(self.device).expand(g, *x.shape).clone(), stacked(states)
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
+
+    def shape(self, rounds: int, every: int) -> Shape:
+        """What a checkpoint must look like, seen by doing one round from the start."""
+        start = self.start()
+        state, info = self.step(start.state, self.draws(start.rngs))
+        metrics = self.measure(start.state.w)
+        return Shape(rounds, every, self.some_data(), state, metrics, info)
+
+    def some_data(self) -> list[Float[Tensor, "n"]]:
+        """Entries of all data, evenly spread, which tell them from other data."""
+        return [_entries(x) for x in (*self.own, *self.common)]
 
     def draws(self, rngs: list[torch.Generator]) -> Draw:
         """One round's draws of all seeds, `[S, ...]`, on the run's device."""
@@ -175,7 +186,7 @@ class Batched:
                 if took < SHORT:
                     length = min(2 * length, CHUNK)
                 now.seconds += took
-                saver.save(now, done=now.round == rounds)
+                saver.save(now, self.some_data, done=now.round == rounds)
                 bar.update(last - first)
         now.metrics.append(self.measure(now.state.w))
         return now
@@ -277,6 +288,14 @@ def padded(problems: Sequence[Problem]) -> list[Problem]:
         rows, lengths = torch.cat([p.rows, more], 1), torch.tensor(p.sizes, device=p.rows.device)
         whole.append(replace(p, rows=rows, lengths=lengths))
     return whole
+
+
+def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
+    """Up to 1000 entries of a tensor from its first to its last."""
+    flat = x.reshape(-1)
+    count = min(most, len(flat))
+    places = torch.arange(count, device=x.device) * (len(flat) - 1) // max(count - 1, 1)
+    return flat[places].double().cpu()
 
 
 def _curves(steps: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.checkpoint import write_whole
+from fedlib.core.whole import write_whole
 
 SCHEMA = 1
 

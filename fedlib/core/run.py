@@ -16,7 +16,7 @@ import torch
 from fedlib import checks
 from fedlib.checks import tensors
 from fedlib.core.batched import Batched, threads
-from fedlib.core.checkpoint import Saver
+from fedlib.core.checkpoint import Saver, checked_path
 from fedlib.core.federation import Federation
 from fedlib.core.protocols import Algorithm
 from fedlib.core.types import Problem, describe
@@ -72,7 +72,9 @@ def run(
     evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
         and after the last round in any case, and alone if it is no less than `rounds`.
     device : `"cpu"`, `"cuda"`, `"auto"`.
-    checkpoint : file to resume from if it exists, and to write to (whole or not at all).
+    checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
+        folder that exists. A file that is damaged or of another run is refused and renamed to
+        `NAME.refused`, so that the next start begins anew; give it back its name to use it.
     checkpoint_seconds : least time between two checkpoints.
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
@@ -87,6 +89,9 @@ def run(
     ValueError, TypeError
         before the first round, for parameters that make no sense, and for a round that branches
         on a tensor or draws random numbers.
+    OSError
+        if the checkpoint cannot be written, before the first round or on a full disk later; the
+        one before is then whole.
     Diverged
         if the model is no longer finite; names round and seed.
     """
@@ -94,6 +99,8 @@ def run(
     numbers = check_seeds(seeds)
     checks.count("run", "rounds", rounds)
     checks.count("run", "evaluate_every", evaluate_every)
+    checks.nonnegative("run", "checkpoint_seconds", checkpoint_seconds)
+    path = checked_path(checkpoint)
     checks.flag("run", "progress", progress)
     check_engine(engine)
     if isinstance(problem, type) or not (isinstance(problem, Problem) or callable(problem)):
@@ -109,9 +116,10 @@ def run(
         "evaluate_every": evaluate_every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
-    saver = Saver(checkpoint, config, checkpoint_seconds)
+    saver = Saver(path, config, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        now = loop.go(saver.resume(loop.start()), rounds, evaluate_every, progress, saver)
+        begin = saver.resume(loop.start(), lambda: loop.shape(rounds, evaluate_every))
+        now = loop.go(begin, rounds, evaluate_every, progress, saver)
     traces = loop.traces(now, rounds, evaluate_every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 

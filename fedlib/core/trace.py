@@ -148,6 +148,12 @@ class Trace:
                 f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "
                 f"{held.get('kind')!r}; stored runs of studies are read with Study.load."
             )
+        wrong = misfit(held)
+        if wrong:
+            raise ValueError(
+                f"Trace.load: {Path(path).name} must hold what Trace.save writes, its {wrong} "
+                "something else; save it again."
+            )
         return Trace(
             metrics={k: from_rows(v) for k, v in held["metrics"].items()},
             info={k: from_rows(v) for k, v in held["info"].items()},
@@ -158,6 +164,49 @@ class Trace:
             state=None if held["final_w"] is None else from_rows(held["final_w"]),
             output=None if held["output_w"] is None else from_rows(held["output_w"]),
         )
+
+
+def misfit(held: Mapping[str, Any]) -> str:
+    """Which part of a saved trace is not what `save` writes, with its verb; empty if all are."""
+    rounds: Any = held.get("rounds")
+    seeds: Any = held.get("seeds")
+    config: Any = held.get("config")
+    if not _counts(rounds) or rounds[0] != 0 or rounds != sorted({*rounds}):
+        return "rounds are"
+    if not _counts(seeds) or len({*seeds}) < len(seeds):
+        return "seeds are"
+    told = config if isinstance(config, dict) else {"rounds": None}
+    for part, value in (("rounds", rounds[-1]), ("seeds", seeds)):
+        if told.get(part, value) != value:
+            return "config is"
+    for part, length in (("metrics", len(rounds)), ("info", rounds[-1])):
+        curves = held.get(part)
+        if not isinstance(curves, dict):
+            return f"{part} are"
+        for name, rows in curves.items():
+            if not _matrix(rows, len(seeds), length):
+                return f"{part} {name!r} is"
+    for part in ("final_w", "output_w"):
+        if part not in held or not (held[part] is None or _matrix(held[part], len(seeds))):
+            return f"{part} is"
+    return "" if isinstance(held.get("provenance"), dict) else "provenance is"
+
+
+def _counts(values: Any) -> bool:
+    """Whether this is a list of whole numbers, not empty."""
+    return isinstance(values, list) and bool(values) and all(type(x) is int for x in values)
+
+
+def _matrix(rows: Any, height: int, width: int | None = None) -> bool:
+    """Whether these are so many rows of so many numbers or nulls, as many in each."""
+    if not isinstance(rows, list) or len(rows) != height:
+        return False
+    if not all(isinstance(row, list) for row in rows):
+        return False
+    width = len(rows[0]) if width is None else width
+    return all(
+        len(row) == width and all(x is None or type(x) in (int, float) for x in row) for row in rows
+    )
 
 
 def to_rows(x: Any) -> list[list[float | None]]:

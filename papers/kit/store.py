@@ -24,6 +24,7 @@ from fedlib.core.protocols import Algorithm
 from fedlib.core.provenance import ROOT, versions
 from fedlib.core.trace import LARGEST_MODEL
 from fedlib.core.types import describe
+from fedlib.core.whole import clear_parts
 from papers.kit.fingerprint import code_digest, roots_of
 from papers.kit.health import Health
 from papers.kit.numbers import Number, number, significant
@@ -87,8 +88,11 @@ def compute_or_load(
 
     Specs that differ in floats only are computed together. With `store` what was computed is
     written to the results folder as soon as each group is done; a group that was interrupted goes
-    on from a checkpoint beside it, which is removed at the end.
+    on from a checkpoint beside it, which is removed at the end. What killed processes left half
+    written in the folder is removed first.
     """
+    if store:
+        make_room(study, profile)
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
@@ -103,6 +107,25 @@ def compute_or_load(
         if path is not None:
             path.unlink(missing_ok=True)
     return {name: traces[name] for name in specs}
+
+
+def make_room(study: str, profile: str) -> None:
+    """The folder of a study's runs, without what killed processes left half written.
+
+    Raises
+    ------
+    OSError
+        one sentence, if there can be no such folder.
+    """
+    folder = run_path(study, profile, "any").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"store: the folder of {study}/{profile} must be writable, got {error.strerror}; "
+            "nothing was written."
+        ) from error
+    clear_parts(folder)
 
 
 def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:

@@ -63,11 +63,12 @@ def test_a_saved_trace_comes_back_digit_for_digit(two, tmp_path):
 
 
 def test_what_is_not_finite_comes_back_as_nan(two, tmp_path):
-    broken = replace(two[0], metrics={"f": np.array([[1.0, np.inf, np.nan]])})
+    row = [1.0, np.inf, np.nan, 1.0, 1.0]
+    broken = replace(two[0], metrics={"f": np.array([row] * 3)})
     broken.save(tmp_path / "a.json")
     assert "Infinity" not in (tmp_path / "a.json").read_text()
     np.testing.assert_array_equal(
-        fl.Trace.load(tmp_path / "a.json").metrics["f"], [[1.0, np.nan, np.nan]]
+        fl.Trace.load(tmp_path / "a.json").metrics["f"], [[1.0, np.nan, np.nan, 1.0, 1.0]] * 3
     )
 
 

@@ -8,6 +8,7 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
+from fedlib.core.checkpoint import unseal, write_sealed
 from fedlib.core.run import resolve_device
 from fedlib.problems import cartpole, softmax_regression
 
@@ -87,9 +88,10 @@ def test_auto_takes_the_gpu():
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
     traces(SGM, "cuda", rounds=6, checkpoint=path)
-    held = torch.load(path, weights_only=True)
+    held = unseal(path)
     assert held["round"] == 6
     assert {x.device.type for x in held["state"]} == {"cpu"}
-    held["config"]["rounds"] = 12  # as if the run of twelve rounds had been killed here
-    torch.save(held, path)
+    # as if the run of twelve rounds had been killed here
+    held["config"] = held["config"].replace('"rounds": 6', '"rounds": 12')
+    write_sealed(path, held)
     assert_same(traces(SGM, "cpu", checkpoint=path), traces(SGM, "cpu"))

@@ -1,22 +1,14 @@
 """The loop: seeds and grids together and alone, resuming, stopping, bad input."""
 
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.core.checkpoint import write_whole
 from fedlib.core.grid import fill, floats
 from fedlib.core.run import resolve_device
 from fedlib.problems import quadratics
@@ -25,7 +17,6 @@ SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
     uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
 )  # fmt: skip
-FOLDERS = (Path(__file__).parent, Path(__file__).resolve().parents[2] / "helpers")
 
 
 def quiet(algorithm, problem=np_problem, **options):
@@ -72,64 +63,6 @@ def test_metrics_stand_at_the_start_of_their_rounds():
     frame = every.to_frame()
     assert frame.shape[0] == 8
     assert frame["round"].tolist() == list(range(8))
-
-
-CHILD = """
-import sys
-from fedlib.core import run
-from test_run import SGM, np_problem
-run(SGM, np_problem, rounds=5000, seeds=[0, 1], evaluate_every=10, progress=False,
-    checkpoint=sys.argv[1], checkpoint_seconds=0)
-"""
-
-
-def test_a_killed_run_resumes_to_the_same_numbers(tmp_path):
-    path = tmp_path / "run.checkpoint.pt"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))}
-    child = subprocess.Popen((sys.executable, "-c", CHILD, str(path)), env=env)
-    deadline = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.05 + 0.3 * np.random.default_rng().random())  # anywhere in the rounds that follow
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    held = torch.load(path, weights_only=True)
-    assert 0 < held["round"] < 5000
-    rounds = held["round"] + 120
-    settings = {"rounds": rounds, "seeds": [0, 1], "evaluate_every": 10}
-    held["config"]["rounds"] = rounds  # end sooner than the killed run would have
-    torch.save(held, path)
-    resumed = quiet(SGM, checkpoint=path, **settings)
-    straight = quiet(SGM, **settings)
-    for name in straight.metrics:
-        np.testing.assert_array_equal(resumed.metrics[name], straight.metrics[name])
-    for name in straight.info:
-        np.testing.assert_array_equal(resumed.info[name], straight.info[name])
-    for x, y in zip(resumed.state, straight.state, strict=True):
-        assert torch.equal(x, y)
-
-
-def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path):
-    path = tmp_path / "run.pt"
-    quiet(SGM, rounds=5, checkpoint=path)
-    refuses("must belong to this run", quiet, replace(SGM, lr=0.1), rounds=5, checkpoint=path)
-    path.write_bytes(path.read_bytes()[:200])
-    refuses("cannot be read; delete it", quiet, SGM, rounds=5, checkpoint=path)
-
-
-def test_a_finished_run_is_not_run_again(tmp_path):
-    first = quiet(SGM, rounds=60, checkpoint=tmp_path / "c.pt")
-    again = quiet(SGM, rounds=60, checkpoint=tmp_path / "c.pt")
-    np.testing.assert_array_equal(first.metrics["f"], again.metrics["f"])
-
-
-def test_nothing_half_written_remains(tmp_path):
-    def fails(file):
-        file.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    refuses("nothing was written", write_whole, tmp_path / "deep" / "x.json", fails, error=OSError)
-    assert list((tmp_path / "deep").iterdir()) == []
 
 
 def test_divergence_stops_and_says_where():

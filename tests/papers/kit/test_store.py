@@ -1,6 +1,7 @@
 """Stored runs: compute or load, provenance, staleness, and what damaged files get."""
 
 import json
+import math
 import os
 from dataclasses import replace
 from functools import partial
@@ -73,7 +74,8 @@ def test_nothing_is_stored_unless_asked(results):
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
-    loop = import_module("fedlib.core.batched").Batched
+    batched = import_module("fedlib.core.batched")
+    loop = batched.Batched
     whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
 
     def counted(self, state, draw):
@@ -83,13 +85,17 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
         return step(self, state, draw)
 
     monkeypatch.setattr(loop, "step", counted)
+    monkeypatch.setattr(batched, "SHORT", math.inf)  # chunks do not depend on the clock
     monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
+    (results / "toy" / "full").mkdir(parents=True)
+    (results / "toy" / "full" / ".part-1-0").write_text("of a killed process")
     with pytest.raises(KeyboardInterrupt):
         have({"a": SPECS["a"]}, store=True)
     (left,) = (results / "toy" / "full").iterdir()
     assert left.name.endswith(".checkpoint.pt")
     again = have({"a": SPECS["a"]}, store=True)["a"]
-    assert len(done) == 5 + 3  # chunks of 1 and 2 rounds were kept, 3 rounds were left
+    # chunks of 1 and 2 rounds were kept; one round to see what a checkpoint must hold, 3 were left
+    assert len(done) == 5 + 1 + 3
     for name in whole.metrics:
         np.testing.assert_array_equal(again.metrics[name], whole.metrics[name])
     assert [path.name for path in (results / "toy" / "full").iterdir()] == ["a.json"]

@@ -1,0 +1,302 @@
+"""Foreign checkpoints, saved traces and files of the data cache: none may pass, none may run code.
+
+    python tests/faults/foreign_checkpoints.py [--store] [--only TEXT]
+
+Most checkpoints are made twice: as the file is, and sealed by a digest that fits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import judging
+import numpy as np
+import torch
+from judging import Case, Outcome, judge
+
+import fedlib as fl
+from fedlib.core import jsonfile
+from fedlib.core.checkpoint import FORMAT, unseal, write_sealed
+from fedlib.data import cache
+from fedlib.data.sources import SOURCES
+from fedlib.problems import quadratics
+
+WHAT = "foreign checkpoints, caches, traces"
+ROUNDS = 12
+A = torch.ones(4, 2, dtype=torch.float64)
+PROBLEM = quadratics(A, 0 * A, level=0.5)
+METHOD = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
+OTHERS = {
+    "lr": replace(METHOD, lr=0.2),
+    "steps": replace(METHOD, local_steps=2),
+    "method": fl.FedProx(lr=0.1, local_steps=1, participants=2),
+}
+Content = dict[str, Any]
+Attempt = Callable[[], Outcome]
+
+
+def run(method: Any = METHOD, problem: Any = PROBLEM, **options: Any) -> Any:
+    """The run that meets all these files, or another one."""
+    options = {"rounds": ROUNDS, "seeds": [0, 1], "progress": False, **options}
+    return fl.run(method, problem, **options)
+
+
+class Trap:
+    """What a pickle can hold: a call, of one that leaves a file behind."""
+
+    def __init__(self, left: Path) -> None:
+        self.left = left
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.left),)
+
+
+def files(held: bytes, content: Content, left: Path) -> dict[str, bytes]:
+    """Files that are no checkpoint of the run at all, or a damaged one."""
+    rest = held[len(FORMAT) + 65 :]
+    older = {"config": {"rounds": ROUNDS}, "round": 3}
+    image = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+    return {
+        "empty": b"",
+        "one byte": b"\0",
+        "text": b"lr = 0.1\n",
+        "JSON": b'{"round": 3}',
+        "picture": image,
+        "zip": b"PK\x03\x04" + bytes(100),
+        "head alone": held[: len(FORMAT) + 65],
+        "half": held[: len(held) // 2],
+        "a byte short": held[:-1],
+        "a byte more": held + b"\0",
+        "two in one": held + held,
+        "a part of the head": held[:20],
+        "rest without head": rest,
+        "another version": held.replace(b"checkpoint 2", b"checkpoint 3", 1),
+        "without a digest": torched(older),
+        "a list": torched([1, 2, 3]),
+        "a tensor": torched(torch.zeros(3)),
+        "a model": torched(torch.nn.Linear(2, 2).state_dict()),
+        "a pickle": pickle.dumps(content["config"]),
+        "a pickle with code": pickle.dumps(Trap(left)),
+        "torch with code": torched({"round": Trap(left)}),
+        "an array": np.zeros(3).dumps(),
+    }
+
+
+def torched(content: Any) -> bytes:
+    """What torch.save writes."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def contents(good: Content) -> dict[str, Any]:
+    """Contents that do not fit, each to be sealed by a digest of its own."""
+    halved = {k: x[..., : ROUNDS // 2] for k, x in good["info"].items()}
+    renamed = {f"{k}_": x for k, x in good["metrics"].items()}
+    first, *others = good["info"]
+    changed: dict[str, Content] = {
+        **{f"without {key}": {key: None} for key in good},
+        "info halved": {"info": halved},
+        "all halved": {
+            "info": halved,
+            "metrics": {k: x[..., : ROUNDS // 2] for k, x in good["metrics"].items()},
+        },
+        "info of one name less": {"info": {k: good["info"][k] for k in others}},
+        "info of one name more": {"info": {**good["info"], "more": good["info"][first]}},
+        "metrics renamed": {"metrics": renamed},
+        "metrics a list": {"metrics": list(good["metrics"].values())},
+        "metrics in float16": {"metrics": {k: x.half() for k, x in good["metrics"].items()}},
+        "metrics of one seed": {"metrics": {k: x[:, :1] for k, x in good["metrics"].items()}},
+        "metrics numbers": {"metrics": dict.fromkeys(good["metrics"], 0.5)},
+        "state empty": {"state": []},
+        "state a tensor": {"state": good["state"][0]},
+        "state too long": {"state": [*good["state"], good["state"][0]]},
+        "state of another shape": {"state": [x[..., :1] for x in good["state"]]},
+        "state of whole numbers": {"state": [x.long() for x in good["state"]]},
+        "state not finite": {"state": [x * float("nan") for x in good["state"]]},
+        "state a parameter": {"state": [torch.nn.Parameter(x) for x in good["state"]]},
+        "state sparse": {"state": [x.to_sparse() for x in good["state"]]},
+        "a generator less": {"rngs": good["rngs"][:1]},
+        "a generator more": {"rngs": [*good["rngs"], good["rngs"][0]]},
+        "generators of zeros": {"rngs": [torch.zeros_like(x) for x in good["rngs"]]},
+        "generators cut": {"rngs": [x[:100] for x in good["rngs"]]},
+        "generators of numbers": {"rngs": [0, 1]},
+        "round too large": {"round": ROUNDS + 1},
+        "round negative": {"round": -1},
+        "round 0": {"round": 0},
+        "round earlier": {"round": ROUNDS - 3},
+        "round a float": {"round": float(ROUNDS)},
+        "round a text": {"round": str(ROUNDS)},
+        "round true": {"round": True},
+        "seconds a text": {"seconds": "1"},
+        "seconds negative": {"seconds": -1.0},
+        "seconds not a number": {"seconds": float("nan")},
+        "config a list": {"config": [good["config"]]},
+        "config a tensor": {"config": torch.zeros(2)},
+        "config of other rounds": {"config": good["config"].replace("12", "13")},
+        "data less": {"data": good["data"][:-1]},
+        "data others": {"data": [x + 1 for x in good["data"]]},
+    }
+    whole = {name: {**good, **change} for name, change in changed.items()}
+    for key in good:
+        del whole[f"without {key}"][key]
+    return {
+        **whole,
+        "a key more": {**good, "more": 1},
+        "another key": {"rounds" if k == "round" else k: v for k, v in good.items()},
+        "keys that are numbers": dict(enumerate(good.values())),
+        "nothing in it": {},
+    }
+
+
+def checkpoints(folder: Path) -> Iterator[Attempt]:
+    """Every file in the place of the run's checkpoint."""
+    path, left = folder / "run.pt", folder / "code has run"
+    run(checkpoint=path)
+    held, good = path.read_bytes(), unseal(path)
+    refuse = partial(refused, path, left)
+    for name, broken in files(held, good, left).items():
+        yield partial(refuse, f"file, {name}", partial(path.write_bytes, broken))
+    alone = {"a list alone": [1], "a tensor alone": torch.zeros(2), "code alone": Trap(left)}
+    for name, content in {**contents(good), **alone}.items():
+        yield partial(refuse, f"sealed, {name}", partial(write_sealed, path, content))
+    single = quadratics(A.float(), 0 * A.float(), level=0.5)
+    other: dict[str, Callable[[], object]] = {
+        **{f"another {name}": partial(run, method) for name, method in OTHERS.items()},
+        "a grid": partial(run, [METHOD, OTHERS["lr"]]),
+        "other seeds": partial(run, seeds=[1, 0]),
+        "a seed less": partial(run, seeds=[0]),
+        "more rounds": partial(run, rounds=ROUNDS + 1),
+        "other evaluations": partial(run, evaluate_every=2),
+        "other data": partial(run, METHOD, quadratics(2 * A, 0 * A, level=0.5)),
+        "float32": partial(run, METHOD, single),
+    }
+    for name, begin in other.items():
+        yield partial(refuse, f"of a run with {name}", partial(begin, checkpoint=path))
+
+
+def refused(path: Path, left: Path, name: str, write: Callable[[], object]) -> Outcome:
+    """What the run makes of the file; it must be kept aside, whole, and no code may run."""
+    write()
+    before = path.read_bytes()
+    found = judge(Case(name, lambda: run(checkpoint=path), ("checkpoint run.pt",)))
+    aside = path.with_name("run.pt.refused")
+    if left.exists():
+        return Outcome(name, "accepted", "its code has run")
+    if found.kind == "good" and (path.exists() or aside.read_bytes() != before):
+        return Outcome(name, "accepted", "the file was not kept aside")
+    aside.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    return found
+
+
+def traces(folder: Path) -> Iterator[Attempt]:
+    """Saved traces that are none, or whose parts do not fit each other, digests right."""
+    path = folder / "trace.json"
+    run().save(path)
+    text = path.read_text(encoding="utf-8")
+    good = {k: v for k, v in json.loads(text).items() if k != "digest"}
+    plain = {
+        "empty": "",
+        "text": "f 0.5",
+        "a list": "[1, 2]",
+        "half": text[: len(text) // 2],
+        "a digit": text.replace('"lr": 0.1', '"lr": 0.2'),
+        "another schema": text.replace('"schema": 1', '"schema": 9', 1),
+        "without a digest": json.dumps(good),
+    }
+
+    def loaded(name: str, text: str) -> Outcome:
+        path.write_text(text, encoding="utf-8")
+        return judge(Case(name, partial(fl.Trace.load, path), ("trace.json",)))
+
+    for name, broken in plain.items():
+        yield partial(loaded, f"trace, {name}", broken)
+    f = good["metrics"]["f"]
+    parts = {
+        **{f"without {key}": {key: ...} for key in good if key != "schema"},
+        "of another kind": {"kind": "run"},
+        "a curve halved": {"metrics": {**good["metrics"], "f": [row[:6] for row in f]}},
+        "a curve of one seed": {"metrics": {**good["metrics"], "f": f[:1]}},
+        "a curve of texts": {"metrics": {**good["metrics"], "f": [["a"] * 13] * 2}},
+        "a curve a number": {"metrics": {**good["metrics"], "f": 0.5}},
+        "metrics a list": {"metrics": [f]},
+        "info halved": {"info": {k: [row[:6] for row in v] for k, v in good["info"].items()}},
+        "rounds out of order": {"rounds": good["rounds"][::-1]},
+        "rounds of floats": {"rounds": [float(x) for x in good["rounds"]]},
+        "rounds empty": {"rounds": []},
+        "seeds twice": {"seeds": [0, 0]},
+        "other seeds": {"seeds": [0, 7]},
+        "a seed more": {"seeds": [0, 1, 2]},
+        "config a text": {"config": "FedAvg"},
+        "config of other rounds": {"config": {**good["config"], "rounds": 24}},
+        "models of one seed": {"final_w": good["final_w"][:1]},
+        "models ragged": {"final_w": [[1.0], [1.0, 2.0]]},
+        "provenance a list": {"provenance": []},
+    }
+    for name, change in parts.items():
+        content = {k: v for k, v in {**good, **change}.items() if v is not ...}
+        sealed = {**content, "digest": jsonfile.digest(content)}
+        yield partial(loaded, f"trace sealed, {name}", jsonfile.as_text(sealed))
+
+
+def caches(folder: Path) -> Iterator[Attempt]:
+    """Files of the data cache that are not what was published."""
+    source = SOURCES["adult"].files[0]
+    path, left = folder / source.path, folder / "code has run"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    foreign = {
+        "empty": b"",
+        "text": b"not there",
+        "a page of an error": b"<html>404</html>",
+        "a pickle with code": pickle.dumps(Trap(left)),
+        "its checksum": source.checksum.encode(),
+        "a digest of itself": hashlib.sha256(b"").digest(),
+    }
+
+    def fetch() -> None:
+        try:
+            cache.fetch("adult")
+        except cache.DataError as error:  # the cache's own kind of refusal
+            raise ValueError(str(error)) from error
+
+    def fetched(name: str, broken: bytes) -> Outcome:
+        path.write_bytes(broken)
+        with patch.dict(os.environ, {"FEDLIB_DATA": str(folder)}):
+            found = judge(Case(name, fetch, (path.name,)))
+        whole = path.read_bytes() == broken and not left.exists()
+        return found if whole else Outcome(name, "accepted", "not left alone")
+
+    for name, broken in foreign.items():
+        yield partial(fetched, f"cache, {name}", broken)
+
+
+def foreign(every: int = 1) -> Iterator[Outcome]:
+    """All files, or every so many."""
+    for part in (checkpoints, traces, caches):
+        with tempfile.TemporaryDirectory() as folder:
+            for number, attempt in enumerate(part(Path(folder))):
+                if number % every == 0:
+                    yield attempt()
+
+
+def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
+    """The cases of the command line."""
+    return foreign()
+
+
+if __name__ == "__main__":
+    sys.exit(judging.main(WHAT, outcomes))
