@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
         )
     if options.json is not None:
         report = {"machine": machine(options.device, options.threads), "results": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

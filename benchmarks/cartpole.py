@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
             )
     if options.json is not None:
         report = {"machine": machine(options.device, 1), "results": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dict[str, Any]:

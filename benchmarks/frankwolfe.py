@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{r['case']:20}{r['cpu_ms']:15.2f}")
     if options.json is not None:
         report = {"machine": machine("cpu", 1), "oracles": found, "W1": rounds}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def oracles(side: int, passes: int) -> dict[str, Any]:

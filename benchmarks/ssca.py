@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{r['case']:34}{r['cpu_ms']:23.2f}{r['to_plain']:9.2f}{r['to_sgd']:9.2f}")
     if options.json is not None:
         report = {"machine": machine(options.device, 1), "results": found}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def generated(rows: int = ROWS) -> list[Problem]:

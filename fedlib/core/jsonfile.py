@@ -24,7 +24,7 @@ def read(path: Path) -> dict[str, Any]:
     """
     what = "/".join(path.parts[-3:])
     try:
-        data: dict[str, Any] = json.loads(path.read_text())
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(
             f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "

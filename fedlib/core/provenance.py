@@ -33,7 +33,9 @@ def versions() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _commit() -> dict[str, Any]:
     def git(*words: str) -> str:
-        out = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
+        out = subprocess.run(
+            ("git", *words), cwd=ROOT, capture_output=True, encoding="utf-8", check=False
+        )
         return out.stdout.strip()
 
     if not (ROOT / ".git").exists():  # the library alone: no commit of ours

@@ -65,7 +65,7 @@ def test_a_saved_trace_comes_back_digit_for_digit(two, tmp_path):
 def test_what_is_not_finite_comes_back_as_nan(two, tmp_path):
     broken = replace(two[0], metrics={"f": np.array([[1.0, np.inf, np.nan]])})
     broken.save(tmp_path / "a.json")
-    assert "Infinity" not in (tmp_path / "a.json").read_text()
+    assert "Infinity" not in (tmp_path / "a.json").read_text(encoding="utf-8")
     np.testing.assert_array_equal(
         fl.Trace.load(tmp_path / "a.json").metrics["f"], [[1.0, np.nan, np.nan]]
     )
@@ -84,7 +84,10 @@ def test_a_stored_run_is_no_saved_trace(results):
 def test_a_changed_digit_in_a_saved_trace_is_noticed(two, tmp_path):
     path = tmp_path / "a.json"
     two[0].save(path)
-    path.write_text(path.read_text().replace('"tolerance": 0.05', '"tolerance": 0.06'))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"tolerance": 0.05', '"tolerance": 0.06'),
+        encoding="utf-8",
+    )
     refuses("must agree with its digest", compare, path, two[1])
 
 
@@ -174,7 +177,7 @@ def test_the_figure_and_its_numbers_are_written(two, tmp_path):
         path = tmp_path / f"new{ending}"
         compare(*two, metrics=["g"], figure=path)
         assert path.read_bytes().startswith(start)
-    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 2 * 5
     assert float(rows[4]["mean"]) == two[0].metrics["g"][:, -1].mean()
     assert float(rows[9]["std"]) == two[1].metrics["g"][:, -1].std()

@@ -42,7 +42,7 @@ def small(driver, tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "FOLDERS", folders)
 
     def make(code="print(profile, lr)"):
-        (tmp_path / "small.py").write_text(SMALL.format(code=code))
+        (tmp_path / "small.py").write_text(SMALL.format(code=code), encoding="utf-8")
         return tmp_path
 
     return make
