@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.checkpoint import write_whole
+from fedlib.core.commands import nearest
 from papers.compare_tables import Named, differences, finals, notes, shared, table
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PANELS = 3  # metrics that are drawn if none are named
 FORMATS = (".svg", ".png")
+COLUMNS = ("run", "metric", "round", "mean", "std", "seeds")  # of the numbers beside a drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"{self.differences.to_html()}{self.finals.to_html()}{notes}"
 
     def draw(self, fig: Any) -> None:
@@ -88,19 +90,28 @@ class Comparison:
             for t, x in zip(trace.rounds, trace.metrics[metric].T, strict=True)
         ]
 
-    def write(self, figure: Path | str) -> tuple[Path, Path]:
-        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it."""
+    def write(self, figure: Path | str, *, force: bool = False) -> tuple[Path, Path]:
+        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it.
+
+        A CSV that is there and that this function did not write is overwritten with `force` only.
+        """
         from papers.kit import plot
 
         path = Path(figure)
         checks.one_of("compare", "the ending of figure", path.suffix, FORMATS)
+        beside = path.with_suffix(".csv")
+        if not force and not is_ours(beside):
+            got = f"got {path.name!r}; name another file, or give --force (force=True)"
+            raise ValueError(
+                f"compare: figure must leave {beside.name} alone, which lies beside and was "
+                f"not written by compare, {got}."
+            )
         size = (max(4.5, 3.6 * len(self.metrics)), 3.2)
         picture = plot.render(self.draw, "light", path.suffix[1:], size)
-        rows, text = self.curves(), io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
-        beside = path.with_suffix(".csv")
+        writer.writerows(self.curves())
         write_whole(path, lambda file: file.write(picture))
         write_whole(beside, lambda file: file.write(text.getvalue().encode()))
         return path, beside
@@ -112,6 +123,7 @@ def compare(
     *,
     metrics: Sequence[str] = (),
     figure: Path | str | None = None,
+    force: bool = False,
 ) -> Comparison:
     """Hold two runs against each other.
 
@@ -121,6 +133,7 @@ def compare(
         file of `Trace.save` or of a results folder, or a `Trace`.
     metrics : which shared metrics are drawn; by default the first three.
     figure : where the drawing goes (`.svg` or `.png`), its numbers beside it as `.csv`.
+    force : whether the numbers may take the place of a `.csv` that `compare` did not write.
 
     Raises
     ------
@@ -141,8 +154,19 @@ def compare(
         metrics=drawn(names, traces, metrics),
     )
     if figure is not None:
-        found.write(figure)
+        found.write(figure, force=force)
     return found
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a CSV is not there yet, or is one that `Comparison.write` wrote."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip("\n") == ",".join(COLUMNS)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def find(what: str | Path | Trace, argument: str) -> Named:
@@ -183,15 +207,6 @@ def freshness(held: Mapping[str, Any]) -> str:
     from papers.kit import store
 
     return "fresh" if store.is_fresh(held) else "stale"
-
-
-def nearest(name: str, known: Any) -> str:
-    """Some of the known names, those that look like `name` first."""
-    every = list(known)
-    close = get_close_matches(name, every, n=3, cutoff=0.5)
-    shown = [*close, *(k for k in every if k not in close)][: len(close) or 6]
-    kind = "nearest" if close else "known" if len(shown) == len(every) else "some that are there"
-    return f"{kind}: {', '.join(shown)}"
 
 
 def drawn(

@@ -30,9 +30,16 @@ def read(path: Path) -> dict[str, Any]:
             f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "
             "Trace.save for a run of your own."
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        why = error.strerror or type(error).__name__
         raise ValueError(
-            f"store: {what} must be whole JSON, it is damaged ({error}); delete it and reproduce."
+            f"store: {what} must be a file that can be read, got {why!r}; see its place and its "
+            "permissions."
+        ) from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
+        why = str(error).partition("\n")[0]
+        raise ValueError(
+            f"store: {what} must be whole JSON, it is damaged ({why}); delete it and reproduce."
         ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         given = data.get("schema") if isinstance(data, dict) else None

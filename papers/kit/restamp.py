@@ -148,12 +148,17 @@ def _tree(commit: str) -> Iterator[tuple[Path, str]]:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(
-        ("git", *words), cwd=fingerprint.ROOT, capture_output=True, encoding="utf-8", check=False
-    )
+    asked = f"restamp: `git {' '.join(words[:2])}` must work"
+    try:
+        done = subprocess.run(
+            ("git", *words), cwd=fingerprint.ROOT, capture_output=True, check=False
+        )
+    except OSError as error:
+        raise ValueError(f"{asked}, got {error.strerror!r}.") from error
     if done.returncode:
-        raise ValueError(f"restamp: `git {' '.join(words[:2])}` failed, {done.stderr.strip()}.")
-    return done.stdout.strip()
+        said = " ".join(os.fsdecode(done.stderr).split())
+        raise ValueError(f"{asked}, got {said!r}.")
+    return os.fsdecode(done.stdout).strip()
 
 
 def _write(path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, full: str) -> None:

@@ -63,7 +63,10 @@ class Spec:
 
 def results_dir() -> Path:
     """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
-    return Path(os.environ.get("FEDLIB_RESULTS", ROOT / "results"))
+    folder = Path(os.environ.get("FEDLIB_RESULTS") or ROOT / "results")
+    if folder.is_file():
+        raise ValueError(f"store: FEDLIB_RESULTS must be a folder, got the file {str(folder)!r}.")
+    return folder
 
 
 def compute_or_load(
