@@ -30,7 +30,14 @@ import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from parameters import Parameters, check_parameters, declared_parameters, literal, unknown
+from parameters import (
+    Parameters,
+    check_device,
+    check_parameters,
+    declared_parameters,
+    literal,
+    unknown,
+)
 from stamping import ROOT, NotebookError, stamp, write
 
 SOURCES = ROOT / "notebooks" / "src"
@@ -198,7 +205,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")
-    parser.add_argument("--profile", help="quick (the default) or full")
+    parser.add_argument("--profile", default="quick", help="quick or full")
     parser.add_argument("-p", dest="parameters", nargs=2, action="append", default=[],
                         metavar=("NAME", "VALUE"), help="a parameter; may be repeated")  # fmt: skip
     parser.add_argument("--out", help="file (*.ipynb) or folder")
@@ -222,6 +229,7 @@ def carry_out(options: argparse.Namespace) -> int:
         names = source_names() if options.name == "all" else [options.name]
         if len(names) > 1 and options.out and options.out.endswith(".ipynb"):
             raise NotebookError(f"execute: --out must be a folder with all, got {options.out!r}.")
+        check_device(given)
         for name in names:  # refuse before the first kernel starts
             check_parameters(name, read_source(name), {"profile": profile, **given})
             target(name, profile, options.out)
@@ -234,15 +242,12 @@ def carry_out(options: argparse.Namespace) -> int:
 
 
 def values_of(options: argparse.Namespace) -> Parameters:
-    """The parameters of a command line, the profile among them, each given once."""
-    pairs = [("profile", options.profile)] if options.profile is not None else []
-    pairs += [(key, literal(value)) for key, value in options.parameters]
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise NotebookError(f"execute: parameter {twice!r} must be given once, got it twice.")
-    return {"profile": "quick", **given}
+    """The parameters of a command line, each given once, and the profile, theirs or its own."""
+    keys = [key for key, _ in options.parameters]
+    if twice := {key for key in keys if keys.count(key) > 1}:
+        named = ", ".join(sorted(twice))
+        raise NotebookError(f"execute: parameter {named} must be given once, got it twice.")
+    return {"profile": options.profile} | {key: literal(v) for key, v in options.parameters}
 
 
 if __name__ == "__main__":

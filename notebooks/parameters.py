@@ -56,21 +56,30 @@ def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> No
         if not same_kind(value, default):
             kind = type(default).__name__
             raise NotebookError(f"{name}: parameter {key!r} must be of kind {kind}, got {value!r}.")
-    check_values(name, {"device": "cpu", **given})
+    if "profile" in given:
+        check_values(name, given)
 
 
 def check_values(name: str, given: Parameters) -> None:
-    """Refuses a device that is not there and what the study of this name does not take."""
-    from fedlib.core.run import resolve_device
+    """Refuses values that the study of this name does not take; those of notes say so in a cell."""
     from papers import STUDIES
 
-    try:
-        resolve_device(str(given["device"]))
-        if name in STUDIES:
-            study = STUDIES[name]
-            changes = {k: v for k, v in given.items() if k in study.parameters}
+    if name in STUDIES:
+        study = STUDIES[name]
+        changes = {k: v for k, v in given.items() if k in study.parameters}
+        try:
             study.specs(study.resolve(str(given["profile"]), **changes))
-    except (ValueError, TypeError) as error:  # whose sentence names the parameter
+        except (ValueError, TypeError) as error:  # whose sentence names the parameter
+            raise NotebookError(str(error)) from None
+
+
+def check_device(given: Parameters) -> None:
+    """Refuses a device that is not on this machine."""
+    from fedlib.core.run import resolve_device
+
+    try:
+        resolve_device(str(given.get("device") or "cpu"))
+    except ValueError as error:
         raise NotebookError(str(error)) from None
 
 

@@ -78,14 +78,13 @@ def accepted(driver, line):
     if line[1] == "notebooks/execute.py":
         given = driver.parse(line[2:])
         names = driver.source_names() if given.name == "all" else [given.name]
-        values = {key: driver.literal(value) for key, value in given.parameters}
         for name in names:
-            source = driver.read_source(name)
-            driver.check_parameters(name, source, {"profile": given.profile, **values})
+            driver.check_parameters(name, driver.read_source(name), driver.values_of(given))
         return
     if line[1:3] == ["-m", "papers"]:
         given = command_line.parser().parse_args(line[3:])
         if given.command == "reproduce":
+            assert given.study in STUDIES
             study = STUDIES[given.study]
             specs = study.specs(study.resolve(given.profile))
             assert any(fnmatch(name, given.runs) for name in specs)

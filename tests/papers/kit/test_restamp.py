@@ -184,7 +184,7 @@ def test_a_root_that_was_not_there_then_is_refused(place):
 
 def test_a_file_changed_by_hand_and_an_unknown_commit_stop_it(place):
     path = stored(place)
-    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` failed"):
+    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` must work"):
         restamp([path], "nowhere")
     path.write_text(path.read_text(encoding="utf-8").replace("1.5", "1.6"), encoding="utf-8")
     with pytest.raises(ValueError, match="restore it or reproduce it"):
