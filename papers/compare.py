@@ -73,11 +73,11 @@ class Comparison:
         """
         from papers.kit import plot
 
-        runs = dict(zip(self.names, self.traces, strict=True))
+        runs = dict(zip(map(label, self.names), self.traces, strict=True))
         panels = np.atleast_1d(fig.subplots(1, len(self.metrics)))
         for ax, metric in zip(panels, self.metrics, strict=True):
             plot.bands(ax, runs, metric)
-            ax.set_ylabel(metric)
+            ax.set_ylabel(label(metric))
         panels[0].legend()
 
     def curves(self) -> list[dict[str, Any]]:
@@ -115,6 +115,12 @@ class Comparison:
         write_whole(path, lambda file: file.write(picture))
         write_whole(beside, lambda file: file.write(text.getvalue().encode()))
         return path, beside
+
+
+def label(name: str) -> str:
+    """A name as a drawing shows it: no formula between dollars, not left out for its underscore."""
+    shown = name.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def compare(

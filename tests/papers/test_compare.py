@@ -200,3 +200,28 @@ def test_the_command_prints_the_tables_and_writes(results, capsys, tmp_path):
 
 def test_a_notebook_shows_tables(two):
     assert compare(*two)._repr_html_().count("<table") == 2
+
+
+def test_names_of_a_foreign_file_are_shown_and_do_nothing(two, tmp_path):
+    script, formula = "<script>alert(1)</script>", "$\\nonsense{$"
+    metrics = {script: two[0].metrics["f"], formula: two[0].metrics["f"]}
+    for name in ("_a", "$\\bad{$"):
+        replace(two[0], metrics=metrics).save(tmp_path / f"{name}.json")
+    config = {**two[0].config, "problem": {"name": script}}
+    found = compare(tmp_path / "_a.json", tmp_path / "$\\bad{$.json")
+    other = compare(replace(two[0], config=config), two[1])
+    assert found.write(tmp_path / "drawing.svg")[0].stat().st_size > 5000
+    for html in (found._repr_html_(), other._repr_html_()):
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_only_a_csv_of_ours_is_overwritten_unasked(two, tmp_path):
+    found, beside = compare(*two), tmp_path / "a.csv"
+    beside.write_text("my,own\n", encoding="utf-8")
+    refuses("figure must leave a.csv alone", found.write, tmp_path / "a.svg")
+    assert not (tmp_path / "a.svg").exists()
+    assert beside.read_text(encoding="utf-8") == "my,own\n"
+    found.write(tmp_path / "a.svg", force=True)
+    found.write(tmp_path / "a.svg")  # what is there is ours now
+    assert beside.read_text(encoding="utf-8").startswith("run,metric,round")
