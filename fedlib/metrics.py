@@ -93,6 +93,11 @@ def client_gradients(
 
     The problem has one objective and one constraint.
     """
+    checks.arguments(client_gradients, locals())
+    checks.as_long("client_gradients", "w", w, problem.dim, "the problem's parameters")
+    if (problem.num_objectives, problem.num_constraints) != (1, 1):
+        rule = "have one objective and one constraint"
+        raise ValueError(checks.sentence("client_gradients", "problem", rule, problem.name))
     clients = problem.all_clients()
 
     def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
@@ -110,12 +115,15 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
     At a stationary point of $(1-\sigma)\nabla f + \sigma\nabla g$ it is the multiplier
     $\lambda = \sigma/(1-\sigma)$ of the constraint.
     """
+    checks.arguments(multiplier, locals())
     a, b = client_gradients(problem, w)
     return float(a.mean(0).norm() / b.mean(0).norm())
 
 
 def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
+    checks.arguments(mean_gradient, locals())
+    checks.as_long("mean_gradient", "w", w, problem.dim, "the problem's parameters")
     shares = [1 / problem.num_objectives] * problem.num_objectives + [0.0] * problem.num_constraints
     weights = torch.tensor(shares, dtype=w.dtype, device=w.device)
     clients = problem.all_clients()
@@ -141,6 +149,7 @@ def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     Raises:
         ValueError: the problem has no feasible set.
     """
+    checks.arguments(fw_gap, locals())
     if problem.set is None:
         raise ValueError(
             f"fw_gap: the problem must have a feasible set, {problem.name} has none; "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,8 +19,8 @@ import numpy as np
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.checkpoint import write_whole
-from fedlib.core.commands import nearest
-from papers.compare_tables import Named, differences, finals, notes, shared, table
+from papers.compare_files import find
+from papers.compare_tables import differences, finals, notes, shared, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +97,7 @@ class Comparison:
         """
         from papers.kit import plot
 
-        path = Path(figure)
-        checks.one_of("compare", "the ending of figure", path.suffix, FORMATS)
+        path = check_figure(figure)
         beside = path.with_suffix(".csv")
         if not force and not is_ours(beside):
             got = f"got {path.name!r}; name another file, or give --force (force=True)"
@@ -147,6 +146,10 @@ def compare(
         for a run or a metric that is not there (with the names that come nearest), a damaged file,
         or two runs without a common metric. Two different problems are no error, but noted.
     """
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise TypeError(checks.sentence("compare", "metrics", "be a list of names", metrics))
+    if figure is not None:
+        check_figure(figure)
     runs = find(first, "first"), find(second, "second")
     if runs[0].name == runs[1].name:
         runs = runs[0], runs[1]._replace(name=f"{runs[1].name} (second)")
@@ -164,6 +167,13 @@ def compare(
     return found
 
 
+def check_figure(figure: Path | str) -> Path:
+    """Where a drawing goes; TypeError or ValueError for what names no picture."""
+    checks.value("compare", "figure", figure, str | Path)
+    checks.one_of("compare", "the ending of figure", Path(figure).suffix, FORMATS)
+    return Path(figure)
+
+
 def is_ours(path: Path) -> bool:
     """Whether a CSV is not there yet, or is one that `Comparison.write` wrote."""
     try:
@@ -173,46 +183,6 @@ def is_ours(path: Path) -> bool:
         return True
     except OSError:
         return False
-
-
-def find(what: str | Path | Trace, argument: str) -> Named:
-    """The run that is meant; else one sentence with the names that come nearest."""
-    if isinstance(what, Trace):
-        return Named(f"{argument} ({what.config['algorithm']['type']})", what, "not kept")
-    from fedlib.core import jsonfile
-    from papers import STUDIES
-    from papers.kit import store
-
-    path = Path(what)
-    if path.suffix == ".json":
-        held = jsonfile.read(path)
-        if held.get("kind") != "run":
-            return Named(path.stem, Trace.load(path), "not kept")
-        return Named(path.stem, store.to_trace(held), freshness(held))
-    whole, _, profile = str(what).partition("@")
-    study, _, run = whole.partition("/")
-    if study not in STUDIES or not run:
-        stored = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
-        raise ValueError(checks.sentence("compare", argument, "name a run", str(what), stored))
-    folder = store.results_dir() / study / (profile or "full")
-    there = [p.stem for p in sorted(folder.glob("*.json")) if p.stem != "numbers"]
-    if not there:
-        make = f"make reproduce NAME={study} PROFILE={profile or 'full'}"
-        rule = "name a run that is stored"
-        raise ValueError(
-            checks.sentence("compare", argument, rule, str(what), f"`{make}` makes them")
-        )
-    if run not in there:
-        rule = f"name a stored run of {study}"
-        raise ValueError(checks.sentence("compare", argument, rule, run, nearest(run, there)))
-    held = jsonfile.read(folder / f"{run}.json")
-    return Named(str(what), store.to_trace(held), freshness(held))
-
-
-def freshness(held: Mapping[str, Any]) -> str:
-    from papers.kit import store
-
-    return "fresh" if store.is_fresh(held) else "stale"
 
 
 def drawn(

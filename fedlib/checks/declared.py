@@ -8,6 +8,7 @@ in its first line. What an annotation asks for:
 - `bool`, `int`, `float`, `str`: a flag, a whole number, a finite number, a text, and nothing that
   Python would take for one; a `Literal`: one of its values;
 - a class or a runtime protocol: an instance, not the class itself;
+- `Float[Tensor, "N d"]` and the like: a tensor of such entries and axes;
 - `X | Y`: one of them; `tuple[X, ...]`, `Sequence[X]`: every entry; a
   `Callable`: something to call.
 
@@ -26,9 +27,10 @@ from functools import cache, partial
 from numbers import Integral
 from typing import Annotated, Any, Literal, Union
 
+from jaxtyping import AbstractArray
 from torch import Tensor
 
-from fedlib.checks import values
+from fedlib.checks import tensors, values
 
 Check = Callable[[str, str, object], None]
 
@@ -111,6 +113,8 @@ def value(who: str, name: str, given: object, annotation: Any) -> None:
         _entries(who, name, given, origin, parts)
     elif annotation in PLAIN:
         PLAIN[annotation](who, name, given)
+    elif isinstance(annotation, type) and issubclass(annotation, AbstractArray):
+        tensors.shaped(who, name, given, annotation)
     elif _can_be_told(annotation):
         values.instance(who, name, given, annotation)
 

@@ -13,6 +13,7 @@ never a number here, and NaN and infinities fail every number check.
 
 import math
 from collections.abc import Collection
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 import numpy as np
@@ -146,6 +147,14 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
         raise ValueError(sentence(who, name, f"be one of {listed}", value))
 
 
+def key(who: str, name: str, value: object, options: Collection[str]) -> None:
+    """Require one of many names; the ValueError shows those that come nearest."""
+    if not isinstance(value, str) or value not in options:
+        near = get_close_matches(str(value), options, n=3)
+        known = f"nearest: {', '.join(near)}" if near else f"known: {', '.join([*options][:6])}"
+        raise ValueError(sentence(who, name, "be one that is there", value, known))
+
+
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinities.
 
@@ -190,7 +199,7 @@ def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "
 
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
     """One error sentence, `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
-    return _join(f"{who}: {name} must {rule}, got {_show(value)}", remedy)
+    return _join(f"{who}: {name} must {rule}, got {short(value)}", remedy)
 
 
 def _number(who: str, name: str, value: object, rule: str) -> float | None:
@@ -209,7 +218,7 @@ def _join(text: str, remedy: str) -> str:
     return f"{text}; {remedy.rstrip('.')}." if remedy else f"{text}."
 
 
-def _show(value: object) -> str:
+def short(value: object) -> str:
     """A short form of the value; a long one is cut so that the error stays one sentence."""
     text = repr(value).replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -17,10 +17,12 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
+from fedlib import checks
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.grid import fill, stack
 from fedlib.core.mapping import apart, fault, looped, only, stacked, take
+from fedlib.core.problem_checks import check_metrics, try_functions
 from fedlib.core.protocols import Algorithm
 from fedlib.core.record import record
 from fedlib.core.sampling import seeded
@@ -61,9 +63,10 @@ class Batched:
         self.grid, self.seeds, self.device = grid, seeds, device
         self.own_problem = not isinstance(problem, Problem)
         self.problems = (
-            [problem] if isinstance(problem, Problem) else [problem(seed) for seed in seeds]
+            [problem] if isinstance(problem, Problem) else [made(problem, seed) for seed in seeds]
         )
         check_same_shapes(self.problems, seeds)
+        try_functions(self.problems[0])
         alone = self.problems[0].one_by_one and device.type == "cpu"
         self.engine = engine or (Sequential if alone else Vectorized)
         same = len({p.sizes for p in self.problems}) == 1
@@ -124,7 +127,9 @@ class Batched:
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
         problem = self.form.with_tensors(self.together(own, common))
-        return problem.metrics(w, problem)
+        found = problem.metrics(w, problem)
+        check_metrics(problem, found)
+        return found
 
     def _batched(
         self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
@@ -221,6 +226,14 @@ class Batched:
             )
             for g in range(len(self.grid))
         ]
+
+
+def made(problem: Callable[[int], Problem], seed: int) -> Problem:
+    """The problem of a seed."""
+    found = problem(seed)
+    if not isinstance(found, Problem):
+        raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", found))
+    return found
 
 
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from fedlib import checks
+from fedlib.checks import tensors
 from fedlib.core.batched import Batched, threads
 from fedlib.core.checkpoint import Saver
 from fedlib.core.federation import Federation
@@ -22,13 +27,16 @@ def resolve_device(device: str) -> torch.device:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         for another word, or a GPU that is not there.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    checks.value("run", "device", device, str)
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        rule = 'be "cpu", "auto", "cuda" or "cuda:1"'
+        raise ValueError(checks.sentence("run", "device", rule, device))
     kind, _, index = device.partition(":")
-    checks.one_of("run", "device", kind, ("auto", "cpu", "cuda"))
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if kind == "cuda" and int(index or 0) >= there:
         raise ValueError(
@@ -43,7 +51,7 @@ def run(
     problem: Problem | Callable[[int], Problem],
     *,
     rounds: int,
-    seeds: Sequence[int] = (0,),
+    seeds: int | Sequence[int] = (0,),
     evaluate_every: int = 1,
     device: str = "cpu",
     checkpoint: Path | str | None = None,
@@ -59,8 +67,10 @@ def run(
     problem : the problem of all seeds, or `seed -> Problem` where the seed fixes the split; the
         problems of the seeds must have equal shapes.
     rounds : T.
-    seeds : one stream of draws each; seed 3 alone gives what it gives among others.
-    evaluate_every : rounds between two evaluations of `problem.metrics`.
+    seeds : distinct whole numbers, one stream of draws each; seed 3 alone gives what it gives among
+        others. One number is one seed: `seeds=3` is seed 3, `seeds=range(3)` are three.
+    evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
+        and after the last round in any case, and alone if it is no less than `rounds`.
     device : `"cpu"`, `"cuda"`, `"auto"`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all).
     checkpoint_seconds : least time between two checkpoints.
@@ -80,17 +90,22 @@ def run(
     Diverged
         if the model is no longer finite; names round and seed.
     """
-    grid = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
+    grid = check_algorithms(algorithms)
+    numbers = check_seeds(seeds)
     checks.count("run", "rounds", rounds)
     checks.count("run", "evaluate_every", evaluate_every)
-    if not grid or not seeds:
-        raise ValueError("run: algorithms and seeds must not be empty; pass at least one of each.")
-    loop = Batched(grid, problem, tuple(seeds), resolve_device(device), engine)
+    checks.flag("run", "progress", progress)
+    check_engine(engine)
+    if isinstance(problem, type) or not (isinstance(problem, Problem) or callable(problem)):
+        rule = "be a Problem, or a function that makes one of a seed"
+        raise TypeError(checks.sentence("run", "problem", rule, problem))
+    rounds, evaluate_every = int(rounds), int(evaluate_every)  # numpy's, too
+    loop = Batched(grid, problem, numbers, resolve_device(device), engine)
     config = {
         "algorithms": [describe(a) for a in grid],
         "problem": describe(loop.problems[0].config),
         "rounds": rounds,
-        "seeds": list(seeds),
+        "seeds": list(numbers),
         "evaluate_every": evaluate_every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
@@ -99,6 +114,51 @@ def run(
         now = loop.go(saver.resume(loop.start()), rounds, evaluate_every, progress, saver)
     traces = loop.traces(now, rounds, evaluate_every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
+
+
+def check_algorithms(algorithms: object) -> list[Algorithm]:
+    """The algorithms of a grid, or the one; TypeError or ValueError for anything else."""
+    many = isinstance(algorithms, Sequence) and not isinstance(algorithms, (str, bytes))
+    grid: list[Any] = [*algorithms] if many else [algorithms]  # type: ignore[misc]
+    if not grid:
+        raise ValueError(checks.sentence("run", "algorithms", "not be empty", grid))
+    for place, one in enumerate(grid):
+        name = f"algorithms[{place}]" if many else "algorithms"
+        checks.instance("run", name, one, Algorithm)
+        if not is_dataclass(one):
+            remedy = "write @dataclass(frozen=True) above its class"
+            raise TypeError(checks.sentence("run", name, "be a dataclass", one, remedy))
+    return grid
+
+
+def check_seeds(seeds: object) -> tuple[int, ...]:
+    """Distinct whole numbers of Python; TypeError or ValueError for anything else."""
+    if isinstance(seeds, Integral):
+        seeds = (seeds,)
+    kinds = (Sequence, np.ndarray)
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, kinds) or not np.ndim(seeds):
+        rule = "be a whole number, or a list or range of such"
+        raise TypeError(checks.sentence("run", "seeds", rule, seeds))
+    if not len(seeds):
+        raise ValueError(checks.sentence("run", "seeds", "not be empty", seeds))
+    for place, one in enumerate(seeds):
+        tensors.seed("run", f"seeds[{place}]", one)
+    numbers = tuple(map(int, seeds))
+    if len({*numbers}) < len(numbers):
+        twice = next(s for s in numbers if numbers.count(s) > 1)
+        remedy = "a seed that counts twice would narrow every interval"
+        rule = f"be distinct, {twice} is there {numbers.count(twice)} times"
+        raise ValueError(checks.sentence("run", "seeds", rule, [*numbers], remedy))
+    return numbers
+
+
+def check_engine(engine: object) -> None:
+    """Raise TypeError unless it is None or an engine's class."""
+    if engine is not None and not (
+        isinstance(engine, type) and issubclass(engine, Federation) and engine is not Federation
+    ):
+        rule = "be None or a class: Vectorized, Sequential, Loop"
+        raise TypeError(checks.sentence("run", "engine", rule, engine))
 
 
 @contextmanager

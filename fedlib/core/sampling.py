@@ -161,6 +161,6 @@ def seeded(seed: int, stream: str) -> torch.Generator:
     ValueError
         if the seed is negative or the stream unknown.
     """
-    checks.at_least("seeded", "seed", seed, 0)
+    checks.seed("seeded", "seed", seed)
     checks.one_of("seeded", "stream", stream, STREAMS)
     return torch.Generator().manual_seed(len(STREAMS) * seed + STREAMS.index(stream))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedlib import checks
 from fedlib.core import jsonfile
 from fedlib.core.provenance import versions
 
@@ -60,10 +61,12 @@ class Trace:
 
     def of_rounds(self, name: str) -> Array:
         """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
+        checks.key("Trace", "the name of a metric", name, self.metrics)
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
         """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
+        checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
@@ -90,6 +93,7 @@ class Trace:
         OSError
             one sentence, if the folder cannot be written to.
         """
+        checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
         content = {
@@ -115,6 +119,7 @@ class Trace:
         ValueError
             one sentence, for a file that is missing, damaged, or holds something else.
         """
+        checks.value("Trace.load", "path", path, Path | str)
         held = jsonfile.read(Path(path))
         if held.get("kind") != KIND:
             raise ValueError(

@@ -7,6 +7,7 @@ G grid points, T rounds.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -15,6 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.func import grad
+
+from fedlib import checks
+from fedlib.core.problem_checks import check_names, check_problem
 
 Info = dict[str, Tensor]
 
@@ -106,6 +110,12 @@ class Problem:
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     one_by_one : whether clients go one after another on a CPU, as convolutions do better.
     config : what a stored run records about it, JSON values only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        at construction, one sentence that names the field. What the functions give is checked
+        by `run`, before the first round.
     """
 
     name: str
@@ -127,6 +137,9 @@ class Problem:
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     one_by_one: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_problem(self)
 
     @property
     def num_clients(self) -> int:
@@ -162,6 +175,7 @@ class Problem:
 
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
+        checks.instance("within", "convex_set", convex_set, ConvexSet)
         config = {**self.config, "set": describe(convex_set)}
         start = convex_set.project(self.w0)
         return replace(self, set=convex_set, w0=start, config=config)
@@ -177,8 +191,14 @@ class Problem:
         }
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> Problem:
-        """The same problem over other tensors (another seed's split, another device)."""
-        return replace(self, **tensors)
+        """The same problem over other tensors (another seed's split, another device).
+
+        Of these only the names are checked: it is called in every round, inside of maps.
+        """
+        check_names(tensors, self.tensors())
+        other = copy.copy(self)
+        vars(other).update(tensors)
+        return other
 
     def to(self, device: torch.device | str) -> Problem:
         """The same problem with all its tensors on `device`."""

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Seed
 from fedlib.data import loaders as data
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _tensors(frame: Any, levels: dict[str, list[str]], mean: Any, std: Any) -> R
     )
 
 
-def stand_in(rows: int, seed: int = 0) -> pd.DataFrame:
+def stand_in(rows: Count, seed: Seed = 0) -> pd.DataFrame:
     """Generated people with Adult's columns and levels, for machines without its files.
 
     Not a model of Adult: columns are independent but for sex, and income depends on education,
@@ -116,6 +117,7 @@ def stand_in(rows: int, seed: int = 0) -> pd.DataFrame:
 
     most = max(map(len, LEVELS.values()))
     checks.count("stand_in", "rows", rows, low=most)
+    checks.seed("stand_in", "seed", seed)
     rng = np.random.default_rng(seed)
     male = rng.random(rows) < 0.676
     frame: dict[str, Any] = {

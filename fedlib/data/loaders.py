@@ -43,6 +43,12 @@ class Table:
     columns: tuple[str, ...] = ()  # names of the features, where they have any
     exact: Bool[Tensor, " R"] | None = None  # CIFAR-10: which images are the canonical pixels
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+        checks.equally_long("Table", X=self.X, y=self.y)
+        if self.classes:
+            checks.below("Table", "y", self.y, len(self.classes), "the classes")
+
 
 @dataclass(frozen=True, eq=False)
 class Molecules:
@@ -131,6 +137,7 @@ def cifar10(split: str, exact_only: bool = False) -> Table:
         exact_only: leave out the lossy images (the packed test split then has 1000 rows).
     """
     checks.one_of("cifar10", "split", split, ("train", "test"))
+    checks.flag("cifar10", "exact_only", exact_only)
     source = SOURCES["cifar10"]
     if use_instead(source):
         table = _cifar10_packed(split, exact_only)

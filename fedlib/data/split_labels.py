@@ -10,25 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Int, Integer
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Rng
 
 
-def random_equal(count: int, clients: int, rng: torch.Generator) -> Int[Tensor, "N m"]:
+def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
     """Rows 0 .. count - 1 at random, m = floor(count / N) for each client, whatever their labels.
 
     Raises ValueError or TypeError for more clients than rows, or counts that are none.
     """
-    checks.count("random_equal", "count", count)
+    checks.arguments(random_equal, locals())
     checks.count("random_equal", "clients", clients, high=count, note="the rows")
     m = count // clients
     return torch.randperm(count, generator=rng)[: clients * m].view(clients, m)
 
 
 def label_windows(
-    labels: Shaped[Tensor, " R"], clients: int, k: int, rng: torch.Generator
+    labels: Integer[Tensor, " R"], clients: Count, k: Count, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Labels u, u + 1, ..., u + k - 1 for client u, counted round the classes; unequal sizes.
 
@@ -48,8 +49,8 @@ def label_windows(
         ValueError: k not in 1..number of classes, or a label with fewer rows than holders.
         TypeError: k or the number of clients is no whole number.
     """
+    checks.arguments(label_windows, locals())
     classes = sorted(set(labels.tolist()))
-    checks.count("label_windows", "clients", clients)
     checks.count("label_windows", "k", k, high=len(classes), note="the number of classes")
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
     for place, label in enumerate(classes):
@@ -68,7 +69,7 @@ def label_windows(
 
 
 def holdout(
-    rows: Int[Tensor, "N m"], sizes: Sequence[int], fraction: float, rng: torch.Generator
+    rows: Int[Tensor, "N m"], sizes: Sequence[int], fraction: float, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...], Int[Tensor, " test"]]:
     """Every client's rows cut at random: `fraction` of them (rounded, one at least) for testing.
 
@@ -76,10 +77,12 @@ def holdout(
 
     Raises ValueError for a fraction not in (0, 1), or a client of a single row.
     """
+    checks.arguments(holdout, locals())
     checks.in_range("holdout", "fraction", fraction, 0, 1, open_low=True, open_high=True)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):
         checks.count("holdout", "sizes", size, low=2)
+        checks.count("holdout", "sizes", size, 2, len(own), "the columns of rows")
         cut = min(max(round(fraction * size), 1), size - 1)
         mixed = own[torch.randperm(size, generator=rng)]
         test.append(mixed[:cut])

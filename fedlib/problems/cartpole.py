@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Seed
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem, describe
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
@@ -218,13 +219,13 @@ def _(
 
 
 def cartpole(
-    seed: int,
+    seed: Seed,
     *,
-    clients: int = 10,
-    budgets: tuple[float, float] = (25.0, 35.0),
-    environments: int = 5,
+    clients: Count = 10,
+    budgets: tuple[Nonnegative, Nonnegative] = (25.0, 35.0),
+    environments: Count = 5,
     head: str = "gaussian",
-    evaluation: int = 50,
+    evaluation: Count = 50,
 ) -> Problem:
     """The federated problem: maximize the reward, keep the mean cost over clients within budget.
 
@@ -243,8 +244,7 @@ def cartpole(
 
     Raises ValueError or TypeError for an argument out of range.
     """
-    checks.count("cartpole", "clients", clients)
-    checks.count("cartpole", "evaluation", evaluation)
+    checks.arguments(cartpole, locals())
     for budget in budgets:
         checks.nonnegative("cartpole", "budgets", budget)
     simulator = CartPole(environments=environments, head_name=head)

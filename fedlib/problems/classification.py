@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.checks import Count, Whole
 from fedlib.core.types import Batch, Problem
 from fedlib.problems.neyman_pearson import class_shares
 
@@ -23,7 +24,7 @@ def classification(
     w0: Float[Tensor, "d"],
     apply: Callable[..., Float[Tensor, "B classes"]],
     *,
-    constrained: Sequence[int] = (),
+    constrained: Sequence[Whole] = (),
     name: str = "classification",
     gradient: Gradient | None = None,
     config: dict[str, Any] | None = None,
@@ -48,7 +49,10 @@ def classification(
     ValueError
         for features that are not finite, or a client without rows for one of the losses.
     """
+    checks.arguments(classification, locals())
     checks.finite("classification", "X", X)
+    checks.equally_long("classification", X=X, y=y)
+    checks.below("classification", "rows", rows, len(y), "the rows of X")
     shares = torch.ones(len(y), 1, dtype=X.dtype)
     if constrained:
         groups = torch.isin(y, torch.tensor(constrained)).long()
@@ -97,14 +101,21 @@ def softmax_regression(
     X: Float[Tensor, "R p"],
     y: Int[Tensor, "R"],
     rows: Int[Tensor, "N m"],
-    classes: int,
+    classes: Count,
     *,
-    constrained: Sequence[int] = (),
+    constrained: Sequence[Whole] = (),
 ) -> Problem:
     """Multinomial logistic regression without bias, gradient in closed form; `d = classes * p`.
 
     `constrained` as in `classification`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `classification` does, and for labels that are none of the classes.
     """
+    checks.arguments(softmax_regression, locals())
+    checks.below("softmax_regression", "y", y, classes, "the classes")
 
     def apply(w: Float[Tensor, "d"], inputs: Float[Tensor, "B p"]) -> Float[Tensor, "B classes"]:
         return _wide(w.view(classes, -1), inputs).T
@@ -129,11 +140,11 @@ def mlp_classification(
     X: Float[Tensor, "R p"],
     y: Int[Tensor, "R"],
     rows: Int[Tensor, "N m"],
-    hidden: int,
-    classes: int,
+    hidden: Count,
+    classes: Count,
     *,
     activation: str = "relu",
-    constrained: Sequence[int] = (),
+    constrained: Sequence[Whole] = (),
     rng: torch.Generator | None = None,
 ) -> Problem:
     """A network with one hidden layer, gradient in closed form.
@@ -150,6 +161,8 @@ def mlp_classification(
     ValueError
         for another activation, and as `classification` does.
     """
+    checks.arguments(mlp_classification, locals())
+    checks.below("mlp_classification", "y", y, classes, "the classes")
     checks.one_of("mlp_classification", "activation", activation, tuple(ACTIVATIONS))
     act, slope = ACTIVATIONS[activation]
     sizes = [hidden * X.shape[1], hidden, classes * hidden, classes]

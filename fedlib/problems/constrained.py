@@ -17,6 +17,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.checks import Count, FloatType, Number, Positive, Rng
 from fedlib.core.types import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.models.pictures import picture_cnn
@@ -55,8 +56,9 @@ class Model(NamedTuple):
     one_by_one: bool = False
 
 
-def linear_model(features: int, classes: int) -> Model:
+def linear_model(features: Count, classes: Count) -> Model:
     """Multinomial logistic regression: weights `[classes, features]`, then biases; starts at 0."""
+    checks.arguments(linear_model, locals())
     count = classes * features
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
@@ -68,8 +70,9 @@ def linear_model(features: int, classes: int) -> Model:
     return Model(torch.zeros(count + classes), apply, gradient, ((classes, features), (classes,)))
 
 
-def mlp_model(features: int, hidden: int, classes: int, rng: torch.Generator) -> Model:
+def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng) -> Model:
     """One hidden layer of ReLU: 60-20-10 on the paper's synthetic data. Random start."""
+    checks.arguments(mlp_model, locals())
     sizes = [hidden * features, hidden, classes * hidden, classes]
     w0, _ = models.ravel(models.mlp((features, hidden, classes), rng=rng))
 
@@ -93,8 +96,9 @@ def mlp_model(features: int, hidden: int, classes: int, rng: torch.Generator) ->
     )
 
 
-def cnn_model(channels: int, side: int, classes: int, rng: torch.Generator) -> Model:
+def cnn_model(channels: Count, side: Count, classes: Count, rng: Rng) -> Model:
     """`picture_networks.picture_cnn` on pictures `[B, channels, side, side]`. Random start."""
+    checks.arguments(cnn_model, locals())
     module = picture_cnn(rng, channels=channels, side=side, classes=classes)
     shapes = tuple(tuple(p.shape) for p in module.parameters())
     return Model(*models.ravel(module), None, shapes, one_by_one=True)
@@ -106,10 +110,10 @@ def classifier(
     rows: Int[Tensor, "N m"],
     model: Model,
     *,
-    sizes: Sequence[int] | None = None,
-    scale: tuple[float, float, float] | None = None,
-    measured: int | None = None,
-    dtype: torch.dtype = torch.float32,
+    sizes: Sequence[Count] | None = None,
+    scale: tuple[Positive, Number, Positive] | None = None,
+    measured: Count | None = None,
+    dtype: FloatType = torch.float32,
     name: str = "classifier",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
@@ -136,7 +140,15 @@ def classifier(
         for inputs that are not finite, a scale without bytes, or more `measured` rows than the
         smallest client has.
     """
+    checks.arguments(classifier, locals())
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
+    checks.value("classifier", "train.X", train.X, Shaped[Tensor, "R *shape"])
+    checks.value("classifier", "train.y", train.y, Int[Tensor, "R"])
+    checks.value("classifier", "test.X", test.X, Shaped[Tensor, "R *shape"])
+    checks.value("classifier", "test.y", test.y, Int[Tensor, "R"])
+    checks.equally_long("classifier", **{"train.X": train.X, "train.y": train.y})
+    checks.equally_long("classifier", **{"test.X": test.X, "test.y": test.y})
+    checks.below("classifier", "rows", rows, len(train.y), "the rows of train")
     if train.X.is_floating_point():
         checks.finite("classifier", "X", train.X)
     if measured is not None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from fedlib import checks, models
+from fedlib.checks import Count, Positive, Seed
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Pooled, Problem
 from fedlib.data import split
@@ -25,10 +26,10 @@ def fairness(
     train: Rows,
     test: Rows,
     *,
-    clients: int,
-    seed: int = 0,
-    alpha: float = 2.0,
-    hidden: Sequence[int] = (64, 32),
+    clients: Count,
+    seed: Seed = 0,
+    alpha: Positive = 2.0,
+    hidden: Sequence[Count] = (64, 32),
     sign: str = "pooled",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
@@ -60,11 +61,17 @@ def fairness(
         for features that are not finite, labels or groups outside {0, 1}, training rows of one
         group only, a client without rows, and parameters out of range.
     """
+    checks.arguments(fairness, locals())
     for name, part in (("train", train), ("test", test)):
+        checks.value("fairness", f"{name}.X", part.X, Float[Tensor, "R p"])
         checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
         checks.labels01("fairness", f"{name}.y", part.y)
         checks.labels01("fairness", f"{name}.group", part.group)
+        checks.equally_long("fairness", **{f"{name}.{k}": x for k, x in part._asdict().items()})
     checks.one_of("fairness", "sign", sign, SIGNS)
+    if test.X.shape[1] != train.X.shape[1]:
+        rule = f"have the {train.X.shape[1]} columns of train.X"
+        raise ValueError(checks.sentence("fairness", "test.X", rule, list(test.X.shape)))
     if len(set(train.group.tolist())) < 2:
         raise ValueError("fairness: train.group must hold both groups, it holds one.")
     sizes = (train.X.shape[1], *hidden, 1)

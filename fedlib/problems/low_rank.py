@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, FloatType, Nonnegative, Seed
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem
 from fedlib.metrics import fw_gap
@@ -22,15 +23,15 @@ VISIBLE = 1e-3  # singular values below this part of the largest do not count as
 
 def multi_task_regression(
     *,
-    clients: int = 10,
-    rows: int = 30,
-    features: int = 20,
-    tasks: int = 15,
-    rank: int = 2,
-    noise: float = 0.1,
-    spread: float = 0.5,
-    seed: int = 0,
-    dtype: torch.dtype = torch.float32,
+    clients: Count = 10,
+    rows: Count = 30,
+    features: Count = 20,
+    tasks: Count = 15,
+    rank: Count = 2,
+    noise: Nonnegative = 0.1,
+    spread: Nonnegative = 0.5,
+    seed: Seed = 0,
+    dtype: FloatType = torch.float32,
 ) -> Problem:
     r"""Clients with $f_j(W)$ = mean over rows of $\frac12\|W'x-y\|^2$, W `[features, tasks]`.
 
@@ -57,8 +58,7 @@ def multi_task_regression(
     """
     who = "multi_task_regression"
     _check(who, clients=clients, rows=rows, features=features, tasks=tasks)
-    checks.nonnegative(who, "noise", noise)
-    checks.nonnegative(who, "spread", spread)
+    checks.arguments(multi_task_regression, locals())
     rng = seeded(seed, "split")
     truth = _truth(who, features, tasks, rank, rng)
     scale = (spread * torch.randn(clients, 1, features, generator=rng)).exp()
@@ -95,14 +95,14 @@ def multi_task_regression(
 
 def matrix_completion(
     *,
-    clients: int = 10,
-    users: int = 50,
-    items: int = 40,
-    rank: int = 2,
+    clients: Count = 10,
+    users: Count = 50,
+    items: Count = 40,
+    rank: Count = 2,
     observed: float = 0.3,
-    noise: float = 0.05,
-    seed: int = 0,
-    dtype: torch.dtype = torch.float32,
+    noise: Nonnegative = 0.05,
+    seed: Seed = 0,
+    dtype: FloatType = torch.float32,
 ) -> Problem:
     r"""Clients with $f_j(W)$ = mean over their observed entries of $\frac12(W_{ui}-v_{ui})^2$.
 
@@ -133,7 +133,7 @@ def matrix_completion(
         rule = f"divide users = {users}"
         raise ValueError(checks.sentence(who, "clients", rule, clients))
     checks.in_range(who, "observed", observed, 0, 1, open_low=True, open_high=True)
-    checks.nonnegative(who, "noise", noise)
+    checks.arguments(matrix_completion, locals())
     rng = seeded(seed, "split")
     truth = _truth(who, users, items, rank, rng) * (users * items) ** 0.5
     count = min(max(1, round(observed * items)), items - 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Integer, Real
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from fedlib import checks
+from fedlib.checks import Count, FloatType, Positive, Seed, Share
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem
 from fedlib.data import split
@@ -18,16 +19,16 @@ Partition = Int[Tensor, "N m"]
 
 
 def neyman_pearson(
-    X: Float[Tensor, "R p"],
-    y: Int[Tensor, "R"],
+    X: Real[Tensor, "R p"],
+    y: Integer[Tensor, "R"] | Bool[Tensor, "R"],
     *,
-    clients: int,
-    seed: int = 0,
-    train_fraction: float = 1.0,
-    alpha: float | None = None,
+    clients: Count,
+    seed: Seed = 0,
+    train_fraction: Share = 1.0,
+    alpha: Positive | None = None,
     standardize: bool = True,
     bias: bool = False,
-    dtype: torch.dtype = torch.float32,
+    dtype: FloatType = torch.float32,
     config: dict[str, Any] | None = None,
 ) -> Problem:
     r"""Federated Neyman-Pearson problem with the logistic loss.
@@ -56,10 +57,10 @@ def neyman_pearson(
         for NaN or infinite features, labels outside {0, 1}, a split that leaves a client without
         one of the classes, and parameters out of range.
     """
+    checks.arguments(neyman_pearson, locals())
     checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
-    checks.count("neyman_pearson", "clients", clients)
-    checks.in_range("neyman_pearson", "train_fraction", train_fraction, 0, 1, open_low=True)
+    checks.equally_long("neyman_pearson", X=X, y=y)
     rng = seeded(seed, "split")
     train, test = torch.arange(len(y)), torch.arange(0)
     if train_fraction < 1:

@@ -21,19 +21,23 @@ from fedlib.core.types import Batch, Problem
 from fedlib.data.split_labels import padded
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
-from fedlib.problems.own_checks import (
+from fedlib.problems.own_arguments import (
+    Functions,
+    check_apart,
     check_clients,
     check_columns,
     check_frame,
+    check_functions,
+    check_held,
+    check_labels,
+    check_measures,
     check_named,
-    try_functions,
-    try_module,
+    check_varies,
 )
+from fedlib.problems.own_checks import try_functions, try_module
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Functions = Function | Sequence[Function]
 
 
 def from_frame(
@@ -73,20 +77,24 @@ def from_frame(
     Raises
     ------
     ValueError, TypeError
-        one sentence, for a column that is not there, is no number or has gaps, a client without
-        rows, a module that does not take the features, and a function that fails, returns
-        no single finite number, or counts padding rows.
+        one sentence, for a column that is not there, is no number, has gaps or is named for two
+        things, a target that is the same in all rows, a client without rows, a module that does not
+        take the features, and a function that fails, returns no single finite number, or counts
+        padding rows.
     """
     who = "from_frame"
     check_frame(who, "frame", frame)
+    objectives, constraints = check_functions(who, objective, constraint, measures)
+    check_labels(who, columns=columns, features=() if features is None else features)
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
+    check_apart(who, client, target, features, columns)
     needed = [target, *features, *columns]
     check_columns(who, frame, [client, *needed], needed)
     if heldout is not None:
         check_frame(who, "heldout", heldout)
-        check_columns(who, heldout, needed, needed)
-    if not features:
+        check_columns(who, heldout, needed, needed, "heldout")
+    if not len(features):
         raise ValueError(checks.sentence(who, "features", "hold a column at least", []))
     check_named(who, frame[client])
     groups = frame.groupby(client, sort=True, observed=False)
@@ -95,8 +103,8 @@ def from_frame(
         who,
         rows,
         module,
-        as_tuple(objective),
-        as_tuple(constraint),
+        objectives,
+        constraints,
         columns,
         measures or {},
         () if heldout is None else tensors_of(heldout, features, target, columns),
@@ -131,22 +139,15 @@ def from_clients(
         as `from_frame` does.
     """
     who = "from_clients"
-    for j, own in enumerate((*clients, *([heldout] if heldout else []))):
-        called = f"client {j}" if j < len(clients) else "heldout"
-        if len(own) != 2 + len(columns) or not all(isinstance(x, Tensor) for x in own):
-            rule = f"be {2 + len(columns)} tensors: inputs, target{', '.join(['', *columns])}"
-            raise TypeError(checks.sentence(who, called, rule, [type(x).__name__ for x in own]))
-        if len({len(x) for x in own}) != 1:
-            rule = "hold equally many rows in all its tensors"
-            raise ValueError(checks.sentence(who, called, rule, [list(x.shape) for x in own]))
-        for part, x in zip(("inputs", "target", *columns), own, strict=True):
-            checks.finite(who, f"{part} of {called}", x, "drop or impute these rows")
+    objectives, constraints = check_functions(who, objective, constraint, measures)
+    check_labels(who, columns=columns)
+    check_held(who, clients, heldout, ("inputs", "target", *columns))
     return assemble(
         who,
         dict(enumerate(clients)),
         module,
-        as_tuple(objective),
-        as_tuple(constraint),
+        objectives,
+        constraints,
         columns,
         measures or {},
         heldout,
@@ -159,12 +160,10 @@ def tensors_of(
 ) -> tuple[Shaped[Tensor, "m ..."], ...]:
     """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
     inputs = torch.from_numpy(frame[list(features)].to_numpy(dtype="float64").copy())
-    return inputs, *(torch.from_numpy(frame[c].to_numpy().copy()) for c in (target, *columns))
-
-
-def as_tuple(functions: Functions) -> tuple[Function, ...]:
-    """One function or several."""
-    return (functions,) if callable(functions) else tuple(functions)
+    more = (frame[c] for c in (target, *columns))
+    # pandas' own dtypes, Int64 and the like, have a plain one of the same name
+    plain = (x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype)) for x in more)
+    return inputs, *(torch.from_numpy(x.copy()) for x in plain)
 
 
 def assemble(
@@ -179,7 +178,10 @@ def assemble(
     name: str,
 ) -> Problem:
     """The problem, once everything in it has been tried."""
+    checks.value(who, "name", name, str)
     check_clients(who, clients, objectives)
+    check_varies(who, clients.values())
+    check_measures(who, measures, len(objectives), len(constraints))
     w0, apply = models.ravel(module)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:

@@ -3,73 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import grad, vmap
 
-from fedlib import checks
 from fedlib.core.mapping import fault
 from fedlib.core.types import Batch, Problem
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
-
-
-def check_frame(who: str, name: str, frame: object) -> None:
-    """Raise TypeError unless it is a data frame."""
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(checks.sentence(who, name, "be a pandas DataFrame", frame))
-
-
-def check_columns(who: str, frame: Any, there: Sequence[str], numeric: Sequence[str]) -> None:
-    """Raise unless the columns are there, and hold finite numbers where they must."""
-    import pandas as pd
-
-    for column in there:
-        if column not in frame.columns:
-            near = get_close_matches(str(column), [str(c) for c in frame.columns], n=3)
-            remedy = f"nearest: {', '.join(map(repr, near))}" if near else ""
-            rule = f"hold the column {column!r}"
-            raise ValueError(checks.sentence(who, "the frame", rule, list(frame.columns), remedy))
-    for column in numeric:
-        values = frame[column]
-        if not pd.api.types.is_numeric_dtype(values):
-            raise TypeError(
-                f"{who}: column {column!r} must hold numbers, got {values.dtype}; encode it, or "
-                "leave it out of features."
-            )
-        floats = torch.from_numpy(values.to_numpy(dtype="float64", na_value=float("nan")).copy())
-        checks.finite(who, f"column {column!r}", floats, "drop or impute these rows")
-
-
-def check_named(who: str, client: Any) -> None:
-    """Raise ValueError unless every row has a client."""
-    if client.isna().any():
-        count = int(client.isna().sum())
-        raise ValueError(f"{who}: client must be named in every row, {count} rows have none.")
-
-
-def check_clients(
-    who: str,
-    clients: Mapping[Any, tuple[Shaped[Tensor, "..."], ...]],
-    objectives: tuple[Function, ...],
-) -> None:
-    """Raise ValueError unless there are clients, all with rows, and an objective."""
-    for label, own in clients.items():
-        if len(own[0]) == 0:
-            raise ValueError(
-                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
-                "a category: frame[...].cat.remove_unused_categories())."
-            )
-    if not clients or not objectives:
-        missing = "a client" if not clients else "an objective"
-        raise ValueError(f"{who}: the problem must have {missing}, it has none.")
 
 
 def try_module(who: str, problem: Problem, apply: Apply) -> None:

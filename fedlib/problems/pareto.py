@@ -41,9 +41,11 @@ def pareto(
     ValueError
         for shapes that do not match, entries that are not finite, curvatures that are not positive.
     """
+    checks.arguments(pareto, locals())
     checks.finite("pareto", "centres", centres)
-    if centres.dim() != 4:
-        raise ValueError(f"pareto: centres must be [N, m, M, d], got {list(centres.shape)}.")
+    if 0 in centres.shape:
+        rule = "be [N, m, M, d], each at least 1"
+        raise ValueError(checks.sentence("pareto", "centres", rule, list(centres.shape)))
     n, m, tasks, dim = centres.shape
     if curvature is None:
         curvature = centres.new_ones(tasks, dim)
@@ -53,6 +55,8 @@ def pareto(
             f"pareto: curvature must be positive and [{tasks}, {dim}], "
             f"got {list(curvature.shape)} with least entry {curvature.min():g}."
         )
+    if w0 is not None and w0.shape != (dim,):
+        raise ValueError(checks.sentence("pareto", "w0", f"be [{dim}]", list(w0.shape)))
     middle = centres.mean((0, 1))
     shares = torch.linspace(0, 1, FRONT, dtype=centres.dtype)
     lam = torch.stack([1 - shares, shares], -1)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 from fedlib.core.types import Batch, ConvexSet, Problem
 
 
@@ -14,7 +15,7 @@ def quadratics(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
     *,
-    level: float,
+    level: Positive,
     set: ConvexSet | None = None,
 ) -> Problem:
     r"""Clients with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
@@ -28,12 +29,13 @@ def quadratics(
     ValueError
         for a level that is not positive, or centres that do not match or are not finite.
     """
-    checks.positive("quadratics", "level", level)
+    checks.arguments(quadratics, locals())
     checks.finite("quadratics", "a", a)
     checks.finite("quadratics", "b", b)
-    if a.shape != b.shape or a.dim() != 2:
+    if a.shape != b.shape or 0 in a.shape:
         raise ValueError(
-            f"quadratics: a and b must both be [N, d], got {list(a.shape)} and {list(b.shape)}."
+            "quadratics: a and b must both be [N, d], N and d at least 1, "
+            f"got {list(a.shape)} and {list(b.shape)}."
         )
     spread = 0.5 * ((b - b.mean(0)) ** 2).sum(1).mean()
     constant = (spread + level).expand(len(a)).contiguous()

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, FloatType, Positive, Seed
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem
 from fedlib.data.loaders import Table
@@ -26,12 +27,12 @@ def swish_network(
     train: Table,
     test: Table,
     *,
-    clients: int = 10,
-    hidden: int = 128,
-    seed: int = 0,
-    evaluate: int = 10_000,
-    scale: float = 255.0,
-    dtype: torch.dtype = torch.float32,
+    clients: Count = 10,
+    hidden: Count = 128,
+    seed: Seed = 0,
+    evaluate: Count = 10_000,
+    scale: Positive = 255.0,
+    dtype: FloatType = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""One objective, the mean cross-entropy $F(w)$ of (25); clients of equal size, IID.
@@ -64,10 +65,8 @@ def swish_network(
     split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
     """
     who = "swish_network"
+    checks.arguments(swish_network, locals())
     checks.count(who, "clients", clients, high=len(train.y), note="the training rows")
-    checks.count(who, "hidden", hidden)
-    checks.count(who, "evaluate", evaluate)
-    checks.positive(who, "scale", scale)
     X, held = train.X.flatten(1), test.X.flatten(1)
     checks.finite(who, "train", X)
     checks.finite(who, "test", held)

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive, Whole
 from fedlib.core.types import Problem
 from fedlib.problems.classification import ACTIVATIONS, row_losses
 from fedlib.vertical.composite import Composite, Partition, contiguous
@@ -22,10 +23,10 @@ from fedlib.vertical.line import VerticalProblem, vertical
 def vertical_network(
     network: Problem,
     *,
-    clients: int = 10,
-    scale: float = 255.0,
+    clients: Count = 10,
+    scale: Positive = 255.0,
     blocks: Sequence[Int[Tensor, "_"]] | None = None,
-    labels_at: tuple[int, ...] | None = None,
+    labels_at: tuple[Whole, ...] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
 
@@ -43,6 +44,7 @@ def vertical_network(
         for blocks that overlap or leave an input out, a client without labels, another problem than
         a `swish_network`, or another scale than its own.
     """
+    checks.arguments(vertical_network, locals())
     if network.name != "swish_network":
         wanted = "be made by swish_network"
         raise TypeError(checks.sentence("vertical_network", "network", wanted, network.name))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Seed
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info
@@ -61,6 +62,7 @@ class Clock:
         return (time.process_time() - began) / self.repeats
 
 
-def clock_problem(seed: int, *, name: str) -> Problem:
+def clock_problem(seed: Seed, *, name: str) -> Problem:
     """The problem in its set form, for an engine that takes one client after another."""
+    checks.arguments(clock_problem, locals())
     return replace(arena_problem(seed, name=name, form="set"), one_by_one=True)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.types import Batch, ConvexSet
 from fedlib.sets import L1Ball
@@ -65,7 +66,7 @@ FUNCTIONS: dict[str, tuple[Losses, Gradient]] = {
 
 @lru_cache(maxsize=64)
 def arena_problem(
-    seed: int, *, name: str, form: str = "constraint", stand_in: int = 0, ratio: float = 1.0
+    seed: Seed, *, name: str, form: str = "constraint", stand_in: Whole = 0, ratio: Positive = 1.0
 ) -> Problem:
     """A problem of the arena.
 
@@ -76,12 +77,14 @@ def arena_problem(
     alone on `rank`. With a `stand_in` so many generated people take the place of Adult's files;
     `ratio` is the weight of g over that of f among two objectives.
     """
+    checks.arguments(arena_problem, locals())
     checks.one_of("arena_problem", "name", name, tuple(NAMES))
     return shaped(assembled(name, *TASKS[name](seed, stand_in)), form, ratio)
 
 
-def shaped(problem: Problem, form: str, ratio: float = 1.0) -> Problem:
+def shaped(problem: Problem, form: str, ratio: Positive = 1.0) -> Problem:
     """The same losses in another form; a set is refused where the constraint is no norm."""
+    checks.arguments(shaped, locals())
     checks.one_of("shaped", "form", form, FORMS)
     name = problem.config["name"].removeprefix("arena_")
     config = {**problem.config, "form": form}
@@ -103,8 +106,9 @@ def shaped(problem: Problem, form: str, ratio: float = 1.0) -> Problem:
     return replace(problem, config=config)
 
 
-def weighted(problem: Problem, ratio: float) -> Problem:
+def weighted(problem: Problem, ratio: Positive) -> Problem:
     """Two objectives as `2 f / (1 + ratio)` and `2 ratio g / (1 + ratio)`: their mean is convex."""
+    checks.arguments(weighted, locals())
     checks.positive("weighted", "ratio", ratio)
     losses, gradient = problem.losses, problem.gradient
     scale = 2 / (1 + ratio), 2 * ratio / (1 + ratio)

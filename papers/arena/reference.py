@@ -12,6 +12,8 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor
 
+from fedlib import checks
+from fedlib.checks import Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.trace import Array
@@ -51,12 +53,13 @@ class Resting:
 
 
 @lru_cache(maxsize=64)
-def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
+def solved(seed: Seed, *, name: str, stand_in: Whole = 0) -> Problem:
     """The problem in float64 whose start is its solution.
 
     `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; for the balls an
     accelerated projected gradient method. Where g is not convex (fair), the best of some starts.
     """
+    checks.arguments(solved, locals())
     ball = name in SETS
     form = "set" if ball else "constraint"
     problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))

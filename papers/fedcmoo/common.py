@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
+from fedlib import checks
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
+from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.weights import Least
 from papers.fedcmoo import networks
@@ -58,17 +60,18 @@ def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=3)
 def pair_problem(
-    seed: int,
+    seed: Seed,
     *,
     data: str,
-    clients: int,
-    alpha: float,
-    copies: int,
-    pictures: int,
-    test_pictures: int,
+    clients: Count,
+    alpha: Positive,
+    copies: Whole,
+    pictures: Whole,
+    test_pictures: Whole,
     kinds: tuple[str, str] = ("nll", "nll"),
 ) -> Problem:
     """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
+    checks.arguments(pair_problem, locals())
     train = _train(data, pictures)
     held = None
     if data == "cifar10_mnist":

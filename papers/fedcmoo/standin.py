@@ -16,6 +16,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from fedlib import checks, data
+from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from papers.fedcmoo.common import part
 from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, NAMES, Pairs, beside, blended
@@ -45,17 +46,18 @@ def stands_in(who: str, p: Params) -> bool:
 
 @lru_cache(maxsize=3)
 def standin_problem(
-    seed: int,
+    seed: Seed,
     *,
     data: str,
-    clients: int,
-    alpha: float,
-    copies: int,
-    pictures: int,
-    test_pictures: int,
+    clients: Count,
+    alpha: Positive,
+    copies: Whole,
+    pictures: Whole,
+    test_pictures: Whole,
     kinds: tuple[str, str] = ("nll", "nll"),
 ) -> Problem:
     """`cmoo_common.pair_problem` on stand-ins, with the same arguments."""
+    checks.arguments(standin_problem, locals())
     train, held = standin_pairs(data, "train", pictures), None
     if data == "cifar10_mnist":
         kept = len(train.y) - len(train.y) // 5
@@ -79,13 +81,14 @@ def dropped_standin(seed: int, **task: Any) -> Problem:
 
 
 @lru_cache(maxsize=6)
-def standin_pairs(name: str, split: str, limit: int = 0) -> Pairs:
+def standin_pairs(name: str, split: str, limit: Whole = 0) -> Pairs:
     """Pictures in the form of a set of `pairs.NAMES`; of the 1797 digits, 597 are for the test.
 
     In place of MultiMNIST two digits; of MNIST + Fashion-MNIST a digit and one with striped rows;
     of CIFAR-10 + MNIST a large coloured digit below a pale one. Partners are a permutation.
     A `limit` of 0 gives all pictures.
     """
+    checks.arguments(standin_pairs, locals())
     checks.one_of("standin_pairs", "name", name, NAMES)
     checks.one_of("standin_pairs", "split", split, ("train", "test"))
     table = data.digits()

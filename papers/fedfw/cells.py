@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch.nn.functional as F
 
 from fedlib import checks, data
+from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
@@ -160,16 +161,16 @@ def tables(name: str, padding: int = 0) -> tuple[data.Table, data.Table]:
 
 @lru_cache(maxsize=3)
 def make_problem(
-    seed: int,
+    seed: Seed,
     *,
     column: Column,
     norm: str,
     pictures: str,
-    rows: int,
-    tested: int,
-    clients: int = 10,
-    measured: int | None = None,
-    radius: float = RADIUS,
+    rows: Count,
+    tested: Count,
+    clients: Count = 10,
+    measured: Count | None = None,
+    radius: Positive = RADIUS,
     code: bool = False,
     tensors: bool = False,
 ) -> Problem:
@@ -186,6 +187,7 @@ def make_problem(
     code : test on a quarter of every client's own rows, as the authors' code does.
     tensors : a ball for every tensor in place of one for the whole vector.
     """
+    checks.arguments(make_problem, locals())
     labels = None if column.split == "iid" else LABELS
     model = {"mclr": "linear", "cnn": "cnn", "dnn": "mlp"}[column.net]
     if column.data == "synthetic":

@@ -13,6 +13,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, FloatType, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
@@ -39,15 +40,15 @@ def constrained_pictures(
     *,
     data: str,
     model: str = "linear",
-    hidden: int = 20,
-    labels: int | None = None,
-    clients: int = 10,
-    seed: int = 0,
-    train_rows: int | None = None,
-    test_rows: int | None = None,
+    hidden: Count = 20,
+    labels: Count | None = None,
+    clients: Count = 10,
+    seed: Seed = 0,
+    train_rows: Count | None = None,
+    test_rows: Count | None = None,
     local_test: float | None = None,
-    measured: int | None = None,
-    dtype: torch.dtype = torch.float32,
+    measured: Count | None = None,
+    dtype: FloatType = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     """Pictures over clients, for a linear model, a network or a CNN.
@@ -71,6 +72,7 @@ def constrained_pictures(
     ValueError
         for a model or data set without a name here, no test rows, and counts out of range.
     """
+    checks.arguments(constrained_pictures, locals())
     checks.one_of("constrained_pictures", "model", model, MODELS)
     checks.one_of("constrained_pictures", "data", data, tuple(SCALES))
     if test is None and local_test is None:
@@ -119,16 +121,16 @@ def constrained_pictures(
 def constrained_synthetic(
     *,
     model: str = "linear",
-    hidden: int = 20,
-    labels: int | None = None,
+    hidden: Count = 20,
+    labels: Count | None = None,
     paper_code: bool = False,
-    clients: int = 10,
-    seed: int = 0,
-    data_seed: int = 0,
-    samples: int | None = None,
-    most: int | None = None,
-    measured: int | None = None,
-    dtype: torch.dtype = torch.float32,
+    clients: Count = 10,
+    seed: Seed = 0,
+    data_seed: Seed = 0,
+    samples: Count | None = None,
+    most: Count | None = None,
+    measured: Count | None = None,
+    dtype: FloatType = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     """Generated rows of 60 numbers, 10 classes; a quarter of every client's rows is for testing.
@@ -151,6 +153,7 @@ def constrained_synthetic(
     ValueError
         for another model, and for counts out of range.
     """
+    checks.arguments(constrained_synthetic, locals())
     checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
     classes = PRINTED_CLASSES if paper_code and labels is not None else 10
     X, y, counts = gaussian_labels(

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Rng
 
 SPREAD = 0.5  # alpha = beta in the source: the standard deviation of the clients' centres
 LEAST, TIMES = 50, 5  # a client has TIMES * (LEAST + floor(log-normal)) rows
@@ -29,13 +30,13 @@ class Generated(NamedTuple):
 
 
 def gaussian_labels(
-    clients: int,
-    rng: torch.Generator,
+    clients: Count,
+    rng: Rng,
     *,
-    classes: int = 10,
-    features: int = 60,
-    samples: int | None = None,
-    most: int | None = None,
+    classes: Count = 10,
+    features: Count = 60,
+    samples: Count | None = None,
+    most: Count | None = None,
     own_map: bool = False,
 ) -> Generated:
     """Inputs x ~ N(v_u, diag(j^-1.2)) of client u, labels arg max(W'x + b).
@@ -55,6 +56,7 @@ def gaussian_labels(
     Raises:
         ValueError, TypeError: a count that is no whole number from 1 on.
     """
+    checks.arguments(gaussian_labels, locals())
     counts = {"clients": clients, "classes": classes, "features": features}
     counts |= {k: v for k, v in (("samples", samples), ("most", most)) if v is not None}
     for name, value in counts.items():

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from fedlib import checks
 from fedlib.core import Trace, jsonfile
-from fedlib.core.run import resolve_device
+from fedlib.core.run import check_seeds, resolve_device
 from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.health import Health, of_run
@@ -100,8 +100,8 @@ class Study:
         base = self.profiles[profile]
         given = {k: v for k, v in changes.items() if v is not None}
         for name, value in given.items():
-            check_kind(self.name, name, value, [p[name] for p in self.profiles.values()])
-            given[name] = tuple(value) if isinstance(base[name], tuple) else value
+            examples = [p[name] for p in self.profiles.values()]
+            given[name] = check_kind(self.name, name, value, examples)
         return {**base, **given}
 
     def compute(
@@ -116,6 +116,8 @@ class Study:
     ) -> dict[str, Trace]:
         """All runs: loaded where stored with the same configuration, else computed (and kept)."""
         resolve_device(device)
+        for option, value in (("recompute", recompute), ("keep", keep), ("progress", progress)):
+            checks.flag(self.name, option, value)
         return store.compute_or_load(
             self.name,
             profile,
@@ -212,19 +214,32 @@ class Study:
         return {name: self.payload(name) for name in there}
 
 
-def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> None:
-    """Raise ValueError or TypeError unless `value` is of the kind of the profiles' `examples`.
+def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+    """A parameter as a study takes it; ValueError or TypeError unless it fits the profiles'.
 
-    Counts are positive; 0 is allowed where a profile has it.
+    Lists become tuples, and numbers those of Python, of the kind of the `examples`. Counts are
+    positive; 0 is allowed where a profile has it. Texts are those of some profile.
     """
+    if not isinstance(examples[0], tuple):
+        return check_one(who, name, value, examples)
+    if not isinstance(value, (list, tuple, range)) or not value:
+        shown = list(examples[0][:3])
+        raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
+    entries = [entry for example in examples for entry in example]
+    given = tuple(check_one(who, f"every entry of {name}", x, entries) for x in value)
+    if name == "seeds":
+        check_seeds(given)
+    return given
+
+
+def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+    """One number or text of the kind of the examples."""
     example = examples[0]
-    if isinstance(example, tuple):
-        if not isinstance(value, (list, tuple, range)) or not value:
-            shown = list(example[:3])
-            raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
-        for x in value:
-            checks.number(who, f"every entry of {name}", x)
-    elif isinstance(example, int):
+    if isinstance(example, str):
+        checks.one_of(who, name, value, sorted({*examples}))
+        return value
+    if isinstance(example, int):
         checks.count(who, name, value, int(0 not in examples))
-    else:
-        checks.number(who, name, value)
+        return int(value)
+    checks.number(who, name, value)
+    return float(value)

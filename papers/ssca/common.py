@@ -12,6 +12,7 @@ from fedlib import checks, data
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
+from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
@@ -72,9 +73,10 @@ def part(table: data.Table, rows: slice) -> data.Table:
 
 @lru_cache(maxsize=64)
 def digits_problem(
-    seed: int, *, data: str, clients: int, hidden: int, evaluate: int, wide: bool = False
+    seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
 ) -> Problem:
     """The network of the paper's example, samples split by the seed; `wide`: in float64."""
+    checks.arguments(digits_problem, locals())
     train, test = tables(data)
     return swish_network(
         train,
@@ -91,9 +93,10 @@ def digits_problem(
 
 @lru_cache(maxsize=64)
 def vertical_problem(
-    seed: int, *, data: str, clients: int, hidden: int, evaluate: int, wide: bool = False
+    seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
 ) -> VerticalProblem:
     """The same with features split into blocks: the same start, pictures and metrics."""
+    checks.arguments(vertical_problem, locals())
     network = digits_problem(
         seed, data=data, clients=clients, hidden=hidden, evaluate=evaluate, wide=wide
     )

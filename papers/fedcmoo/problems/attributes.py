@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from fedlib import checks, models
+from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -28,10 +29,10 @@ def attributes(
     test: Labelled,
     *,
     groups: Sequence[Sequence[int]] | None = None,
-    clients: int = 100,
-    seed: int = 0,
-    alpha: float = 0.3,
-    evaluate: int | None = None,
+    clients: Count = 100,
+    seed: Seed = 0,
+    alpha: Positive = 0.3,
+    evaluate: Count | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean loss of task k on the pictures of client j, k = 1, ..., M.
@@ -62,6 +63,7 @@ def attributes(
 
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
     """
+    checks.arguments(attributes, locals())
     count = train.a.shape[1]
     taken, of_test = train.a, test.a
     if groups is not None:

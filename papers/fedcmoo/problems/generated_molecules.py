@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Seed
 from fedlib.data import Molecules
 from papers.fedcmoo.data.molecules import Graphs, graphs
 
@@ -25,7 +26,9 @@ SHARE = (0.7, 0.12, 0.13, 0.05)  # of carbon, nitrogen, oxygen, fluorine among t
 LENGTH, HYDROGEN = 1.5, 1.1  # Angstrom, of a bond between heavy atoms and of one to a hydrogen
 
 
-def generated(train: int, test: int, *, heavy: int = 4, seed: int = 0) -> tuple[Graphs, Graphs]:
+def generated(
+    train: Count, test: Count, *, heavy: Count = 4, seed: Seed = 0
+) -> tuple[Graphs, Graphs]:
     """Training and test graphs: random trees of atoms whose valences are filled with hydrogen.
 
     A tree starts at one heavy atom; each further one is tied to a random atom that has a valence
@@ -43,6 +46,7 @@ def generated(train: int, test: int, *, heavy: int = 4, seed: int = 0) -> tuple[
     ValueError
         for numbers that are not positive.
     """
+    checks.arguments(generated, locals())
     for name, value in (("train", train), ("test", test), ("heavy", heavy)):
         checks.count("generated", name, value)
     rng = torch.Generator().manual_seed(seed)

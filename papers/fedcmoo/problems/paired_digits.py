@@ -10,6 +10,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -31,12 +32,12 @@ def paired_digits(
     train: Pairs,
     test: Pairs,
     *,
-    clients: int = 100,
-    seed: int = 0,
-    alpha: float = 0.3,
-    copies: int = 0,
+    clients: Count = 100,
+    seed: Seed = 0,
+    alpha: Positive = 0.3,
+    copies: Whole = 0,
     kinds: Sequence[str] = ("nll", "nll"),
-    evaluate: int | None = None,
+    evaluate: Count | None = None,
     held: Pairs | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
@@ -71,6 +72,7 @@ def paired_digits(
 
     Reference: sections 7.1 and D of the paper; "squared" and "norm" for Table 2.
     """
+    checks.arguments(paired_digits, locals())
     if len(kinds) != 2:
         raise ValueError(checks.sentence("paired_digits", "kinds", "hold two losses", list(kinds)))
     for kind in kinds:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks, models
+from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -24,9 +25,9 @@ def qm9(
     train: Graphs,
     test: Graphs,
     *,
-    clients: int = 20,
-    seed: int = 0,
-    evaluate: int | None = None,
+    clients: Count = 20,
+    seed: Seed = 0,
+    evaluate: Count | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean squared error of target k on the molecules of client j, M = 11.
@@ -49,6 +50,7 @@ def qm9(
 
     Reference: sections 7.1 and D of the FedCMOO paper.
     """
+    checks.arguments(qm9, locals())
     count = len(train.targets)
     checks.count("qm9", "clients", clients, high=count, note="the training molecules")
     if evaluate is not None:

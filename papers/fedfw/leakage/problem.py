@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from fedlib import checks, data, models
+from fedlib.checks import Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -96,12 +97,13 @@ def pictures(name: str) -> Table:
     return data.mnist("test") if name == "mnist" else data.cifar10("test", exact_only=True)
 
 
-def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
+def leak_problem(seed: Seed, *, name: str, network: Network) -> Problem:
     """One client with one picture: here the picture is the unknown w, in [0, 1].
 
     The seed fixes which picture, the network's parameters and the attackers' dummies, which are the
     start w0. `metrics`: `psnr` of w against the picture in dB, at most 200, and their `cosine`.
     """
+    checks.arguments(leak_problem, locals())
     rng = seeded(seed, "split")
     table, (top, side) = pictures(name), DATA[name]
     which = int(torch.randint(len(table.y), (1,), generator=rng))

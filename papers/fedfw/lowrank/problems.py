@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib import data
+from fedlib import checks, data
+from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.types import Batch, ConvexSet, describe, pullback
 from fedlib.problems import matrix_completion, multi_task_regression
@@ -26,8 +27,9 @@ MAKERS: dict[str, Callable[..., Problem]] = {
 ITERATIONS = 40  # of the power method, for step sizes
 
 
-def clock_problem(seed: int, *, rows: int, columns: int, steps: int) -> Problem:  # noqa: ARG001
+def clock_problem(seed: Seed, *, rows: Count, columns: Count, steps: Count) -> Problem:
     """The unit nuclear ball around 0, and nothing to minimize."""
+    checks.arguments(clock_problem, locals())
     ball = NuclearBall(1.0, rows, columns, steps)
     return Problem(
         name="clock_problem",
@@ -56,8 +58,9 @@ def still(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
 
 
 @lru_cache(maxsize=16)
-def task_problem(seed: int, *, task: str, steps: int, **sizes: Any) -> Problem:
+def task_problem(seed: Seed, *, task: str, steps: Count, **sizes: Any) -> Problem:
     """Regression or completion, whose oracle makes `steps` steps of Lanczos."""
+    checks.arguments(task_problem, locals())
     made: Problem = MAKERS[task](seed=seed, **sizes)
     assert isinstance(made.set, NuclearBall)
     return made.within(replace(made.set, steps=steps))

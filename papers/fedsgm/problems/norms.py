@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.trace import Array
 from fedlib.core.types import Batch
@@ -23,7 +24,7 @@ from fedlib.core.types import Batch
 def norms(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
-    c: float,
+    c: Positive,
     w0: Float[Tensor, "d"],
     solution: Float[Tensor, "d"] | None = None,
 ) -> Problem:
@@ -32,6 +33,7 @@ def norms(
     Metrics are `f` and `g`, and with a `solution` also `f_gap = f(w) - f(solution)` and
     `g_gap = g(w) - g(solution)`.
     """
+    checks.arguments(norms, locals())
     checks.positive("norms", "c", c)
     for name, value in (("b", b), ("w0", w0.expand_as(a) if w0.shape == a.shape[1:] else w0)):
         if value.shape != a.shape:
@@ -56,12 +58,12 @@ def norms(
 
 
 def random_norms(
-    seed: int,
-    clients: int = 8,
-    dim: int = 3,
-    distance: float = 1.0,
+    seed: Seed,
+    clients: Count = 8,
+    dim: Count = 3,
+    distance: Positive = 1.0,
     offset: float = 2.0,
-    spread: float = 1.0,
+    spread: Nonnegative = 1.0,
 ) -> Problem:
     """A random instance with an active constraint, started at a given distance from its solution.
 
@@ -75,6 +77,7 @@ def random_norms(
         spread: standard deviation of the clients' centres; near 0 all clients agree, and the means
             have kinks as sharp as the single losses, the hardest case for a subgradient method.
     """
+    checks.arguments(random_norms, locals())
     checks.count("random_norms", "seed", seed, low=0)
     checks.count("random_norms", "clients", clients)
     checks.count("random_norms", "dim", dim)
@@ -107,6 +110,7 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
         RuntimeError: no point was found that satisfies the optimality conditions, for instance
             because the minimizer is one of the centres, where the objective has a kink.
     """
+    checks.arguments(reference_solution, locals())
     data = [x.double().numpy() for x in problem.data]
     safe = data[1].mean(0)
     tries = [_solve(data, start) for start in (safe, 0.5 * (safe + data[0].mean(0)))]
@@ -121,12 +125,13 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
     return torch.from_numpy(w).to(problem.w0)
 
 
-def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
+def drift_sum(problem: Problem, local_steps: Count, lr: Positive) -> float:
     """The largest sum over local steps of (|w0 - w_{j,tau}| / lr)^2 over the clients j.
 
     Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
     Lemma 2 bounds it by G^2 E^3 / 3.
     """
+    checks.arguments(drift_sum, locals())
     checks.count("drift_sum", "local_steps", local_steps)
     checks.positive("drift_sum", "lr", lr)
     clients, objective = problem.all_clients(), problem.w0.new_tensor([1.0, 0.0])

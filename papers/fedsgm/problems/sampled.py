@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.types import Batch, ConvexSet
 from fedlib.sets import Box
@@ -21,7 +22,7 @@ from papers.fedsgm.problems.norms import norms, reference_solution
 
 
 def boxed_norms(
-    seed: int, clients: int = 8, rows: int = 1, dim: int = 3, sigma: float = 0.01
+    seed: Seed, clients: Count = 8, rows: Count = 1, dim: Count = 3, sigma: Positive = 0.01
 ) -> Problem:
     """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(dim).
 
@@ -34,6 +35,7 @@ def boxed_norms(
     Raises:
         RuntimeError: no solution was found; take another seed.
     """
+    checks.arguments(boxed_norms, locals())
     for name, value in (("clients", clients), ("rows", rows), ("dim", dim)):
         checks.count("boxed_norms", name, value)
     checks.count("boxed_norms", "seed", seed, low=0)
@@ -66,6 +68,7 @@ def linear(
 
     Metrics are `f`, `g` and their gaps `f_gap`, `g_gap` to the values at the solution.
     """
+    checks.arguments(linear, locals())
     parts = {"p": p, "q": q, "r": r, "w0": w0, "solution": solution}
     for name, value in parts.items():
         checks.finite("linear", name, value)
@@ -94,7 +97,7 @@ def linear(
     )
 
 
-def split_objectives(gap: float = 0.003) -> Problem:
+def split_objectives(gap: Positive = 0.003) -> Problem:
     """Two clients that agree on the constraint but for a hair, and not on the objective.
 
     G = 1, and the box has diameter D < 1. The client that reports the smaller constraint value
@@ -104,6 +107,7 @@ def split_objectives(gap: float = 0.003) -> Problem:
 
     `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
     """
+    checks.arguments(split_objectives, locals())
     checks.positive("split_objectives", "gap", gap)
     half, slope = 0.35, 0.25
     p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)
@@ -113,13 +117,14 @@ def split_objectives(gap: float = 0.003) -> Problem:
     return linear(p, q, r, corner, -corner, Box(half))
 
 
-def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
+def skewed_levels(clients: Count = 10, gap: Positive = 0.002) -> Problem:
     """One dimension; all clients but one report a constraint value that is `gap` too small.
 
     The gradients of all clients are the same, so the sample decides the switch and nothing else.
     G < 1, the interval has length D = 1, the solution is 0. A single client's value lies in an
     interval of length `clients * gap` around g, half of which is sigma of F-A4 for n = 1.
     """
+    checks.arguments(skewed_levels, locals())
     checks.count("skewed_levels", "clients", clients, low=2)
     checks.positive("skewed_levels", "gap", gap)
     one = torch.ones(clients, 1, dtype=torch.float64)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.types import Batch
 from fedlib.sets import Ball
@@ -24,15 +25,16 @@ from fedlib.sets import Ball
 def clipped_distances(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
-    c: float,
-    clip: float,
-    radius: float,
+    c: Positive,
+    clip: Positive,
+    radius: Positive,
     w0: Float[Tensor, "d"],
 ) -> Problem:
     """The problem with one row (a_j, b_j) a client, on the ball of a given radius.
 
     Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
     """
+    checks.arguments(clipped_distances, locals())
     for name, value in (("c", c), ("clip", clip), ("radius", radius)):
         checks.positive("clipped_distances", name, value)
     if a.dim() != 2 or b.shape != a.shape or w0.shape != a.shape[1:]:
@@ -65,7 +67,7 @@ def clipped_distances(
 
 
 def random_clipped(
-    seed: int, clients: int = 10, dim: int = 2, clip: float = 2.0, spread: float = 0.0
+    seed: Seed, clients: Count = 10, dim: Count = 2, clip: Positive = 2.0, spread: Nonnegative = 0.0
 ) -> Problem:
     """A random instance on the unit ball (D = 2, rho = 1 / clip) with an active constraint.
 
@@ -76,6 +78,7 @@ def random_clipped(
     `spread` is the standard deviation of the b_j; 0 makes the g_j equal, so that any participants
     tell g exactly.
     """
+    checks.arguments(random_clipped, locals())
     checks.count("random_clipped", "seed", seed, low=0)
     checks.count("random_clipped", "clients", clients)
     checks.count("random_clipped", "dim", dim)
@@ -99,21 +102,26 @@ def value_spread(problem: Problem) -> float:
     Two g_j differ by at most that distance at every point, so by Hoeffding's inequality (sampling
     without replacement included) the mean over n of them is sigma^2 / n sub-Gaussian.
     """
+    checks.arguments(value_spread, locals())
     b = problem.data[1]
     return float(torch.cdist(b, b).max()) / 2
 
 
 def slater_slack(problem: Problem) -> float:
     """-g at the mean of the b_j, the Slater point of F-A9; positive for the random instances."""
+    checks.arguments(slater_slack, locals())
     return -float(problem.mean_losses(problem.data[1].mean(0))[1])
 
 
-def multiplier_bound(D: float, G: float, rho_hat: float, slack: float, share: float = 1.0) -> float:
+def multiplier_bound(
+    D: Positive, G: Positive, rho_hat: Positive, slack: Positive, share: Positive = 1.0
+) -> float:
     """F Lemma 10: Lambda = (G D + rho_hat D^2) / slack bounds the multiplier of the prox problem.
 
     `slack` is -g at a Slater point, `share` a factor of D^2: 1 is the paper's, 1/4 is enough,
     because <u, v> <= |u + v|^2 / 4.
     """
+    checks.arguments(multiplier_bound, locals())
     for name, value in (("D", D), ("G", G), ("rho_hat", rho_hat), ("slack", slack)):
         checks.positive("multiplier_bound", name, value)
     return (G * D + share * rho_hat * D**2) / slack

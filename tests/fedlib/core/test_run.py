@@ -154,7 +154,7 @@ def test_divergence_stops_and_says_where():
         ({"rounds": 0}, "run: rounds must"),
         ({"rounds": 5, "evaluate_every": 0}, "run: evaluate_every must"),
         ({"rounds": 5, "seeds": []}, "seeds must not be empty"),
-        ({"rounds": 5, "seeds": [-1]}, "seed must"),
+        ({"rounds": 5, "seeds": [-1]}, r"run: seeds\[0\] must"),
         ({"rounds": 5, "device": "tpu"}, "device must"),
         ({"rounds": 5, "device": "cuda:99"}, "device must be one that is there"),
     ],

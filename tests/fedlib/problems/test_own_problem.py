@@ -178,7 +178,8 @@ def a_typo(rows):
 MISTAKES = {
     "missing column": ({"client": "clinic"}, r"must hold the column 'clinic', got \['age'"),
     "a misspelt feature": ({"features": ["age", "dosis"]}, "column 'dosis', .*nearest: 'dose'"),
-    "a text column": ({"features": ["hospital"]}, "column 'hospital' must hold numbers"),
+    "a text column": ({"client": "age", "features": ["hospital"]}, "'hospital' must hold numbers"),
+    "two uses": ({"features": ["hospital"]}, "features must not name 'hospital', .* as client"),
     "no features": ({"features": []}, "features must hold a column at least"),
     "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
     "dropout": ({"module": nn.Sequential(net(), nn.Dropout(0.5))}, "must be deterministic"),

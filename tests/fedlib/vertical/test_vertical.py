@@ -178,7 +178,7 @@ def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorith
     X, w = problem.data[0].clone(), problem.w0.clone()
     X[:, problem.composite.features.parts[1]] = torch.nan
     w[problem.composite.parameters.parts[2]] = torch.nan
-    poisoned = replace(problem, data=(X, *problem.data[1:]))
+    poisoned = problem.with_tensors({"data": (X, *problem.data[1:])})
     clean, bad = (tapped(p, algorithm, v, draw) for p, v in ((problem, problem.w0), (poisoned, w)))
     assert clean.keys() == bad.keys()
     for key, parts in clean.items():
