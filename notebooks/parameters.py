@@ -53,6 +53,9 @@ def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> No
         default = declared[key]
         if default is None:  # None means the profile's own value, which then shows the kind
             default = profiles.get(str(given.get("profile", declared.get("profile"))), {}).get(key)
+        if default is None and key in declared and not is_count(value):
+            rule = "be a whole number, at least 1, or a list of whole numbers from 0 on"
+            raise NotebookError(f"{name}: parameter {key!r} must {rule}, got {value!r}.")
         if not same_kind(value, default):
             kind = type(default).__name__
             raise NotebookError(f"{name}: parameter {key!r} must be of kind {kind}, got {value!r}.")
@@ -83,6 +86,15 @@ def check_device(given: Parameters) -> None:
         raise NotebookError(str(error)) from None
 
 
+def is_count(value: object) -> bool:
+    """Whether a value may stand where a note has None: None, a count, or a list such as seeds."""
+    if value is None:
+        return True
+    many = isinstance(value, list | tuple) and bool(value)
+    every = [*value] if many else [value]  # type: ignore[misc]
+    return all(isinstance(x, int) and not isinstance(x, bool) and x >= 1 - many for x in every)
+
+
 def same_kind(value: object, default: object) -> bool:
     """Whether ``value`` may stand where ``default`` stands (a whole number also for a float)."""
     if value is None or default is None:
@@ -91,10 +103,8 @@ def same_kind(value: object, default: object) -> bool:
         return isinstance(value, list | tuple | int) and not isinstance(value, bool)
     if isinstance(default, bool) or isinstance(value, bool):
         return isinstance(default, bool) and isinstance(value, bool)
-    if isinstance(default, int | float):  # seeds=5 may also be given as a list of seeds
-        return isinstance(value, int | list) or (
-            isinstance(value, float) and isinstance(default, float)
-        )
+    if isinstance(default, int | float):
+        return isinstance(value, int) or (isinstance(value, float) and isinstance(default, float))
     return isinstance(value, type(default))
 
 

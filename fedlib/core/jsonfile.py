@@ -14,13 +14,14 @@ from fedlib.core.checkpoint import write_whole
 SCHEMA = 1
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A stored file, checked.
+def read(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """A stored file, checked; of a certain kind, if one is named.
 
     Raises
     ------
     ValueError
-        one sentence, for a file that is missing, damaged, changed by hand, or of another schema.
+        one sentence, for a file that is missing, damaged, changed by hand, or of another schema or
+        kind.
     """
     what = "/".join(path.parts[-3:])
     try:
@@ -51,6 +52,11 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"store: {what} must agree with its digest, it was changed after it was written; "
             "restore it or reproduce it."
+        )
+    if kind is not None and data.get("kind") != kind:
+        raise ValueError(
+            f"store: {what} must be of kind {kind!r}, got {data.get('kind')!r}; restore it or "
+            "reproduce it."
         )
     return {**data, "digest": sealed}
 
