@@ -77,9 +77,10 @@ def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
 
 def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
     for name, value in (("a", a), ("b", b)):
-        if not isinstance(value, Tensor) or value.ndim != 2 or 0 in value.shape:
-            rule = "be a tensor of shape [N, d] with N, d >= 1"
-            got = tuple(value.shape) if isinstance(value, Tensor) else value
+        floats = isinstance(value, Tensor) and value.is_floating_point()
+        if not floats or value.ndim != 2 or 0 in value.shape:
+            rule = "be a tensor of shape [N, d] with N, d >= 1, of floats"
+            got = tuple(value.shape) if floats else value
             raise ValueError(checks.sentence(who, name, rule, got))
     if a.shape != b.shape:
         rule = f"have the shape {tuple(a.shape)} of a"

@@ -65,6 +65,7 @@ def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> No
 
 def check_values(name: str, given: Parameters) -> None:
     """Refuses values that the study of this name does not take; those of notes say so in a cell."""
+    from fedlib.core.commands import SENTENCE
     from papers import STUDIES
 
     if name in STUDIES:
@@ -72,8 +73,10 @@ def check_values(name: str, given: Parameters) -> None:
         changes = {k: v for k, v in given.items() if k in study.parameters}
         try:
             study.specs(study.resolve(str(given["profile"]), **changes))
-        except (ValueError, TypeError) as error:  # whose sentence names the parameter
-            raise NotebookError(str(error)) from None
+        except (ValueError, TypeError) as error:
+            if SENTENCE.fullmatch(str(error)) is None:
+                raise
+            raise NotebookError(str(error)) from None  # it names the parameter
 
 
 def check_device(given: Parameters) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -230,6 +231,13 @@ class Batched:
 
 def made(problem: Callable[[int], Problem], seed: int) -> Problem:
     """The problem of a seed."""
+    try:
+        inspect.signature(problem).bind(seed)
+    except TypeError as error:
+        rule = f"be a Problem, or a function of the seed alone ({error})"
+        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
+    except ValueError:  # some that are not of Python do not tell what they take
+        pass
     found = problem(seed)
     if not isinstance(found, Problem):
         raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", found))

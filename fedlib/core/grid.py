@@ -31,16 +31,28 @@ def stack(
     leaves = [floats(a) for a in algorithms]
     template = algorithms[0]
     for a, numbers in zip(algorithms, leaves, strict=True):
-        if fill(a, leaves[0]) != template or numbers.keys() != leaves[0].keys():
+        alike = type(a) is type(template) and numbers.keys() == leaves[0].keys()
+        if not alike or fill(a, leaves[0]) != template:
             raise ValueError(
                 "run: the algorithms of one grid may differ in float parameters only, got "
-                f"{template!r} and {a!r}; run them one by one."
+                f"{difference(template, a)}; run them one by one."
             )
     differing = [k for k in leaves[0] if len({numbers[k] for numbers in leaves}) > 1]
     return template, {
         k: torch.tensor([x[k] for x in leaves], dtype=like.dtype, device=like.device)
         for k in differing
     }
+
+
+def difference(a: Algorithm, b: Algorithm) -> str:
+    """In what two algorithms differ, floats aside: their types, or the first field."""
+    if type(a) is not type(b):
+        return f"{type(a).__name__} and {type(b).__name__}"
+    for f in fields(a):  # type: ignore[arg-type]
+        x, y = getattr(a, f.name), getattr(b, f.name)
+        if x != y and not (isinstance(x, float) and isinstance(y, float)):
+            return f"{f.name} {x!r:.60} and {y!r:.60}"
+    return "equal ones"
 
 
 def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:

@@ -50,7 +50,7 @@ def check_names(given: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
 
 def has_values(x: Shaped[Tensor, "..."]) -> bool:
     """Whether a tensor is an ordinary one, whose values can be looked at."""
-    plain = type(x) in (Tensor, torch.nn.Parameter)
+    plain = type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta
     return plain and not torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 

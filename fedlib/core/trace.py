@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
+#: Of a file, with its digest.
+PARTS = frozenset(
+    (
+        "schema",
+        "kind",
+        "config",
+        "rounds",
+        "seeds",
+        "metrics",
+        "info",
+        "final_w",
+        "output_w",
+        "provenance",
+        "digest",
+    )
+)
 LARGEST_MODEL = 1000  # final models up to this many parameters are saved
 
 
@@ -121,6 +137,12 @@ class Trace:
         """
         checks.value("Trace.load", "path", path, Path | str)
         held = jsonfile.read(Path(path))
+        if held.get("kind") == KIND and held.keys() != PARTS:
+            wrong = ", ".join(sorted(held.keys() ^ PARTS))
+            raise ValueError(
+                f"Trace.load: {Path(path).name} must hold what Trace.save writes, it differs in "
+                f"{wrong}; save it again."
+            )
         if held.get("kind") != KIND:
             raise ValueError(
                 f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "

@@ -68,8 +68,12 @@ def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
     ValueError
         if a column is missing, or no row is left.
     """
+    import pandas as pd
+
     frames = []
     for name, frame in (("train", train), ("test", test)):
+        if not isinstance(frame, pd.DataFrame):
+            raise TypeError(checks.sentence("prepared", name, "be a pandas DataFrame", frame))
         missing = {*NUMBERS, *CATEGORIES, "income"} - set(frame.columns)
         if missing:
             got = f"it lacks {', '.join(sorted(missing))}"

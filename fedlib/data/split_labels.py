@@ -50,6 +50,8 @@ def label_windows(
         TypeError: k or the number of clients is no whole number.
     """
     checks.arguments(label_windows, locals())
+    if not len(labels):
+        raise ValueError(checks.sentence("label_windows", "labels", "have rows", labels))
     classes = sorted(set(labels.tolist()))
     checks.count("label_windows", "k", k, high=len(classes), note="the number of classes")
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
@@ -78,6 +80,9 @@ def holdout(
     Raises ValueError for a fraction not in (0, 1), or a client of a single row.
     """
     checks.arguments(holdout, locals())
+    if len(sizes) != len(rows):
+        rule = f"have {len(rows)} entries, one for each line of rows"
+        raise ValueError(checks.sentence("holdout", "sizes", rule, sizes))
     checks.in_range("holdout", "fraction", fraction, 0, 1, open_low=True, open_high=True)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):

@@ -85,6 +85,9 @@ def constrained_pictures(
     shaped = channels_first if model == "cnn" else flat
     X = shaped(train.X)
     if local_test is not None:
+        checks.in_range(
+            "constrained_pictures", "local_test", local_test, 0, 1, open_low=True, open_high=True
+        )
         rows, sizes, own = holdout(rows, sizes, local_test, rng)
         held = Samples(X[own], train.y[own])
     else:

@@ -17,6 +17,8 @@ from judging import ROOT
 
 PYTHON = sys.executable
 SMALL = ("-m", "papers", "reproduce", "cartpole", "--profile", "quick")
+ALL = ("notebooks/execute.py", "all", "--out", "OUT/quick")
+ONE = ("notebooks/execute.py", "--out", os.path.join(tempfile.gettempdir(), "never"))
 
 
 def process(words: Sequence[str], **more: str) -> tuple[int, str]:
@@ -63,25 +65,50 @@ def to_a_full_disk(words: Sequence[str]) -> tuple[int, str]:
     return done.returncode, os.fsdecode(done.stderr)
 
 
-def interrupted(words: Sequence[str], wait: float, again: Sequence[str] = ()) -> tuple[int, str]:
+def children(pid: int) -> int:
+    """How many processes a process has started."""
+    return len(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split())
+
+
+def interrupted(
+    words: Sequence[str], begun: Callable[[int, Path], object], again: Sequence[str] = ()
+) -> tuple[int, str]:
     """A process that gets Ctrl-C, with all its children; then nothing may be half written."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "FEDLIB_RESULTS": folder}
-        words = [word.replace("OUT", folder) for word in words]
-        started = subprocess.Popen(
-            words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            encoding="utf-8", start_new_session=True,
-        )  # fmt: skip
-        time.sleep(wait)
+    with tempfile.TemporaryDirectory() as name:
+        folder, said = Path(name) / "results", Path(name) / "said"
+        folder.mkdir()
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "FEDLIB_RESULTS": str(folder)}
+        with said.open("wb") as err:
+            started = subprocess.Popen(
+                [word.replace("OUT", str(folder)) for word in words], cwd=ROOT, env=env,
+                stdout=err, stderr=err, start_new_session=True,
+            )  # fmt: skip
+        until = time.monotonic() + 180
+        while not begun(started.pid, said) and started.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(2)
         os.killpg(started.pid, signal.SIGINT)
-        said = started.communicate(timeout=120)[1]
-        left = [p.name for p in Path(folder).rglob("*") if p.name.startswith((".part", "."))]
+        status = started.wait(timeout=120)
+        left = [p.name for p in folder.rglob("*") if p.name.startswith((".part", "."))]
         if left:
             return 9, f"left {left}"
-        if again and process(again, FEDLIB_RESULTS=folder)[0]:
+        if again and process(again, FEDLIB_RESULTS=str(folder))[0]:
             return 9, "it does not go on"
-        last = said.replace("\r", "\n").strip().rpartition("\n")[2]  # after a bar of progress
-        return started.returncode, last if "Traceback" not in said else said
+        text = said.read_text(encoding="utf-8").replace("\r", "\n").strip()
+        return status, text if "Traceback" in text else text.rpartition("\n")[2]
+
+
+def shows_progress(_: int, said: Path) -> bool:
+    return b"%" in said.read_bytes()
+
+
+def has_children(pid: int, _: Path) -> bool:
+    return children(pid) > 0
+
+
+def has_grandchildren(pid: int, _: Path) -> bool:
+    own = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    return any(children(int(one)) for one in own)
 
 
 def shown(*words: str) -> tuple[str, ...]:
@@ -99,7 +126,6 @@ MAKE: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     ("make reproduce ARGS", make("reproduce", "NAME=cartpole", "ARGS=--runs x"), ("runs",)),
     ("make bench ARGS", make("bench", "ARGS=W9"), ("W9",)),
     ("make notebooks JOBS", make("notebooks", "JOBS=0"), ("--jobs",)),
-    ("make bogus", make("bogus"), ("bogus",)),
 ]
 
 #: What needs a process: title, what runs, exit statuses, words.
@@ -120,25 +146,23 @@ PROCESSES: list[
         (2,), ("No space left",),
     ),
     *(
-        (f"Ctrl-C after {wait} s of reproduce", partial(interrupted, shown(*SMALL), wait, again),
-         (130,), ("checkpoint",))
-        for wait, again in ((9.0, ()), (12.0, shown(*SMALL)))
+        (title, partial(interrupted, shown(*SMALL), shows_progress, again), (130,), ("checkpoint",))
+        for title, again in (("Ctrl-C in reproduce", ()), ("it goes on", shown(*SMALL)))
     ),
     *(
-        (f"Ctrl-C after {wait} s of execute --jobs {jobs}", partial(
-            interrupted,
-            shown("notebooks/execute.py", "all", "--out", "OUT/quick", "--jobs", jobs), wait),
-         (130,), ("half written",))
-        for wait, jobs in ((15.0, "1"), (20.0, "2"))
+        (
+            f"Ctrl-C in execute --jobs {jobs}",
+            partial(interrupted, shown(*ALL, "--jobs", jobs), begun), (130,), ("half written",),
+        )
+        for begun, jobs in ((has_children, "1"), (has_grandchildren, "2"))
     ),
     (
         "Ctrl-C in benchmarks",
-        partial(interrupted, shown("-m", "benchmarks", "W1"), 12.0), (130,), ("nothing",),
+        partial(interrupted, shown("-m", "benchmarks", "W1"), has_children), (130,), ("nothing",),
     ),
     (
-        "a note that cannot be computed",
-        partial(process, shown("notebooks/execute.py", "note_partial", "-p", "rounds", "-3",
-                               "--out", "/tmp/never")),
-        (1,), ("rounds",),
+        "a participant too many",
+        partial(process, shown(*ONE, "cartpole", "-p", "participants", "11")),
+        (1,), ("participants",),
     ),
 ]  # fmt: skip
