@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Seed
 from fedlib.problems.cart import (
     CENTRES,
     FORCE,
@@ -82,6 +83,7 @@ class ConstrainedCartPole(gymnasium.Env[Observation, Any]):
     }
 
     def __init__(self, discrete: bool = False, render_mode: str | None = None) -> None:
+        checks.flag("ConstrainedCartPole", "discrete", discrete)
         checks.one_of("ConstrainedCartPole", "render_mode", render_mode, (None, "rgb_array"))
         high = np.array(LIMITS, dtype=np.float32)
         self.observation_space = gymnasium.spaces.Box(-high, high, dtype=np.float32)
@@ -97,14 +99,15 @@ class ConstrainedCartPole(gymnasium.Env[Observation, Any]):
         self.running = False
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Seed | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """A new episode: four numbers uniform in [-0.05, 0.05], or `options["state"]`."""
+        checks.arguments(ConstrainedCartPole.reset, locals())
         super().reset(seed=seed)
         start = (options or {}).get("state")
         if start is None:
             start = self.np_random.uniform(-START, START, 4)
-        state = torch.as_tensor(start, dtype=torch.float64).clone()
+        state = _numbers(start)
         if state.shape != (4,) or not torch.isfinite(state).all():
             rule = "be four finite numbers"
             raise ValueError(checks.sentence("ConstrainedCartPole", "state", rule, start))
@@ -136,14 +139,24 @@ class ConstrainedCartPole(gymnasium.Env[Observation, Any]):
 
     def _force(self, action: Any) -> float:
         """In newton."""
-        given = np.asarray(action)
-        number = float(given.reshape(-1)[0]) if given.size == 1 else math.nan
+        given = _numbers(action).flatten()
+        number = float(given[0]) if len(given) == 1 else math.nan
         if self.discrete and number in (0.0, 1.0):
             return FORCE * (2 * number - 1)
         if self.discrete or math.isnan(number):
             rule = "be 0 or 1" if self.discrete else "be one number"
             raise ValueError(checks.sentence("ConstrainedCartPole", "action", rule, action))
         return FORCE * min(max(number, -1.0), 1.0)
+
+
+def _numbers(given: Any) -> Float[Tensor, "..."]:
+    """What was given, as a tensor of its own; NaN where it is no numbers."""
+    if isinstance(given, Tensor):
+        return given.to(torch.float64, copy=True)
+    try:
+        return torch.from_numpy(np.array(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        return torch.tensor(math.nan, dtype=torch.float64)
 
 
 def picture(state: Float[Tensor, "4"]) -> UInt8[np.ndarray, "220 600 3"]:

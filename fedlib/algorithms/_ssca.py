@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -15,6 +15,11 @@ from fedlib.steps.schedules import PowerLaw, averaging
 from fedlib.steps.surrogate import Surrogate
 
 OBJECTIVES = ("problem", "norm")
+Objective = Literal["problem", "norm"]
+#: One level for all constraints, or one each.
+Levels = float | Annotated[tuple[float, ...], checks.SOME]
+#: At least 1.
+Growth = Annotated[float, checks.least(1)]
 
 
 class State(NamedTuple):

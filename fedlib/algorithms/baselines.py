@@ -17,6 +17,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._central import check_centralized, draw_steps, step_values
+from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -57,15 +58,13 @@ class FedAvg:
     local step is one minibatch, not an epoch.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("FedAvg", "lr", self.lr)
-        checks.count("FedAvg", "local_steps", self.local_steps)
-        checks.count("FedAvg", "participants", self.participants)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
@@ -120,22 +119,17 @@ class PenaltyFedAvg:
     pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
+    lr: Positive
+    local_steps: Count
+    participants: Count
     tolerance: float
-    rho: float
+    rho: Nonnegative
     level: float = 0.0
-    batch_size: int | None = None
-    value_batch_size: int | None = None
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("PenaltyFedAvg", "lr", self.lr)
-        checks.count("PenaltyFedAvg", "local_steps", self.local_steps)
-        checks.count("PenaltyFedAvg", "participants", self.participants)
-        checks.number("PenaltyFedAvg", "tolerance", self.tolerance)
-        checks.nonnegative("PenaltyFedAvg", "rho", self.rho)
-        checks.number("PenaltyFedAvg", "level", self.level)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         sizes = self.batch_size, self.value_batch_size
@@ -203,19 +197,16 @@ class SGM:
     Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
     """
 
-    lr: float
+    lr: Positive
     tolerance: float
-    steps: int = 1
+    steps: Count = 1
     level: float = 0.0
     switch: Switch = Hard()
-    batch_size: int | None = None
-    value_batch_size: int | None = None
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("SGM", "lr", self.lr)
-        checks.count("SGM", "steps", self.steps)
-        checks.number("SGM", "tolerance", self.tolerance)
-        checks.number("SGM", "level", self.level)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         check_centralized("SGM", problem)
@@ -260,20 +251,16 @@ class PenaltySGM:
     Differs: nothing crosses a line, so no bits are counted; `sigma` is `on` of the last step.
     """
 
-    lr: float
+    lr: Positive
     tolerance: float
-    rho: float
-    steps: int = 1
+    rho: Nonnegative
+    steps: Count = 1
     level: float = 0.0
-    batch_size: int | None = None
-    value_batch_size: int | None = None
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("PenaltySGM", "lr", self.lr)
-        checks.number("PenaltySGM", "tolerance", self.tolerance)
-        checks.nonnegative("PenaltySGM", "rho", self.rho)
-        checks.count("PenaltySGM", "steps", self.steps)
-        checks.number("PenaltySGM", "level", self.level)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         check_centralized("PenaltySGM", problem)

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._central import check_centralized, draw_steps, step_values
+from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work
 from fedlib.core.types import Draw, Info, Problem
@@ -86,28 +87,20 @@ class ConEx:
         at construction or in `init`, one sentence, for a parameter out of range.
     """
 
-    lr: float
-    dual_lr: float
+    lr: Positive
+    dual_lr: Positive
     tolerance: float
     level: float = 0.0
-    theta: float = 1.0
-    inner_steps: int = 100
-    prox: float = 0.05
-    constraint_prox: float = 0.05
-    steps: int = 1
-    batch_size: int | None = None
-    value_batch_size: int | None = None
+    theta: Share = 1.0
+    inner_steps: Count = 100
+    prox: Nonnegative = 0.05
+    constraint_prox: Nonnegative = 0.05
+    steps: Count = 1
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("ConEx", "lr", self.lr)
-        checks.positive("ConEx", "dual_lr", self.dual_lr)
-        checks.number("ConEx", "tolerance", self.tolerance)
-        checks.number("ConEx", "level", self.level)
-        checks.in_range("ConEx", "theta", self.theta, 0, 1, open_low=True)
-        checks.count("ConEx", "inner_steps", self.inner_steps)
-        checks.nonnegative("ConEx", "prox", self.prox)
-        checks.nonnegative("ConEx", "constraint_prox", self.constraint_prox)
-        checks.count("ConEx", "steps", self.steps)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; the multiplier starts at 0."""

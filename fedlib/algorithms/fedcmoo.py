@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.algorithms._multi import (
     State,
     check_numbers,
@@ -26,6 +27,7 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -78,17 +80,18 @@ class FedCMOO:
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    server_lr: float = 1.0
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
     gram: GramEstimate = TwoWay()
     weights: Weights = FindWeights()
-    shared: int | None = None
+    shared: Count | None = None
     shared_batch: bool = False
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("FedCMOO", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -171,19 +174,20 @@ class FedCMOOPref:
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    server_lr: float = 1.0
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
     gram: GramEstimate = TwoWay()
     preference: Preference = Preference()
     least: Least | None = Least()
-    shared: int | None = None
+    shared: Count | None = None
     shared_batch: bool = False
-    value_batch_size: int | None = None
+    value_batch_size: Count | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("FedCMOOPref", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:

@@ -21,6 +21,7 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
+from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.core.client import Client
@@ -64,19 +65,18 @@ class FedCMOOTheory:
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    step: float
-    gram_participants: int
-    server_lr: float = 1.0
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    step: Nonnegative
+    gram_participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
     compressor: Compressor = Identity()
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("FedCMOOTheory", self.lr, self.server_lr, self.local_steps, self.participants)
-        checks.nonnegative("FedCMOOTheory", "step", self.step)
-        checks.count("FedCMOOTheory", "gram_participants", self.gram_participants)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; equal weights."""

@@ -11,7 +11,7 @@ feasible set, so that prox_g is the projection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -19,10 +19,14 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._frankwolfe import active_clients, on_active
+from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work, draw_coins, draw_round
 from fedlib.core.types import Draw, Info, Problem
+
+#: In (0, 2).
+Relaxation = Annotated[float, checks.between(0, 2, open_low=True, open_high=True)]
 
 
 class State(NamedTuple):
@@ -72,19 +76,15 @@ class FedDR:
         at construction for a parameter out of range; in `init` for too few rows.
     """
 
-    lr: float
-    local_steps: int
-    eta: float = 10.0
-    relaxation: float = 1.0
-    participation: float = 1.0
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    eta: Positive = 10.0
+    relaxation: Relaxation = 1.0
+    participation: Share = 1.0
+    batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("FedDR", "lr", self.lr)
-        checks.count("FedDR", "local_steps", self.local_steps)
-        checks.positive("FedDR", "eta", self.eta)
-        checks.in_range("FedDR", "relaxation", self.relaxation, 0, 2, open_low=True, open_high=True)
-        checks.in_range("FedDR", "participation", self.participation, 0, 1, open_low=True)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; everybody starts at its start."""
@@ -156,17 +156,14 @@ class FedProx:
         at construction for a parameter out of range; in `init` for too few clients or rows.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    mu: float = 0.1
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    mu: Nonnegative = 0.1
+    batch_size: Count | None = None
 
     def __post_init__(self) -> None:
-        checks.positive("FedProx", "lr", self.lr)
-        checks.count("FedProx", "local_steps", self.local_steps)
-        checks.count("FedProx", "participants", self.participants)
-        checks.nonnegative("FedProx", "mu", self.mu)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> ProxState:
         check_work("FedProx", problem, self.participants, self.batch_size)

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.algorithms._frankwolfe import (
     State,
     check_feasible,
@@ -23,6 +24,7 @@ from fedlib.algorithms._frankwolfe import (
     server_round,
     start,
 )
+from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import draw_coins
@@ -73,13 +75,14 @@ class FedFW:
         set, with constraints, or with a start outside the set.
     """
 
-    lam0: float
-    participation: float = 1.0
+    lam0: Nonnegative
+    participation: Share = 1.0
     schedule: Schedule = Convex()
-    batch_size: int | None = None
+    batch_size: Count | None = None
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_parameters("FedFW", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -148,13 +151,14 @@ class FedFWPlus:
         as `FedFW`.
     """
 
-    lam0: float
-    participation: float = 1.0
+    lam0: Nonnegative
+    participation: Share = 1.0
     schedule: Schedule = Convex()
-    batch_size: int | None = None
+    batch_size: Count | None = None
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_parameters("FedFWPlus", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:
@@ -224,13 +228,14 @@ class FedFWSto:
         as `FedFW`.
     """
 
-    lam0: float
-    batch_size: int
-    participation: float = 1.0
+    lam0: Nonnegative
+    batch_size: Count
+    participation: Share = 1.0
     schedule: Schedule = Stochastic()
     split: PerClient | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_parameters("FedFWSto", self.lam0, self.participation)
 
     def init(self, problem: Problem) -> State:

@@ -23,6 +23,7 @@ from fedlib.algorithms._frankwolfe import (
     on_active,
     start,
 )
+from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import draw_coins
@@ -64,15 +65,15 @@ class FedFWReset:
         as `FedFW`.
     """
 
-    lam0: float
-    participation: float = 1.0
+    lam0: Nonnegative
+    participation: Share = 1.0
     schedule: Schedule = Convex()
-    batch_size: int | None = None
-    local_steps: int = 1
+    batch_size: Count | None = None
+    local_steps: Count = 1
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_parameters("FedFWReset", self.lam0, self.participation)
-        checks.count("FedFWReset", "local_steps", self.local_steps)
 
     def init(self, problem: Problem) -> State:
         check_feasible("FedFWReset", problem, None, self.batch_size)

@@ -25,6 +25,7 @@ from fedlib.algorithms._multi import (
     task_gradients,
     weight_info,
 )
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -66,16 +67,17 @@ class FSMGDA:
         problem, or a problem with constraints.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    server_lr: float = 1.0
-    batch_size: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
     weights: Weights = MinNorm()
     least: Least | None = None
-    shared: int | None = None
+    shared: Count | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("FSMGDA", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
@@ -156,17 +158,16 @@ class Scalarized:
         as `FSMGDA`; in `init` also for an objective that there is not.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
-    server_lr: float = 1.0
-    batch_size: int | None = None
-    task: int | None = None
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
+    task: Count | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("Scalarized", self.lr, self.server_lr, self.local_steps, self.participants)
-        if self.task is not None:
-            checks.count("Scalarized", "task", self.task)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; the fixed weights."""
@@ -230,12 +231,12 @@ class MGDA:
         as `FSMGDA`.
     """
 
-    lr: float
-    batch_size: int | None = None
+    lr: Positive
+    batch_size: Count | None = None
     weights: Weights = MinNorm()
 
     def __post_init__(self) -> None:
-        checks.positive("MGDA", "lr", self.lr)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; equal weights."""

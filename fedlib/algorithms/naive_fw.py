@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.algorithms._frankwolfe import (
     State,
     active_clients,
@@ -19,6 +20,7 @@ from fedlib.algorithms._frankwolfe import (
     check_feasible,
     start,
 )
+from fedlib.checks import Count
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import draw_coins
@@ -56,7 +58,10 @@ class NaiveFW:
     """
 
     schedule: Schedule = Convex()
-    batch_size: int | None = None
+    batch_size: Count | None = None
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         check_feasible("NaiveFW", problem, None, self.batch_size)

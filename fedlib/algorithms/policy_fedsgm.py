@@ -7,7 +7,6 @@ local step is TRPO and no more; what is filled in here is named below.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, cast
@@ -18,6 +17,7 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
+from fedlib.checks import Count, Fraction, Nonnegative, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
@@ -103,30 +103,23 @@ class PolicyFedSGM:
     Reference: F, Algorithm 1 with E = 1; Schulman et al., ICML 2015, for lines 5 and 6.
     """
 
-    participants: int
-    tolerance: float
+    participants: Count
+    tolerance: Threshold
     switch: Switch = Hard()
     uplink: Compressor = Identity()
     downlink: Compressor = Identity()
     error_feedback: bool = True
     kl_limit: float = 0.01
-    damping: float = 0.1
-    cg_steps: int = 10
-    curvature_states: int = 100
-    discount: float = 1.0
-    gae: float = 0.97
+    damping: Nonnegative = 0.1
+    cg_steps: Count = 10
+    curvature_states: Count = 100
+    discount: Fraction = 1.0
+    gae: Fraction = 0.97
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         who = type(self).__name__
-        checks.count(who, "participants", self.participants)
-        if isinstance(self.tolerance, Tensor) or self.tolerance != math.inf:  # inf: never switches
-            checks.number(who, "tolerance", self.tolerance)
         checks.positive(who, "kl_limit", self.kl_limit)
-        checks.nonnegative(who, "damping", self.damping)
-        checks.count(who, "cg_steps", self.cg_steps)
-        checks.count(who, "curvature_states", self.curvature_states)
-        checks.in_range(who, "discount", self.discount, 0, 1)
-        checks.in_range(who, "gae", self.gae, 0, 1)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""

@@ -19,6 +19,9 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._ssca import (
+    Growth,
+    Levels,
+    Objective,
     State,
     check_constraints,
     check_levels,
@@ -31,11 +34,12 @@ from fedlib.algorithms._ssca import (
     start,
     surrogate,
 )
+from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work
 from fedlib.core.types import Draw, Info, Problem
-from fedlib.steps.schedules import PowerLaw, power_law
+from fedlib.steps.schedules import Averaging, PowerLaw, power_law
 from fedlib.steps.surrogate import best_response
 
 
@@ -83,16 +87,16 @@ class SSCA:
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
 
-    tau: float
-    rho: PowerLaw
-    gamma: PowerLaw
-    batch_size: int | None = None
-    ridge: float = 0.0
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
     debias: bool = False
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("SSCA", self.tau, self.rho, self.gamma)
-        checks.nonnegative("SSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
@@ -165,19 +169,20 @@ class ConstrainedSSCA:
     Reference: Algorithm 2 with (11), (12); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
 
-    tau: float
-    rho: PowerLaw
-    gamma: PowerLaw
-    penalty: float
-    batch_size: int | None = None
-    levels: float | tuple[float, ...] = 0.0
-    objective: str = "problem"
-    growth: float = 1.0
-    patience: int = 100
-    tolerance: float = 1e-3
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    penalty: Positive
+    batch_size: Count | None = None
+    levels: Levels = 0.0
+    objective: Objective = "problem"
+    growth: Growth = 1.0
+    patience: Count = 100
+    tolerance: Nonnegative = 1e-3
     debias: bool = False
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("ConstrainedSSCA", self.tau, self.rho, self.gamma)
         check_penalty("ConstrainedSSCA", self.penalty, self.growth, self.patience, self.tolerance)
         check_levels("ConstrainedSSCA", self.levels, self.objective)
@@ -266,14 +271,13 @@ class MiniBatchSGD:
     """
 
     lr: PowerLaw
-    local_steps: int = 1
-    batch_size: int | None = None
-    ridge: float = 0.0
+    local_steps: Count = 1
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         power_law("MiniBatchSGD", "lr", self.lr)
-        checks.count("MiniBatchSGD", "local_steps", self.local_steps)
-        checks.nonnegative("MiniBatchSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)

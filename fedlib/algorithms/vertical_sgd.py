@@ -18,6 +18,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms._vertical import check_batch, draw_samples, exchange, mean_objective
+from fedlib.checks import Count, Nonnegative
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.schedules import PowerLaw, power_law
@@ -67,13 +68,13 @@ class VerticalSGD:
     """
 
     lr: PowerLaw
-    batch_size: int | None = None
-    ridge: float = 0.0
-    head: int = 1
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
+    head: Count = 1
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         power_law("VerticalSGD", "lr", self.lr)
-        checks.nonnegative("VerticalSGD", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> Iterate:
         check_batch("VerticalSGD", problem, self.batch_size, self.head)

@@ -17,6 +17,9 @@ import torch
 
 from fedlib import checks
 from fedlib.algorithms._ssca import (
+    Growth,
+    Levels,
+    Objective,
     State,
     check_constraints,
     check_levels,
@@ -33,9 +36,10 @@ from fedlib.algorithms._vertical import (
     exchange,
     mean_objective,
 )
+from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem
-from fedlib.steps.schedules import PowerLaw
+from fedlib.steps.schedules import Averaging
 from fedlib.steps.surrogate import best_response
 from fedlib.vertical.line import Line
 
@@ -82,17 +86,17 @@ class VerticalSSCA:
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
 
-    tau: float
-    rho: PowerLaw
-    gamma: PowerLaw
-    batch_size: int | None = None
-    ridge: float = 0.0
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
     debias: bool = False
-    head: int = 1
+    head: Count = 1
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_numbers("VerticalSSCA", self.tau, self.rho, self.gamma)
-        checks.nonnegative("VerticalSSCA", "ridge", self.ridge)
 
     def init(self, problem: Problem) -> State:
         check_batch("VerticalSSCA", problem, self.batch_size, self.head)
@@ -166,20 +170,21 @@ class ConstrainedVerticalSSCA:
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
 
-    tau: float
-    rho: PowerLaw
-    gamma: PowerLaw
-    penalty: float
-    batch_size: int | None = None
-    levels: float | tuple[float, ...] = 0.0
-    objective: str = "problem"
-    growth: float = 1.0
-    patience: int = 100
-    tolerance: float = 1e-3
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    penalty: Positive
+    batch_size: Count | None = None
+    levels: Levels = 0.0
+    objective: Objective = "problem"
+    growth: Growth = 1.0
+    patience: Count = 100
+    tolerance: Nonnegative = 1e-3
     debias: bool = False
-    head: int = 1
+    head: Count = 1
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         who = "ConstrainedVerticalSSCA"
         check_numbers(who, self.tau, self.rho, self.gamma)
         check_penalty(who, self.penalty, self.growth, self.patience, self.tolerance)

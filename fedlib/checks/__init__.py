@@ -1,25 +1,30 @@
 """Argument checks with one form of error sentence: by hand (`values`), or declared (`declared`)."""
 
+from fedlib.checks.annotations import Takes
 from fedlib.checks.declared import (
+    SOME,
     Count,
     Fraction,
     Nonnegative,
     Number,
     Positive,
     Share,
-    Takes,
     Threshold,
     Whole,
     arguments,
+    between,
+    counted,
     fields,
     hints,
+    least,
     value,
 )
 from fedlib.checks.kinds import FloatType, Rng, Seed
-from fedlib.checks.tensors import as_long, below, equally_long, seed
+from fedlib.checks.tensors import as_long, below, drawing, equally_long, matrix, seed, vector
 from fedlib.checks.values import (
     at_least,
     count,
+    counts,
     finite,
     flag,
     in_range,
@@ -35,6 +40,7 @@ from fedlib.checks.values import (
 )
 
 __all__ = [
+    "SOME",
     "Count",
     "FloatType",
     "Fraction",
@@ -51,7 +57,11 @@ __all__ = [
     "as_long",
     "at_least",
     "below",
+    "between",
     "count",
+    "counted",
+    "counts",
+    "drawing",
     "equally_long",
     "fields",
     "finite",
@@ -61,6 +71,8 @@ __all__ = [
     "instance",
     "key",
     "labels01",
+    "least",
+    "matrix",
     "nonnegative",
     "number",
     "one_of",
@@ -69,4 +81,5 @@ __all__ = [
     "sentence",
     "short",
     "value",
+    "vector",
 ]

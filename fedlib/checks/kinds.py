@@ -4,7 +4,7 @@ from typing import Annotated
 
 import torch
 
-from fedlib.checks.declared import Takes
+from fedlib.checks.annotations import Takes
 from fedlib.checks.tensors import float_type, generator, seed
 
 #: A whole number that a generator can be seeded with.

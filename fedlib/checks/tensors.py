@@ -40,15 +40,20 @@ def shaped(who: str, name: str, value: object, annotation: Any) -> None:
     """Require a tensor as a jaxtyping annotation says; raises TypeError or ValueError."""
     if isinstance(value, annotation):
         return
-    kind = annotation.__name__.partition("[")[0]
-    words = f"{KINDS[kind]} of shape [{', '.join(annotation.dim_str.split())}]"
     if not isinstance(value, Tensor):
-        raise TypeError(values.sentence(who, name, f"be {words}", value))
-    error = ValueError if _fits(value, kind) else TypeError
-    raise error(f"{who}: {name} must be {words}, got {told(value)}.")
+        raise TypeError(values.sentence(who, name, f"be {words(annotation)}", value))
+    error = ValueError if _fits(value, annotation.__name__.partition("[")[0]) else TypeError
+    raise error(f"{who}: {name} must be {words(annotation)}, got {told(value)}.")
 
 
-def equally_long(who: str, **parts: Shaped[Tensor, "R *shape"]) -> None:
+def words(annotation: Any) -> str:
+    """`Float[Tensor, "N d"]` in words: "a tensor of floats of shape [N, d]"."""
+    kind = KINDS[annotation.__name__.partition("[")[0]]
+    axes = annotation.dim_str.split()
+    return kind if axes == ["..."] else f"{kind} of shape [{', '.join(axes)}]"
+
+
+def equally_long(who: str, **parts: Shaped[Tensor, "..."]) -> None:
     """Require tensors with equally many rows; raises ValueError, by the name of the second."""
     (first, x), *others = parts.items()
     for name, y in others:
@@ -70,6 +75,32 @@ def as_long(who: str, name: str, value: Shaped[Tensor, "d"], length: int, note: 
     if value.shape != (length,):
         rule = f"have {length} entries ({note})"
         raise ValueError(values.sentence(who, name, rule, list(value.shape)))
+
+
+def vector(who: str, name: str, value: object, dim: int | None = None) -> None:
+    """Require a vector of floats, not empty, of `dim` entries if given; nothing looks at values.
+
+    Shapes are known under `vmap` and while a round is recorded, so methods may ask for them.
+    """
+    fits = isinstance(value, Tensor) and value.ndim == 1 and value.is_floating_point()
+    if not fits or len(value) == 0 or dim not in (None, len(value)):  # type: ignore[arg-type]
+        size = "of shape [d]" if dim is None else f"of {dim} entries"
+        error = ValueError if isinstance(value, Tensor) else TypeError
+        raise error(f"{who}: {name} must be a vector of floats {size}, got {told(value)}.")
+
+
+def matrix(who: str, name: str, value: object) -> None:
+    """Require a matrix of floats, not empty; nothing looks at values."""
+    fits = isinstance(value, Tensor) and value.ndim == 2 and value.is_floating_point()
+    if not fits or value.numel() == 0:  # type: ignore[attr-defined]
+        error = ValueError if isinstance(value, Tensor) else TypeError
+        raise error(f"{who}: {name} must be a matrix of floats, got {told(value)}.")
+
+
+def drawing(who: str, rng: object, **counts: object) -> None:
+    """Require what is asked for in counts, and a generator to draw it from."""
+    values.counts(who, **counts)
+    generator(who, "rng", rng)
 
 
 def told(value: object) -> str:

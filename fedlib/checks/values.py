@@ -6,9 +6,9 @@ remedy if one is known:
 
     FedSGM: participants must lie in 1..20 (the problem's clients), got 25.
 
-Number checks let a `torch.Tensor` pass: the run loop stacks hyperparameters that were checked
-when each record was made into tensors, and under `vmap` a tensor cannot be branched on. A bool is
-never a number here, and NaN and infinities fail every number check.
+Number checks let a 0-d `torch.Tensor` pass: the run loop stacks hyperparameters that were checked
+when each record was made into tensors, and under `vmap` a tensor cannot be branched on. A tensor is
+no count and no flag. A bool is never a number here, and NaN and infinities fail every number check.
 """
 
 import math
@@ -105,17 +105,15 @@ def count(
     Args:
         who: class or function named in the error.
         name: argument named in the error.
-        value: number to check; a tensor passes unchecked.
+        value: number to check.
         low: smallest value allowed.
         high: largest value allowed, None for no limit.
         note: words in brackets after the range, for instance "the problem's clients".
 
     Raises:
-        TypeError: `value` is not an integer (a bool or a float such as 3.0 is none).
+        TypeError: `value` is not an integer (a bool, a tensor or a float such as 3.0 is none).
         ValueError: `value` is out of range.
     """
-    if isinstance(value, Tensor):
-        return
     ends = f"{low}..{high}" if high is not None else f"at least {low}"
     extra = f" ({note})" if note else ""
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -125,19 +123,25 @@ def count(
         raise ValueError(sentence(who, name, f"{verb} {ends}{extra}", value))
 
 
+def counts(who: str, **given: object) -> None:
+    """Require whole numbers from 1 on; raises as `count` does."""
+    for name, value in given.items():
+        count(who, name, value)
+
+
 def flag(who: str, name: str, value: object) -> None:
     """Require True or False, of Python or numpy; raises TypeError otherwise."""
-    if not isinstance(value, (bool, np.bool_, Tensor)):
+    if not isinstance(value, (bool, np.bool_)):
         raise TypeError(sentence(who, name, "be True or False", value))
 
 
 def instance(who: str, name: str, value: object, kind: type) -> None:
     """Require an instance of a class or a runtime protocol; raises TypeError, also for a class."""
     if isinstance(value, type):
-        remedy = f"write {value.__name__}(...)"
-        raise TypeError(sentence(who, name, f"be a {kind.__name__}", value, remedy))
+        remedy = f"write {value.__name__}(...)" if issubclass(value, kind) else ""
+        raise TypeError(sentence(who, name, f"be {named(kind)}", value, remedy))
     if not isinstance(value, kind):
-        raise TypeError(sentence(who, name, f"be a {kind.__name__}", value))
+        raise TypeError(sentence(who, name, f"be {named(kind)}", value))
 
 
 def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
@@ -197,21 +201,40 @@ def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "
         raise ValueError(_join(f"{who}: {name} must be 0 or 1, found values {{{shown}}}", remedy))
 
 
+def named(kind: type) -> str:
+    """A class, as a sentence names it: "a FedSGM", "an Algorithm"."""
+    article = "an" if kind.__name__[0] in "AEI" else "a"
+    return f"{article} {kind.__name__}"
+
+
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
     """One error sentence, `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
     return _join(f"{who}: {name} must {rule}, got {short(value)}", remedy)
 
 
 def _number(who: str, name: str, value: object, rule: str) -> float | None:
-    """The value as a float, None for a tensor (which passes unchecked)."""
-    if isinstance(value, Tensor):
+    """The value as a float, None for a 0-d tensor (which passes unchecked)."""
+    if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
         return None
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(sentence(who, name, f"be a number and {rule}", value))
-    x = float(value)
+        raise TypeError(sentence(who, name, _of_a_number(rule), value))
+    try:
+        x = float(value)
+    except OverflowError:  # of an int or a fraction
+        x = math.inf
     if not math.isfinite(x):
         raise ValueError(sentence(who, name, rule, value))
     return x
+
+
+def _of_a_number(rule: str) -> str:
+    """The rule in words that say that a number is meant."""
+    verb, _, rest = rule.partition(" ")
+    if "number" in rest:
+        return rule
+    if verb == "lie":
+        return f"be a number {rest}"
+    return f"be a number, {rest}" if rest.startswith("at ") else f"be a {rest} number"
 
 
 def _join(text: str, remedy: str) -> str:

@@ -14,18 +14,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Share
 
 FLOAT_BITS = 32
 EXPONENT_BITS = 8  # of a float32
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
 
+Vector = Float[Tensor, "d"]
 Noise = Tensor | tuple[()]
 
 
@@ -40,35 +42,26 @@ class Message(NamedTuple):
 class Compressor(Protocol):
     """What `fed.ask` and `fed.tell` need of a wire format."""
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The vector that the receiver will hold."""
-        ...
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """The randomness of `count` messages of length `dim`, on a leading axis; `()` if none."""
-        ...
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The message for a vector that is already compressed."""
-        ...
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
-    ) -> Float[Tensor, "d"]:
+    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """The vector of a message; `like` gives its length, dtype and device."""
-        ...
 
     def bits(self, dim: int) -> int:
         """The length of one message for a vector of `dim` numbers, in bits."""
-        ...
 
     def contraction(self, dim: int) -> float | None:
         """The largest valid `q`, or None if the compressor is not contractive."""
-        ...
 
     def variance(self, dim: int) -> float | None:
         """The smallest valid `q_u`, or None if the compressor is biased."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,34 +72,38 @@ class Identity:
     3200
     """
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The vector itself."""
+        checks.vector("Identity", "x", x)
         return x
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Identity", rng, count=count, dim=dim)
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """All entries."""
+        checks.vector("Identity", "x", x)
         return Message(x)
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
-    ) -> Float[Tensor, "d"]:
+    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """All entries."""
         return message.values
 
     def bits(self, dim: int) -> int:
         """32 bits an entry."""
+        checks.count("Identity", "dim", dim)
         return FLOAT_BITS * dim
 
     def contraction(self, dim: int) -> float | None:
         """Exact: `q = 1`."""
+        checks.count("Identity", "dim", dim)
         return 1.0
 
     def variance(self, dim: int) -> float | None:
         """Exact: `q_u = 0`."""
+        checks.count("Identity", "dim", dim)
         return 0.0
 
 
@@ -121,41 +118,45 @@ class TopK:
     tensor([ 3., -5.,  0.,  0.])
     """
 
-    fraction: float = field(metadata={"shape": True})
+    fraction: Share = field(metadata={"shape": True})
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_fraction("TopK", self.fraction)
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The K largest entries, zeros elsewhere."""
         return self.decode(self.encode(x, noise), x)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("TopK", rng, count=count, dim=dim)
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
+        checks.vector("TopK", "x", x)
         positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
-    ) -> Float[Tensor, "d"]:
+    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """The entries at their positions."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
 
     def bits(self, dim: int) -> int:
         """K times 32 bits for the number and `ceil(log2 d)` for its position."""
+        checks.count("TopK", "dim", dim)
         return kept(self.fraction, dim) * (FLOAT_BITS + ceil(log2(dim)) if dim > 1 else FLOAT_BITS)
 
     def contraction(self, dim: int) -> float | None:
         """`K / d`, attained by a vector of equal entries."""
+        checks.count("TopK", "dim", dim)
         return kept(self.fraction, dim) / dim
 
     def variance(self, dim: int) -> float | None:
         """Biased, unless everything is kept."""
+        checks.count("TopK", "dim", dim)
         return 0.0 if kept(self.fraction, dim) == dim else None
 
 
@@ -175,37 +176,41 @@ class RandK:
     (1600, 1950)
     """
 
-    fraction: float = field(metadata={"shape": True})
+    fraction: Share = field(metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         check_fraction("RandK", self.fraction)
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
+        checks.vector("RandK", "x", x)
         factor = x.shape[-1] / kept(self.fraction, x.shape[-1]) if self.scaled else 1.0
         return self.decode(self.encode(x * factor, noise), x, noise)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Int[Tensor, "count K"]:
         """K distinct positions for each of `count` messages."""
+        checks.drawing("RandK", rng, count=count, dim=dim)
         return torch.rand(count, dim, generator=rng).topk(kept(self.fraction, dim)).indices
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The entries at the drawn positions."""
+        checks.vector("RandK", "x", x)
         return Message(x.gather(-1, positions_of("RandK", noise)))
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
-    ) -> Float[Tensor, "d"]:
+    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """The entries at the drawn positions."""
         return torch.zeros_like(like).scatter(-1, positions_of("RandK", noise), message.values)
 
     def bits(self, dim: int) -> int:
         """K times 32 bits."""
+        checks.count("RandK", "dim", dim)
         return FLOAT_BITS * kept(self.fraction, dim)
 
     def contraction(self, dim: int) -> float | None:
         """`K / d` in expectation if unscaled; none if scaled with `K < d / 2`."""
+        checks.count("RandK", "dim", dim)
         q = kept(self.fraction, dim) / dim
         if not self.scaled:
             return q
@@ -213,6 +218,7 @@ class RandK:
 
     def variance(self, dim: int) -> float | None:
         """`d / K - 1` if scaled."""
+        checks.count("RandK", "dim", dim)
         k = kept(self.fraction, dim)
         return dim / k - 1 if self.scaled or k == dim else None
 
@@ -230,21 +236,23 @@ class Rounding:
     tensor([1.0000, 1.5000, 4.0000, 0.0000])
     """
 
-    mantissa_bits: int
+    mantissa_bits: Annotated[int, checks.counted(1, 22)]
 
     def __post_init__(self) -> None:
-        checks.in_range("Rounding", "mantissa_bits", self.mantissa_bits, 1, 22)
+        checks.fields(self)
 
-    def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
+    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The nearest vector whose entries have `mantissa_bits` digits."""
         return self.decode(self.encode(x, noise), x)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Rounding", rng, count=count, dim=dim)
         return ()
 
-    def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""
+        checks.vector("Rounding", "x", x)
         integer, digits = SIGNIFICAND[x.dtype]
         drop = digits - self.mantissa_bits
         code = x.view(integer)
@@ -253,23 +261,24 @@ class Rounding:
         rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
         return Message(rounded >> drop)
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "d"], noise: Noise = ()
-    ) -> Float[Tensor, "d"]:
+    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """The entries that the integers stand for."""
         _, digits = SIGNIFICAND[like.dtype]
         return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
 
     def bits(self, dim: int) -> int:
         """Sign, eight bits of exponent and the digits, for every entry."""
+        checks.count("Rounding", "dim", dim)
         return dim * (1 + EXPONENT_BITS + self.mantissa_bits)
 
     def contraction(self, dim: int) -> float | None:
         """Every entry is off by at most `2^-(p + 1)` of itself."""
+        checks.count("Rounding", "dim", dim)
         return 1 - 4.0 ** -(self.mantissa_bits + 1)
 
     def variance(self, dim: int) -> float | None:
         """Biased."""
+        checks.count("Rounding", "dim", dim)
         return None
 
 
@@ -286,7 +295,5 @@ def check_fraction(who: str, fraction: float) -> None:
 def positions_of(who: str, noise: Noise) -> Int[Tensor, "*b K"]:
     """The drawn positions, or a ValueError that says where they should have come from."""
     if not isinstance(noise, Tensor):
-        raise ValueError(
-            f"{who}: needs the positions that its draw() gives, got none; pass noise=."
-        )
+        raise ValueError(f"{who}: noise must be the positions that draw() gives, got none.")
     return noise

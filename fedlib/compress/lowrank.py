@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, isqrt
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -16,9 +17,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fedlib import checks
+from fedlib.checks import Positive, Whole
 from fedlib.compress.compressors import FLOAT_BITS, Message, Noise
 
-ORDERS = ("block", "row", "column")
+Order = Literal["block", "row", "column"]
 
 
 def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
@@ -129,14 +131,12 @@ class LowRank:
     The oversampling is r / 10, rounded down, as in the code.
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
-    order: str = "block"
-    iterations: int = 2
+    budget: Positive = field(default=1.0, metadata={"shape": True})
+    order: Order = "block"
+    iterations: Whole = 2
 
     def __post_init__(self) -> None:
-        checks.positive("LowRank", "budget", self.budget)
-        checks.one_of("LowRank", "order", self.order, ORDERS)
-        checks.count("LowRank", "iterations", self.iterations, 0)
+        checks.fields(self)
 
     def rank(self, tasks: int, dim: int) -> int:
         """How many components the budget buys: at least one, at most all."""
@@ -145,8 +145,9 @@ class LowRank:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The best rank-r matrix that the drawn subspace holds."""
+        checks.matrix("LowRank", "x", x)
         if not isinstance(noise, Tensor):
-            raise ValueError("LowRank: needs the matrix that its draw() gives; pass noise=.")
+            raise ValueError("LowRank: noise must be the matrix that draw() gives, got none.")
         tasks, dim = x.shape
         matrix = fold(x, self.order)
         left, right = randomized_svd(matrix, noise.to(x), self.rank(tasks, dim), self.iterations)
@@ -154,6 +155,7 @@ class LowRank:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """A Gaussian test matrix for each of `count` messages, `[count, columns, r + r / 10]`."""
+        checks.drawing("LowRank", rng, count=count, tasks=tasks, dim=dim)
         rows, columns = folded_shape(tasks, dim, self.order)
         rank = self.rank(tasks, dim)
         width = min(rank + rank // 10, rows, columns)
@@ -161,6 +163,7 @@ class LowRank:
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The two factors of a folded matrix of rank r, one after the other."""
+        checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         rank = self.rank(tasks, dim)
         matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)
@@ -180,4 +183,5 @@ class LowRank:
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry of the factors: `32 r (rows + columns)`."""
+        checks.counts("LowRank", tasks=tasks, dim=dim)
         return FLOAT_BITS * self.rank(tasks, dim) * sum(folded_shape(tasks, dim, self.order))

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise, RandK
 
 
@@ -57,14 +58,17 @@ class Exact:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The Jacobian itself."""
+        checks.matrix("Exact", "x", x)
         return x
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Exact", rng, count=count, tasks=tasks, dim=dim)
         return ()
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """All entries."""
+        checks.matrix("Exact", "x", x)
         return Message(x)
 
     def decode(
@@ -75,6 +79,7 @@ class Exact:
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry."""
+        checks.counts("Exact", tasks=tasks, dim=dim)
         return FLOAT_BITS * tasks * dim
 
 
@@ -91,12 +96,11 @@ class Largest:
             [ 0., -5.,  0.,  0.]])
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
-    value_bits: int = FLOAT_BITS
+    budget: Positive = field(default=1.0, metadata={"shape": True})
+    value_bits: Count = FLOAT_BITS
 
     def __post_init__(self) -> None:
-        checks.positive("Largest", "budget", self.budget)
-        checks.count("Largest", "value_bits", self.value_bits)
+        checks.fields(self)
 
     def kept(self, tasks: int, dim: int) -> int:
         """How many entries are sent: at least one, at most all."""
@@ -107,14 +111,17 @@ class Largest:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The k largest entries, zeros elsewhere."""
+        checks.matrix("Largest", "x", x)
         return self.decode(self.encode(x), x)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing("Largest", rng, count=count, tasks=tasks, dim=dim)
         return ()
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The k largest entries and where they stand."""
+        checks.matrix("Largest", "x", x)
         flat = x.flatten()
         positions = flat.abs().topk(self.kept(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
@@ -129,6 +136,7 @@ class Largest:
 
     def bits(self, tasks: int, dim: int) -> int:
         """The numbers and the cheaper of list and map."""
+        checks.counts("Largest", tasks=tasks, dim=dim)
         kept, entries = self.kept(tasks, dim), tasks * dim
         return self.value_bits * kept + min(kept * index_bits(entries), entries)
 
@@ -145,11 +153,11 @@ class Masked:
     tensor(4)
     """
 
-    budget: float = field(default=1.0, metadata={"shape": True})
+    budget: Positive = field(default=1.0, metadata={"shape": True})
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        checks.positive("Masked", "budget", self.budget)
+        checks.fields(self)
 
     def rule(self, tasks: int) -> RandK:
         """The compressor of the flattened Jacobian."""
@@ -157,14 +165,17 @@ class Masked:
 
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """The entries at the drawn positions, scaled if asked, zeros elsewhere."""
+        checks.matrix("Masked", "x", x)
         return self.rule(len(x))(x.flatten(), noise).view(x.shape)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """Distinct positions for each of `count` messages."""
+        checks.drawing("Masked", rng, count=count, tasks=tasks, dim=dim)
         return self.rule(tasks).draw(count, tasks * dim, rng)
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The entries at the drawn positions."""
+        checks.matrix("Masked", "x", x)
         return self.rule(len(x)).encode(x.flatten(), noise)
 
     def decode(
@@ -175,6 +186,7 @@ class Masked:
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry that is sent; the positions follow from the common seed."""
+        checks.counts("Masked", tasks=tasks, dim=dim)
         return self.rule(tasks).bits(tasks * dim)
 
 
@@ -190,18 +202,24 @@ class Columns:
 
     compressor: Compressor = Identity()
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
         """Every gradient compressed."""
+        checks.matrix("Columns", "x", x)
         parts = zip(x, self._each(x, noise), strict=True)
         return torch.stack([self.compressor(row, own) for row, own in parts])
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """What the compressor draws for `count` times `tasks` vectors."""
+        checks.drawing("Columns", rng, count=count, tasks=tasks, dim=dim)
         noise = self.compressor.draw(count * tasks, dim, rng)
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
 
     def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
         """The messages of all gradients."""
+        checks.matrix("Columns", "x", x)
         parts = zip(x, self._each(x, noise), strict=True)
         all_ = [self.compressor.encode(row, own) for row, own in parts]
         places = [m.positions for m in all_ if isinstance(m.positions, Tensor)]
@@ -219,6 +237,7 @@ class Columns:
 
     def bits(self, tasks: int, dim: int) -> int:
         """That of `tasks` messages."""
+        checks.counts("Columns", tasks=tasks, dim=dim)
         return tasks * self.compressor.bits(dim)
 
     def _each(self, x: Tensor, noise: Noise) -> list[Noise]:
@@ -238,7 +257,10 @@ class Wire:
     """
 
     sketch: Sketch
-    tasks: int
+    tasks: Count
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def __call__(self, x: Float[Tensor, "s"], noise: Noise = ()) -> Float[Tensor, "s"]:
         """The sketch, flattened."""

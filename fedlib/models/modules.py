@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fedlib import checks
+from fedlib.checks import Count, Rng
 
 Apply = Callable[..., Tensor]  # apply(w, *inputs) -> the module's output
 
@@ -39,6 +40,7 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], Apply]:
     dim = sum(sizes)
 
     def apply(w: Float[Tensor, " d"], *inputs: Tensor) -> Tensor:
+        checks.instance("apply", "w", w, Tensor)
         if w.shape != (dim,):
             raise ValueError(f"apply: w must have shape [{dim}], got {list(w.shape)}.")
         parts = torch.split(w, sizes)
@@ -49,16 +51,13 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], Apply]:
     return torch.cat([p.detach().reshape(-1) for p in named.values()]), apply
 
 
-def linear(
-    in_: int, out: int, bias: bool = True, *, rng: torch.Generator | None = None
-) -> nn.Linear:
+def linear(in_: Count, out: Count, bias: bool = True, *, rng: Rng | None = None) -> nn.Linear:
     """A linear map from `in_` to `out` numbers, starting at zero, or at random with `rng`.
 
     The random start is uniform in +-1/sqrt(in_). With softmax cross-entropy it is multinomial
     logistic regression, which is convex: zero is a good start there.
     """
-    checks.count("linear", "in_", in_)
-    checks.count("linear", "out", out)
+    checks.arguments(linear, locals())
     # made without storage first: its own initialization would draw from the global generator
     layer = nn.Linear(in_, out, bias=bias, device="meta").to_empty(device="cpu")
     bound = 0.0 if rng is None else 1 / math.sqrt(in_)
@@ -69,10 +68,10 @@ def linear(
 
 
 def mlp(
-    sizes: Sequence[int],
+    sizes: Sequence[Count],
     activation: Callable[[], nn.Module] = nn.ReLU,
     *,
-    rng: torch.Generator | None = None,
+    rng: Rng | None = None,
 ) -> nn.Sequential:
     """A fully connected network: linear maps between `sizes`, `activation` between them.
 
@@ -86,6 +85,8 @@ def mlp(
         ValueError: fewer than two sizes, or a size below 1.
         TypeError: a size that is no whole number, or an activation that makes no module.
     """
+    checks.value("mlp", "sizes", sizes, Sequence)
+    checks.value("mlp", "rng", rng, Rng | None)
     if len(sizes) < 2:
         rule = "hold the input and the output size at least"
         raise ValueError(checks.sentence("mlp", "sizes", rule, list(sizes)))

@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 from fedlib import checks
+from fedlib.checks import Count, Rng
 
 
 def picture_cnn(
-    rng: torch.Generator, *, channels: int = 1, side: int = 28, classes: int = 10
+    rng: Rng, *, channels: Count = 1, side: Count = 28, classes: Count = 10
 ) -> nn.Sequential:
     """Two convolutions of 5 x 5 with max-pooling of 2 and ReLU, then linear maps; 184,586 numbers.
 
@@ -20,9 +21,8 @@ def picture_cnn(
 
     Raises ValueError or TypeError for counts out of range; `side` is 16 at least.
     """
-    checks.count("picture_cnn", "channels", channels)
+    checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
-    checks.count("picture_cnn", "classes", classes)
     left = ((side - 4) // 2 - 4) // 2
     with torch.device("meta"):  # without storage first: nothing comes from the global generator
         module = nn.Sequential(

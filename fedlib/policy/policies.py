@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
+
 LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
 
 
@@ -74,6 +76,7 @@ class Gaussian:
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Mean plus standard deviation times the normal quantile."""
+        checks.arguments(Gaussian.sample, locals())
         mean, log_std = self._read(outputs)
         normal: Tensor = torch.special.ndtri(u)
         return mean + log_std.exp() * normal
@@ -82,12 +85,14 @@ class Gaussian:
         self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
     ) -> Float[Tensor, "*b"]:
         """Log density of the action before it is clipped."""
+        checks.arguments(Gaussian.log_prob, locals())
         mean, log_std = self._read(outputs)
         z = (action - mean) * torch.exp(-log_std)
         return -0.5 * z * z - log_std - 0.5 * math.log(2 * math.pi)
 
     def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two normal distributions."""
+        checks.arguments(Gaussian.kl, locals())
         mean, log_std = self._read(old)
         mean2, log_std2 = self._read(new)
         gap = mean2 - mean
@@ -98,6 +103,7 @@ class Gaussian:
         self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
     ) -> Float[Tensor, "*b 2"]:
         """Diagonal: 1 / variance for the mean, 2 for the log standard deviation."""
+        checks.arguments(Gaussian.fisher, locals())
         raw = outputs[..., 1]
         inside = ((raw >= LOG_STD[0]) & (raw <= LOG_STD[1])).to(raw.dtype)
         precision = torch.exp(-2 * self._read(outputs)[1])
@@ -117,16 +123,19 @@ class Logits:
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """1 with its probability, else 0."""
+        checks.arguments(Logits.sample, locals())
         return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
 
     def log_prob(
         self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
     ) -> Float[Tensor, "*b"]:
         """Log probability of the action."""
+        checks.arguments(Logits.log_prob, locals())
         return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
 
     def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two Bernoulli distributions."""
+        checks.arguments(Logits.kl, locals())
         a, b = self._odds(old), self._odds(new)
         p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
         return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
@@ -135,6 +144,7 @@ class Logits:
         self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
     ) -> Float[Tensor, "*b 2"]:
         """P (1 - p) [[1, -1], [-1, 1]]."""
+        checks.arguments(Logits.fisher, locals())
         p = torch.sigmoid(self._odds(outputs))
         push = p * (1 - p) * (v[..., 1] - v[..., 0])
         return torch.stack([-push, push], -1)

@@ -76,14 +76,13 @@ class CartPole:
     A state here is the four numbers of the physics and the step within the episode.
     """
 
-    steps: int = HORIZON
-    environments: int = 5
+    steps: Count = HORIZON
+    environments: Count = 5
     head_name: str = "gaussian"
 
     def __post_init__(self) -> None:
-        checks.count("CartPole", "steps", self.steps)
+        checks.fields(self)
         checks.at_least("CartPole", "steps", self.steps, HORIZON)
-        checks.count("CartPole", "environments", self.environments)
         checks.one_of("CartPole", "head_name", self.head_name, tuple(HEADS))
 
     @property

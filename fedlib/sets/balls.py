@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,21 @@ class Ball:
     tensor([-0.6000,  0.8000])
     """
 
-    radius: float
+    radius: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("Ball", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or radius x / ||x||."""
+        checks.vector("Ball", "x", x)
         unit, norm, scale = _normalized(x)
         return torch.where(scale * norm <= self.radius, x, self.radius * unit)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
+        checks.vector("Ball", "x", x)
+        checks.nonnegative("Ball", "tol", tol)
         _, norm, scale = _normalized(x)
         return scale * norm <= (1 + tol) * self.radius
 
@@ -47,6 +51,7 @@ class Ball:
 
         For direction 0 every point is one; the centre is returned.
         """
+        checks.vector("Ball", "direction", direction)
         unit, _, _ = _normalized(direction)
         return -self.radius * unit
 
@@ -77,8 +82,7 @@ class Box:
             checks.positive("Box", "radius", self.low)
             object.__setattr__(self, "high", self.low)
             object.__setattr__(self, "low", -self.low)
-        checks.number("Box", "low", self.low)
-        checks.number("Box", "high", self.high)
+        checks.fields(self)
         stacked = isinstance(self.low, Tensor) or isinstance(self.high, Tensor)
         if not stacked and self.low >= self._high:
             rule = f"be above low = {self.low:g}"
@@ -92,15 +96,19 @@ class Box:
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: every coordinate clipped to [low, high]."""
+        checks.vector("Box", "x", x)
         return x.clamp(min=self.low).clamp(max=self._high)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every coordinate lies in [low, high], up to tol (high - low); 0-d bool."""
+        checks.vector("Box", "x", x)
+        checks.nonnegative("Box", "tol", tol)
         slack = tol * (self._high - self.low)
         return ((x >= self.low - slack) & (x <= self._high + slack)).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere."""
+        checks.vector("Box", "direction", direction)
         zero = torch.zeros_like(direction)
         vertex = torch.where(direction > 0, zero + self.low, zero + self._high)
         return torch.where(direction.isnan(), direction, vertex)

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count
 from fedlib.core.types import ConvexSet
 from fedlib.sets.vertices import Several, gauge_of, wire_of
 
@@ -30,13 +31,16 @@ class Blocks:
     """
 
     sets: tuple[ConvexSet, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Count, ...]
 
     def __post_init__(self) -> None:
+        checks.value("Blocks", "sets", self.sets, Sequence[ConvexSet])
+        checks.value("Blocks", "sizes", self.sizes, Sequence)
         object.__setattr__(self, "sets", tuple(self.sets))
         object.__setattr__(self, "sizes", tuple(self.sizes))
         for size in self.sizes:
             checks.count("Blocks", "sizes", size)
+        checks.fields(self)  # numpy's counts become Python's
         if not self.sizes or len(self.sets) != len(self.sizes):
             rule = f"hold a set for each of the {len(self.sizes)} sizes"
             raise ValueError(checks.sentence("Blocks", "sets", rule, len(self.sets)))
@@ -58,6 +62,7 @@ class Blocks:
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every part lies in its set up to `tol`; a 0-d bool tensor."""
+        checks.nonnegative("Blocks", "tol", tol)
         return torch.stack([s.contains(part, tol) for s, part in self._parts(x)]).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -83,10 +88,12 @@ class Blocks:
         )
 
     def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
+        checks.vector("Blocks", "x", x, sum(self.sizes))
         self._check(len(x))
         return list(zip(self.sets, torch.split(x, list(self.sizes)), strict=True))
 
     def _check(self, dim: int) -> None:
+        checks.count("Blocks", "dim", dim)
         if dim != sum(self.sizes):
             rule = f"be the sum of sizes, {sum(self.sizes)}"
             raise ValueError(checks.sentence("Blocks", "dim", rule, dim))
@@ -111,8 +118,11 @@ class PerClient:
     of: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        checks.value("PerClient", "sets", self.sets, Sequence[ConvexSet])
+        checks.value("PerClient", "of", self.of, Sequence)
         object.__setattr__(self, "sets", tuple(self.sets))
         object.__setattr__(self, "of", tuple(self.of))
+        checks.fields(self)
         for index in self.of:
             checks.count("PerClient", "of", index, 0, len(self.sets) - 1, "the sets")
         idle = sorted(set(range(len(self.sets))) - set(self.of))

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.sets.sparse import onto_simplex
 from fedlib.sets.vertices import RankOne
 
@@ -43,16 +44,13 @@ class NuclearBall:
         if the radius is not a positive finite number, or a count no whole number from 1 on.
     """
 
-    radius: float
-    rows: int
-    columns: int
-    steps: int = 40
+    radius: Positive
+    rows: Count
+    columns: Count
+    steps: Count = 40
 
     def __post_init__(self) -> None:
-        checks.positive("NuclearBall", "radius", self.radius)
-        checks.count("NuclearBall", "rows", self.rows)
-        checks.count("NuclearBall", "columns", self.columns)
-        checks.count("NuclearBall", "steps", self.steps)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its singular values projected to the simplex.
@@ -67,6 +65,7 @@ class NuclearBall:
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether the singular values sum to at most (1 + tol) radius; a 0-d bool tensor."""
+        checks.nonnegative("NuclearBall", "tol", tol)
         A, finite = self._matrix(x)
         within: Tensor = torch.linalg.svdvals(A).sum() <= (1 + tol) * self.radius
         return finite & within
@@ -76,6 +75,7 @@ class NuclearBall:
 
         For direction 0 the centre is returned.
         """
+        checks.vector("NuclearBall", "direction", direction, self.rows * self.columns)
         A, finite = self._matrix(direction)
         u, v = leading_pair(A, self.steps)
         vertex: Tensor = -self.radius * torch.outer(u, v).flatten()
@@ -98,12 +98,14 @@ class NuclearBall:
         return RankOne(self.rows, self.columns)
 
     def _check(self, dim: int) -> None:
+        checks.count("NuclearBall", "dim", dim)
         if dim != self.rows * self.columns:
             rule = f"be rows * columns = {self.rows * self.columns}"
             raise ValueError(checks.sentence("NuclearBall", "dim", rule, dim))
 
     def _matrix(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The matrix, with 0 for what is not finite (LAPACK raises on it), and whether all is."""
+        checks.vector("NuclearBall", "x", x, self.rows * self.columns)
         finite = torch.isfinite(x).all()
         clean = torch.where(finite, x, torch.zeros_like(x))
         return clean.view(self.rows, self.columns), finite

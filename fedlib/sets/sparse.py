@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 from fedlib.sets.vertices import OneEntry
 
 
@@ -29,21 +30,24 @@ class L1Ball:
     tensor([0., 1.])
     """
 
-    radius: float
+    radius: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("L1Ball", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its entries moved to 0 by the same length.
 
         At most `theta` each, such that the absolute values then sum to the radius.
         """
+        checks.vector("L1Ball", "x", x)
         size = x.abs()
         return torch.where(size.sum() <= self.radius, x, x.sign() * onto_simplex(size, self.radius))
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether the absolute values sum to at most (1 + tol) radius; a 0-d bool tensor."""
+        checks.vector("L1Ball", "x", x)
+        checks.nonnegative("L1Ball", "tol", tol)
         return x.abs().sum() <= (1 + tol) * self.radius
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -51,6 +55,7 @@ class L1Ball:
 
         Its entry is -radius sign(direction_j); for direction 0, -radius.
         """
+        checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
         value = torch.where(there < 0, self.radius, -self.radius).to(there.dtype)
@@ -63,6 +68,7 @@ class L1Ball:
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values over the radius."""
+        checks.vector("L1Ball", "x", x)
         return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:
@@ -83,22 +89,26 @@ class Simplex:
     tensor([0., 1.])
     """
 
-    radius: float = 1.0
+    radius: Positive = 1.0
 
     def __post_init__(self) -> None:
-        checks.positive("Simplex", "radius", self.radius)
+        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
+        checks.vector("Simplex", "x", x)
         return onto_simplex(x, self.radius)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
+        checks.vector("Simplex", "x", x)
+        checks.nonnegative("Simplex", "tol", tol)
         slack = tol * self.radius
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
+        checks.vector("Simplex", "direction", direction)
         place = direction.argmin()
         there = direction.gather(0, place.unsqueeze(0))
         value = torch.full_like(there, self.radius)
@@ -111,6 +121,7 @@ class Simplex:
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values over the radius."""
+        checks.vector("Simplex", "x", x)
         return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:

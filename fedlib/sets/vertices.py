@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
+from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise
 from fedlib.core.types import ConvexSet
 from fedlib.sets.balls import Ball, Box
@@ -24,23 +26,30 @@ from fedlib.sets.balls import Ball, Box
 class Vertex:
     """What all formats share: nothing is lost, nothing is random."""
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def __call__(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Float[Tensor, "d"]:
         """The point itself."""
+        checks.vector(type(self).__name__, "x", x)
         del noise
         return x
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """Nothing is random."""
+        checks.drawing(type(self).__name__, rng, count=count, dim=dim)
         del count, dim, rng
         return ()
 
     def contraction(self, dim: int) -> float | None:
         """Exact on the points it is made for: `q = 1`."""
+        checks.count(type(self).__name__, "dim", dim)
         del dim
         return 1.0
 
     def variance(self, dim: int) -> float | None:
         """Exact on the points it is made for: `q_u = 0`."""
+        checks.count(type(self).__name__, "dim", dim)
         del dim
         return 0.0
 
@@ -58,11 +67,12 @@ class OneEntry(Vertex):
     11
     """
 
-    radius: float
+    radius: Positive
     signed: bool = True
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The position of the entry and its sign (0 for the point 0, which is no vertex)."""
+        checks.vector("OneEntry", "x", x)
         del noise
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
@@ -77,6 +87,7 @@ class OneEntry(Vertex):
 
     def bits(self, dim: int) -> int:
         """A position, and a sign if there is one."""
+        checks.count("OneEntry", "dim", dim)
         return ceil(log2(dim)) + self.signed
 
     def lengths(self, dim: int) -> tuple[int, int]:
@@ -100,6 +111,7 @@ class Corner(Vertex):
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """Which entries are high, 1 or 0."""
+        checks.vector("Corner", "x", x)
         del noise
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
@@ -113,6 +125,7 @@ class Corner(Vertex):
 
     def bits(self, dim: int) -> int:
         """One bit an entry."""
+        checks.count("Corner", "dim", dim)
         return dim
 
     def lengths(self, dim: int) -> tuple[int, int]:
@@ -128,11 +141,12 @@ class RankOne(Vertex):
     tensor([4.0000, 2.0000, 1.0000, 0.5000])
     """
 
-    rows: int
-    columns: int
+    rows: Count
+    columns: Count
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """The matrix's column at its largest entry, and its row there over that entry."""
+        checks.vector("RankOne", "x", x)
         del noise
         matrix = x.view(self.rows, self.columns)
         place = x.abs().argmax()
@@ -151,6 +165,7 @@ class RankOne(Vertex):
 
     def bits(self, dim: int) -> int:
         """32 bits an entry of the two vectors."""
+        checks.count("RankOne", "dim", dim)
         del dim
         return FLOAT_BITS * (self.rows + self.columns)
 
@@ -171,10 +186,11 @@ class Several(Vertex):
     """
 
     parts: tuple[Compressor, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Count, ...]
 
     def encode(self, x: Float[Tensor, "d"], noise: Noise = ()) -> Message:
         """All numbers, then all positions."""
+        checks.vector("Several", "x", x)
         del noise
         pieces = zip(self.parts, torch.split(x, list(self.sizes)), strict=True)
         messages = [part.encode(piece) for part, piece in pieces]
@@ -199,6 +215,7 @@ class Several(Vertex):
 
     def bits(self, dim: int) -> int:
         """The sum over the parts."""
+        checks.count("Several", "dim", dim)
         del dim
         return sum(p.bits(size) for p, size in zip(self.parts, self.sizes, strict=True))
 

@@ -10,13 +10,14 @@ probability with which a client takes part in a round (the paper's p).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive, Share
 
 Round = TypeVar("Round", float, Tensor)
 
@@ -34,15 +35,16 @@ class PowerLaw:
     exponent : how fast it falls, nonnegative.
     """
 
-    scale: float
-    exponent: float = 0.0
+    scale: Positive
+    exponent: Nonnegative = 0.0
 
     def __post_init__(self) -> None:
-        checks.positive("PowerLaw", "scale", self.scale)
-        checks.nonnegative("PowerLaw", "exponent", self.exponent)
+        checks.fields(self)
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
+        if not isinstance(t, Tensor):
+            checks.at_least("PowerLaw", "t", t, 1)
         value: Round = self.scale / t**self.exponent
         return value
 
@@ -61,6 +63,10 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
     if not isinstance(rule.scale, Tensor) and rule.scale > 1:
         wanted = "lie in (0, 1] for all t >= 1"
         raise ValueError(checks.sentence(who, name, wanted, rule, "take a scale of at most 1"))
+
+
+#: In (0, 1] in every round.
+Averaging = Annotated[PowerLaw, checks.Takes(averaging)]
 
 
 def power_law(who: str, name: str, rule: object) -> None:
@@ -147,16 +153,22 @@ class Convex:
 
     grows: bool = True
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """2 / (p (t - 1) + 2)."""
+        checks.arguments(Convex.eta, locals())
         return 2 / (share * (t - 1) + 2)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of p (t - 1) + 2."""
+        checks.arguments(Convex.growth, locals())
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 1 has no stochastic gradients."""
+        checks.arguments(Convex.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
 
@@ -172,22 +184,25 @@ class Nonconvex:
     tensor([0.0100, 0.0100])
     """
 
-    rounds: int
+    rounds: Count
     grows: bool = True
 
     def __post_init__(self) -> None:
-        checks.count("Nonconvex", "rounds", self.rounds)
+        checks.fields(self)
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
+        checks.arguments(Nonconvex.eta, locals())
         return self._horizon(t, share) ** (-2 / 3)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """T^(1/3), or (p T + 1)^(1/3)."""
+        checks.arguments(Nonconvex.growth, locals())
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorem 2 has no stochastic gradients."""
+        checks.arguments(Nonconvex.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
@@ -207,18 +222,24 @@ class Stochastic:
 
     grows: bool = True
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """9 / (t + 8)."""
+        checks.arguments(Stochastic.eta, locals())
         del share
         return 9 / (t + 8)
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The root of t + 8."""
+        checks.arguments(Stochastic.growth, locals())
         del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """4 / (t + 7)^(2/3)."""
+        checks.arguments(Stochastic.rho, locals())
         return 4 / (t + 7) ** (2 / 3)
 
 
@@ -232,23 +253,25 @@ class Fixed:
     tensor([0.1000, 0.1000])
     """
 
-    step: float
-    weight: float = 1.0
+    step: Share
+    weight: Share = 1.0
 
     def __post_init__(self) -> None:
-        checks.in_range("Fixed", "step", self.step, 0, 1, open_low=True)
-        checks.in_range("Fixed", "weight", self.weight, 0, 1, open_low=True)
+        checks.fields(self)
 
     def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """The step."""
+        checks.arguments(Fixed.eta, locals())
         del share
         return torch.ones_like(t) * self.step
 
     def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
         """1."""
+        checks.arguments(Fixed.growth, locals())
         del share
         return torch.ones_like(t)
 
     def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight."""
+        checks.arguments(Fixed.rho, locals())
         return torch.ones_like(t) * self.weight

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 
 
 @runtime_checkable
@@ -35,6 +36,7 @@ class Hard:
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
+        checks.arguments(Hard.__call__, locals())
         return (z > 0).to(z.dtype)
 
 
@@ -50,11 +52,12 @@ class Soft:
     tensor([0.0000, 0.5000, 1.0000])
     """
 
-    beta: float
+    beta: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("Soft", "beta", self.beta)
+        checks.fields(self)
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""
+        checks.arguments(Soft.__call__, locals())
         return (1 + self.beta * z).clamp(0, 1)

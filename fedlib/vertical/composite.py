@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.func import jacrev
 
 from fedlib import checks
+from fedlib.checks import Count, Whole
 
 Pieces = tuple[Tensor, ...]
 
@@ -40,11 +41,12 @@ class Partition:
 
     name: str  # of what is divided, for errors
     parts: tuple[Int[Tensor, "_"], ...]
-    size: int
+    size: Whole
     order: Int[Tensor, "size"] = field(init=False, repr=False)  # where each number lies in the cat
     ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are neighbours
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         whole = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
         outside = whole[(whole < 0) | (whole >= self.size)]
         if len(outside):
@@ -102,6 +104,7 @@ def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "_"], ...]:
     ValueError
         if there are more clients than numbers.
     """
+    checks.count("contiguous", "size", size)
     checks.count("contiguous", "clients", clients, 1, size, "the number of features")
     return torch.tensor_split(torch.arange(size), clients)
 
@@ -146,9 +149,10 @@ class Composite:
         ]
         | None
     ) = None
-    labels_at: tuple[int, ...] | None = None
+    labels_at: tuple[Count, ...] | None = None
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         if len(self.parameters.parts) != 1 + self.clients:
             wanted = f"be in {1 + self.clients} parts, the common one and one a client"
             got = len(self.parameters.parts)
@@ -187,10 +191,13 @@ class Composite:
 class Party:
     """All that one client can reach in a round: its block of the batch, and the batch's labels."""
 
-    number: int
+    number: Count
     features: Shaped[Tensor, "B k"]
     labels: Pieces
     form: Composite
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def embedding(self, w_i: Float[Tensor, "e"]) -> Float[Tensor, "B J"]:
         """What it tells the other clients: h_i of every sample."""

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.core.federation import FLOAT_BITS, Federation
 from fedlib.core.types import Batch, Info, Problem
 from fedlib.vertical.composite import Composite, Party, neighbours
@@ -63,6 +64,7 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
         if the composite is not for so many features or parameters, or gives other losses than the
         problem on its first samples.
     """
+    checks.arguments(vertical, locals())
     whole = problem.data[0]
     for name, part, size in (
         ("features", composite.features, tuple(whole.shape[1:])),

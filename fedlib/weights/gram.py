@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.compress.compressors import Noise
 from fedlib.compress.lowrank import LowRank
 from fedlib.compress.sketches import Sketch, Wire
@@ -80,8 +81,12 @@ class OneWay:
 
     sketch: Sketch = LowRank()
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
+        checks.drawing("OneWay", rng, count=count, tasks=tasks, dim=dim)
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
@@ -114,8 +119,12 @@ class TwoWay:
 
     sketch: Sketch = LowRank()
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""
+        checks.drawing("TwoWay", rng, count=count, tasks=tasks, dim=dim)
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
@@ -158,6 +167,7 @@ class MeanOfGrams:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """Nothing is random."""
+        checks.drawing("MeanOfGrams", rng, count=count, tasks=tasks, dim=dim)
         del count, tasks, dim, rng
         return GramNoise()
 

@@ -11,7 +11,7 @@ direction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Nonnegative, Share
 from fedlib.weights.rules import batch_rule, minimum_norm, on_cpu
 
 Array = NDArray[np.float64]
@@ -27,6 +28,9 @@ Array = NDArray[np.float64]
 SMALLEST = 1e-12  # of a normalized loss, so that its logarithm is finite
 PROGRAM = "(Tensor gram, Tensor gain, Tensor bound) -> Tensor"
 TIE = 1e-12  # relative: losses so close to the largest are the largest
+
+#: Positive numbers, one or more.
+Ratios = Annotated[tuple[float, ...], checks.SOME]
 
 
 class Choice(NamedTuple):
@@ -84,16 +88,15 @@ class Preference:
     them to 1e-7 of that.
     """
 
-    ratios: tuple[float, ...] | None = None
-    epsilon: float = 0.01
-    star_ratio: float = 1.0
+    ratios: Ratios | None = None
+    epsilon: Nonnegative = 0.01
+    star_ratio: Share = 1.0
     dominance: bool = False
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         for ratio in self.ratios or ():
             checks.positive("Preference", "ratios", ratio)
-        checks.nonnegative("Preference", "epsilon", self.epsilon)
-        checks.in_range("Preference", "star_ratio", self.star_ratio, 0, 1, open_low=True)
 
     def check(self, who: str, objectives: int) -> None:
         """Raise ValueError unless there is one ratio for each of the objectives."""
@@ -105,6 +108,13 @@ class Preference:
 
     def __call__(self, gram: Float[Tensor, "M M"], losses: Float[Tensor, "M"]) -> Choice:
         """The weights for a Gram matrix and the losses."""
+        checks.arguments(Preference.__call__, locals())
+        if losses.shape != gram.shape[:1]:
+            rule = f"have an entry for each of the {len(gram)} rows of gram"
+            raise ValueError(checks.sentence("Preference", "losses", rule, list(losses.shape)))
+        if self.ratios is not None and len(self.ratios) != len(losses):
+            rule = f"hold one for each of the {len(losses)} losses"
+            raise ValueError(checks.sentence("Preference", "ratios", rule, self.ratios))
         r = torch.ones_like(losses)
         if self.ratios is not None:
             r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ PIVOTS = 100  # steps of the active-set method an objective; it needs about one
 # Schemas are written out: annotations cannot be read where a checker of shapes wraps the function.
 DESCEND = "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor"
 MIN_NORM = "(Tensor gram) -> Tensor"
+#: In [0, 1).
+Rest = Annotated[float, checks.between(0, 1, open_high=True)]
 
 
 @runtime_checkable
@@ -88,18 +91,21 @@ class FindWeights:
     normalize : whether `G` is first divided by the squared mean norm of its gradients.
     """
 
-    step: float = 1e-3
-    steps: int = 1000
+    step: Nonnegative = 1e-3
+    steps: Count = 1000
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        checks.nonnegative("FindWeights", "step", self.step)
-        checks.count("FindWeights", "steps", self.steps)
+        checks.fields(self)
 
     def __call__(
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The weights after `steps` steps from `before`."""
+        checks.arguments(FindWeights.__call__, locals())
+        if before.shape != gram.shape[:1]:
+            rule = f"have an entry for each of the {len(gram)} rows of gram"
+            raise ValueError(checks.sentence("FindWeights", "before", rule, list(before.shape)))
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
         after: Tensor = descend(scaled.unsqueeze(0), before.unsqueeze(0), step, self.steps)[0]
@@ -124,6 +130,7 @@ class MinNorm:
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The minimum-norm weights."""
+        checks.arguments(MinNorm.__call__, locals())
         del before
         weights: Tensor = min_norm(gram.unsqueeze(0))[0]
         return weights
@@ -140,14 +147,15 @@ class Least:
     tensor([0.9000, 0.1000])
     """
 
-    share: float = 0.2
+    share: Rest = 0.2
     mixture: bool = True
 
     def __post_init__(self) -> None:
-        checks.in_range("Least", "share", self.share, 0, 1, open_high=True)
+        checks.fields(self)
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
         """The weights, moved into the smaller simplex."""
+        checks.arguments(Least.__call__, locals())
         least, rest = self.share / weights.shape[-1], 1 - self.share
         inner = weights if self.mixture else project_simplex((weights - least) / rest)
         return least + rest * inner

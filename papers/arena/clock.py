@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Seed
+from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info
@@ -32,10 +32,10 @@ class Clock:
     also warms up. Works on a CPU, on a problem whose clients go one after another.
     """
 
-    repeats: int = 20
+    repeats: Count = 20
 
     def __post_init__(self) -> None:
-        checks.count("Clock", "repeats", self.repeats)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> Ticks:
         """The start, where it stays."""

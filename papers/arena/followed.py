@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.protocols import Algorithm
@@ -51,6 +52,9 @@ class Followed:
 
     method: Algorithm
     own: bool = False
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """The method's start, three times if its output is followed, else twice."""

@@ -21,6 +21,7 @@ from fedlib import checks
 from fedlib.algorithms._multi import step_range, task_batch
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA
+from fedlib.checks import Positive
 from fedlib.core.client import Client
 from fedlib.core.types import Batch
 
@@ -111,7 +112,7 @@ class AdamFedCMOO(FedCMOO):
     """
 
     betas: tuple[float, float] = BETAS
-    eps: float = EPS
+    eps: Positive = EPS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,7 +146,7 @@ class AdamFedCMOOPref(FedCMOOPref):
     """
 
     betas: tuple[float, float] = BETAS
-    eps: float = EPS
+    eps: Positive = EPS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -179,7 +180,7 @@ class AdamFSMGDA(FSMGDA):
     """
 
     betas: tuple[float, float] = BETAS
-    eps: float = EPS
+    eps: Positive = EPS
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,6 +15,7 @@ from math import sqrt
 from typing import Literal
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive
 
 Version = Literal["printed", "corrected", "ours"]
 
@@ -26,25 +27,20 @@ class Setting:
     Raises ValueError or TypeError, one sentence each, when a value is out of its range.
     """
 
-    b: float  # bound of every client's gradient of every objective (A4)
-    L: float = 1.0  # smoothness (A1)
-    sigma_l: float = 0.0  # standard deviation of a stochastic gradient (A2)
-    sigma_g: float = 0.0  # heterogeneity (A3)
-    q: float = 0.0  # variance factor of the unbiased compressor (A5)
-    M: int = 1  # objectives
-    N: int = 1  # clients
-    n: int = 1  # participants of the local steps
-    n_gram: int = 1  # n', clients of each of the two Gram factors
-    tau: int = 1  # local steps
-    T: int = 1  # rounds
+    b: Positive  # bound of every client's gradient of every objective (A4)
+    L: Positive = 1.0  # smoothness (A1)
+    sigma_l: Nonnegative = 0.0  # standard deviation of a stochastic gradient (A2)
+    sigma_g: Nonnegative = 0.0  # heterogeneity (A3)
+    q: Nonnegative = 0.0  # variance factor of the unbiased compressor (A5)
+    M: Count = 1  # objectives
+    N: Count = 1  # clients
+    n: Count = 1  # participants of the local steps
+    n_gram: Count = 1  # n', clients of each of the two Gram factors
+    tau: Count = 1  # local steps
+    T: Count = 1  # rounds
 
     def __post_init__(self) -> None:
-        for name in ("b", "L"):
-            checks.positive("Setting", name, getattr(self, name))
-        for name in ("sigma_l", "sigma_g", "q"):
-            checks.nonnegative("Setting", name, getattr(self, name))
-        for name in ("M", "N", "tau", "T"):
-            checks.count("Setting", name, getattr(self, name))
+        checks.fields(self)
         for name in ("n", "n_gram"):
             checks.count("Setting", name, getattr(self, name), high=self.N, note="the clients, N")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,18 @@ class Constants:
     Raises ValueError or TypeError, one sentence each, when a value is out of its range.
     """
 
-    L: float  # smoothness of every f_i
-    D: float  # diameter of the feasible set
-    N: int  # clients
-    lam0: float  # lambda_0
-    dual: float = 0.0  # |Y*|_F; one is Y*_i = (grad F(w*) - grad f_i(w*)) / N
-    slope: float = 0.0  # |grad F_hat(X*)|_F = sqrt(sum_i |grad f_i(w*)|^2) / N
-    spread: float = 0.0  # E = F(w_1) - mean_i min f_i over the set (Theorem 2)
-    sigma: float = 0.0  # root of the largest variance of a stochastic gradient of f_i
-    first: float = 0.0  # |grad F_hat(X_1) - D_1|_F with D_1 = 0 (Theorem 3)
+    L: Positive  # smoothness of every f_i
+    D: Positive  # diameter of the feasible set
+    N: Count  # clients
+    lam0: Positive  # lambda_0
+    dual: Nonnegative = 0.0  # |Y*|_F; one is Y*_i = (grad F(w*) - grad f_i(w*)) / N
+    slope: Nonnegative = 0.0  # |grad F_hat(X*)|_F = sqrt(sum_i |grad f_i(w*)|^2) / N
+    spread: Nonnegative = 0.0  # E = F(w_1) - mean_i min f_i over the set (Theorem 2)
+    sigma: Nonnegative = 0.0  # root of the largest variance of a stochastic gradient of f_i
+    first: Nonnegative = 0.0  # |grad F_hat(X_1) - D_1|_F with D_1 = 0 (Theorem 3)
 
     def __post_init__(self) -> None:
-        for name in ("L", "D", "lam0"):
-            checks.positive("Constants", name, getattr(self, name))
-        checks.count("Constants", "N", self.N)
-        for name in ("dual", "slope", "spread", "sigma", "first"):
-            checks.nonnegative("Constants", name, getattr(self, name))
+        checks.fields(self)
 
     @property
     def G(self) -> float:

@@ -16,12 +16,13 @@ the errors named in the docstring are repaired (the book's derivation notes prov
 import math
 from dataclasses import dataclass
 from math import log, sqrt
+from typing import Annotated
 
 from fedlib import checks
+from fedlib.checks import Count, Nonnegative, Positive, Share
 from papers.fedsgm.gamma import (
     Version,
     bound,
-    contraction,
     each,
     gamma_feedback,
     gamma_local,
@@ -30,31 +31,30 @@ from papers.fedsgm.gamma import (
     step_size,
 )
 
+#: In (0, 1).
+Chance = Annotated[float, checks.between(0, 1, open_low=True, open_high=True)]
+
 
 @dataclass(frozen=True)
 class Setting:
     """What a theorem is applied to; a theorem ignores the letters it does not use."""
 
-    D: float  # |w0 - w*| (all clients take part) or the diameter of the feasible set
-    G: float  # Lipschitz constant of every f_j and g_j
-    E: int  # local steps
-    T: int  # rounds
-    N: int = 1  # clients
-    n: int | None = None  # participants, None for all
-    q: float = 1.0  # uplink contraction, E|C(x) - x|^2 <= (1 - q)|x|^2 (F-A3)
-    q0: float = 1.0  # downlink contraction
-    qu: float = 0.0  # variance factor of an unbiased uplink (W-A2)
-    sigma: float = 0.0  # the sampled mean of g_j is sigma^2 / n sub-Gaussian (F-A4)
-    delta: float = 0.05  # allowed probability of failure
+    D: Positive  # |w0 - w*| (all clients take part) or the diameter of the feasible set
+    G: Positive  # Lipschitz constant of every f_j and g_j
+    E: Count  # local steps
+    T: Count  # rounds
+    N: Count = 1  # clients
+    n: Count | None = None  # participants, None for all
+    q: Share = 1.0  # uplink contraction, E|C(x) - x|^2 <= (1 - q)|x|^2 (F-A3)
+    q0: Share = 1.0  # downlink contraction
+    qu: Nonnegative = 0.0  # variance factor of an unbiased uplink (W-A2)
+    sigma: Nonnegative = 0.0  # the sampled mean of g_j is sigma^2 / n sub-Gaussian (F-A4)
+    delta: Chance = 0.05  # allowed probability of failure
 
     def __post_init__(self) -> None:
-        each(checks.positive, "Setting", D=self.D, G=self.G)
-        each(checks.count, "Setting", E=self.E, T=self.T, N=self.N)
+        checks.fields(self)
         if self.n is not None:
             checks.count("Setting", "n", self.n, high=self.N, note="the clients, N")
-        each(contraction, "Setting", q=self.q, q0=self.q0)
-        each(checks.nonnegative, "Setting", qu=self.qu, sigma=self.sigma)
-        checks.in_range("Setting", "delta", self.delta, 0, 1, open_low=True, open_high=True)
 
     @property
     def participants(self) -> int:

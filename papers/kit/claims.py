@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedlib import checks
+from fedlib.checks import Nonnegative
 from papers.kit.needs import Needs
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers, Outcome, Rule
@@ -36,6 +37,9 @@ class Reading:
     rule: Rule
     runs: tuple[str, ...]
     needs: Needs = Needs()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Claim:
     readings: tuple[Reading, ...] = ()
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         checks.one_of(self.id, "paper", self.paper, tuple(PAPERS))
 
     @property
@@ -139,8 +144,11 @@ class PaperValue:
     paper: float | None
     paper_text: str
     place: str
-    rtol: float = 0.1
+    rtol: Nonnegative = 0.1
     at_most: bool = False
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def status(self, ours: Number) -> str:
         """`agrees`, `differs`, `undecided`, or `not printed`."""

@@ -34,12 +34,9 @@ CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 #: server and client, how arguments are checked. Tests hold these against the plain loop, and stored
 #: prefixes are recomputed by the tests whatever has changed.
 PLUMBING = frozenset(
-    {CHECKS, f"{CHECKS}.values", f"{CHECKS}.declared"}
-    | {
-        f"fedlib.{folder}{name}"
-        for folder in ("", "core.")
-        for name in ("types", "client", "federation", "protocols")
-    }
+    f"fedlib.{folder}{name}"
+    for folder in ("", "core.")
+    for name in ("types", "client", "federation", "protocols")
 )
 
 
@@ -178,8 +175,9 @@ class Source:
         if not own:  # a module as a value: what is used of it cannot be told
             self.unknown.add(module)
             return Meaning(module.rpartition(".")[2], used)
-        followed = module not in PLUMBING
-        return Meaning(own, used, found if followed else None, module.startswith(CHECKS))
+        checks = module.startswith(CHECKS)
+        followed = not checks and module not in PLUMBING
+        return Meaning(own, used, found if followed else None, checks)
 
     def _find(self, module: str, name: str = "") -> str:
         """The definition or module that `name` of a module stands for, through all re-exports."""

@@ -9,6 +9,8 @@ from fnmatch import fnmatch
 from math import isclose
 from typing import Any
 
+from fedlib import checks
+
 Config = Mapping[str, Any]
 SEEDS = 3  # fewer give no interval worth the name
 ROUNDS = 1 / 3  # of the rounds that the paper, or its authors' code, runs
@@ -40,6 +42,9 @@ class Needs:
     paper: Mapping[str, Any] = field(default_factory=dict)
     exact: bool = False
     dead: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def unmet(
         self,

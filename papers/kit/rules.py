@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fedlib import checks
 from papers.kit.conditions import (
     Condition,
     Numbers,
@@ -131,6 +132,9 @@ class Rule:
     note: str = ""
     observations: Parts = field(default_factory=dict)
     proviso: Mapping[str, Condition] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and the parts that fail or are undecided."""

@@ -11,10 +11,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from fedlib import checks
+from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace, run
 from fedlib.core.grid import fill, floats
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
@@ -41,10 +43,15 @@ class Spec:
 
     algorithm: Algorithm
     problem: Callable[[int], Problem]
-    rounds: int
-    seeds: tuple[int, ...]
-    evaluate_every: int = 1
+    rounds: Count
+    seeds: Annotated[tuple[Whole, ...], checks.SOME]
+    evaluate_every: Count = 1
     keep: tuple[str, ...] = ("f", "g")
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+        if len({*self.seeds}) < len(self.seeds):
+            raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
 
     def config(self) -> dict[str, Any]:
         """The configuration that a stored run is keyed by; the device is not part of it."""

@@ -85,9 +85,12 @@ class Study:
     derive: Callable[[Traces, Params], dict[str, Number]]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
-    figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
+    figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     watch: Watches = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from fedlib import checks
 from fedlib.core import Trace
 
 Better = Literal["lower", "higher"]
@@ -57,6 +58,9 @@ class Watch:
     exact: str = ""
     rests: str = ""
     task: bool = False
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     @property
     def known(self) -> tuple[Better, float | None]:

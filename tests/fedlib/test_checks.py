@@ -36,8 +36,19 @@ class TestEveryNumberCheck:
             check(value)
 
     @pytest.mark.parametrize("value", [-1.0, math.nan, 7.5])
-    def test_lets_a_tensor_pass(self, check, value):
-        assert check(torch.tensor(value)) is None
+    def test_lets_a_tensor_pass_for_a_number(self, request, check, value):
+        if "count" in request.node.callspec.id:
+            refuses("be a whole number", check, torch.tensor(value), error=TypeError)
+        else:
+            assert check(torch.tensor(value)) is None
+
+    @pytest.mark.parametrize("value", [torch.ones(2), torch.tensor(True), np.array(1.0)])
+    def test_refuses_other_arrays(self, check, value):
+        refuses("must be a", check, value, error=TypeError)
+
+    def test_refuses_what_no_float_holds(self, check):
+        if check is not NUMBER_CHECKS["count"]:
+            refuses("must", check, 10**400)
 
 
 def says(text, check, *arguments, error=ValueError, **options):
@@ -69,7 +80,7 @@ def test_type_sentence():
     kind = {"error": TypeError}
     says("n must be a whole number, at least 1, got 3.0.", checks.count, "n", 3.0, **kind)
     says("n must be a whole number, 1..4, got 2.0.", checks.count, "n", 2.0, high=4, **kind)
-    says("lr must be a number and be positive, got '1'.", checks.positive, "lr", "1", **kind)
+    says("lr must be a positive number, got '1'.", checks.positive, "lr", "1", **kind)
     says("X must be a torch.Tensor, got [1.0].", checks.finite, "X", [1.0], **kind)
     says("y must be a torch.Tensor, got [1].", checks.labels01, "y", [1], **kind)
 

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.algorithms._multi import State, shared_part
 from fedlib.compress import Largest, LowRank, Masked
 from fedlib.compress.sketches import Sketch
@@ -80,6 +81,9 @@ class GramProbe:
     """
 
     method: Probed
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """That of the method."""
@@ -187,6 +191,9 @@ class ProgressProbe:
 
     method: Trained
     rival: Alone
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """That of the method."""

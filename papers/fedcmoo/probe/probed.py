@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -38,6 +38,7 @@ class Stepped(Protocol):
     def local_steps(self) -> int: ...
 
 
+@runtime_checkable
 class Probed(Drawn, Protocol):
     """A whole algorithm whose clients send Jacobians, as `FedCMOO` and `FedCMOOPref`."""
 
@@ -49,12 +50,14 @@ class Probed(Drawn, Protocol):
     def task_gradients(self, client: Client) -> Float[Tensor, "M d"]: ...
 
 
+@runtime_checkable
 class Trained(Probed, Stepped, Protocol):
     """With one local training a client, on weighted objectives."""
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]: ...
 
 
+@runtime_checkable
 class Alone(Drawn, Stepped, Protocol):
     """With a local training for every objective, as `FSMGDA`."""
 

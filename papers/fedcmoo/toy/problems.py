@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import jacrev
 
 from fedlib import checks
+from fedlib.checks import Positive
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -124,12 +125,11 @@ class DirectionProbe:
     length : of the short step, in units of the model.
     """
 
-    radius: float = 1.0
-    length: float = 1e-4
+    radius: Positive = 1.0
+    length: Positive = 1e-4
 
     def __post_init__(self) -> None:
-        checks.positive("DirectionProbe", "radius", self.radius)
-        checks.positive("DirectionProbe", "length", self.length)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         return State(problem.w0)

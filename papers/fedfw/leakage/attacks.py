@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fedlib import checks
+from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info
@@ -59,10 +60,10 @@ class Attacker:
     network: Network
     signal: Whole | Oracle | SmoothL1
     guess: SmoothL1 | None = None
-    steps: int = 100
+    steps: Count = 100
 
     def __post_init__(self) -> None:
-        checks.count("Attacker", "steps", self.steps)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         w = problem.w0
@@ -125,6 +126,9 @@ class Reader:
 
     network: Network
     signal: Whole | Oracle
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
     def init(self, problem: Problem) -> Found:
         if self.network.kind != "mlp":

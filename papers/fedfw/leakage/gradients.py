@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Positive
 from fedlib.core.types import ConvexSet
 
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
@@ -50,6 +51,9 @@ class Oracle:
 
     convex_set: ConvexSet
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """The point of the set that minimizes the inner product with the gradient."""
         return self.convex_set.lmo(gradient)
@@ -62,12 +66,11 @@ class SmoothL1:
     A surrogate with derivatives, for the attacker; it tends to the oracle as `sharpness` grows.
     """
 
-    radius: float
-    sharpness: float = 20.0
+    radius: Positive
+    sharpness: Positive = 20.0
 
     def __post_init__(self) -> None:
-        checks.positive("SmoothL1", "radius", self.radius)
-        checks.positive("SmoothL1", "sharpness", self.sharpness)
+        checks.fields(self)
 
     def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """The softened vertex."""

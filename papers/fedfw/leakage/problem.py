@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from fedlib import checks, data, models
-from fedlib.checks import Seed
+from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -42,15 +42,13 @@ class Network:
     """
 
     kind: str
-    channels: int
-    side: int
-    hidden: int = 32
+    channels: Count
+    side: Annotated[int, checks.counted(4)]
+    hidden: Count = 32
 
     def __post_init__(self) -> None:
+        checks.fields(self)
         checks.one_of("Network", "kind", self.kind, KINDS)
-        checks.count("Network", "channels", self.channels)
-        checks.count("Network", "side", self.side, low=4)
-        checks.count("Network", "hidden", self.hidden)
 
     @property
     def pixels(self) -> int:

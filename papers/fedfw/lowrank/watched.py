@@ -18,6 +18,7 @@ from torch.func import vmap
 
 from fedlib import checks
 from fedlib.algorithms.fedfw import FedFW
+from fedlib.checks import Count, Positive
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -45,10 +46,10 @@ class Accelerated:
     `lr` is one over the smoothness of the mean.
     """
 
-    lr: float
+    lr: Positive
 
     def __post_init__(self) -> None:
-        checks.positive("Accelerated", "lr", self.lr)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> Pace:
         return Pace(problem.w0, problem.w0, torch.ones_like(problem.w0[0]))
@@ -96,6 +97,9 @@ class Watched:
 
     method: FedFW
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def init(self, problem: Problem) -> Any:
         return self.method.init(problem)
 
@@ -139,10 +143,10 @@ class Clock:
     that of the best extreme point. The first round also warms up. Works on a CPU.
     """
 
-    repeats: int = 1
+    repeats: Count = 1
 
     def __post_init__(self) -> None:
-        checks.count("Clock", "repeats", self.repeats)
+        checks.fields(self)
 
     def init(self, problem: Problem) -> Ticks:
         return Ticks(problem.w0)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms.fedfw import FedFW
+from fedlib.checks import Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.types import ConvexSet
 
@@ -55,15 +55,12 @@ class InexactFW(FedFW):
     oracles. An answer is no extreme point, so the number of bits sent means nothing here.
     """
 
-    quality: float = 1.0
-    slip: float = 0.0
-    fall: float = 0.0
+    quality: Share = 1.0
+    slip: Nonnegative = 0.0
+    fall: Nonnegative = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.in_range("InexactFW", "quality", self.quality, 0, 1, open_low=True)
-        checks.nonnegative("InexactFW", "slip", self.slip)
-        checks.nonnegative("InexactFW", "fall", self.fall)
 
     def local_update(
         self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int

@@ -27,6 +27,9 @@ class OneConstraint:
 
     method: ConstrainedSSCA
 
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
     def init(self, problem: Problem) -> State:
         """The method's own state."""
         state = self.method.init(problem)

@@ -16,6 +16,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.algorithms._ssca import State
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA
+from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.types import Batch, Draw, Info
@@ -51,10 +52,10 @@ class Handover:
 
     first: ConstrainedSSCA  # with one constraint
     then: SSCA  # its ridge does not count
-    rounds: int  # R
+    rounds: Count  # R
 
     def __post_init__(self) -> None:
-        checks.count("Handover", "rounds", self.rounds)
+        checks.fields(self)
         if self.first.batch_size != self.then.batch_size:
             wanted = f"be that of first, {self.first.batch_size}"
             got = self.then.batch_size

@@ -93,7 +93,7 @@ def test_bad_parameters():
     refuses("Blocks: sets must hold a set for each of the", fl.Blocks, one, (2, 3))
     refuses("Blocks: sets must hold a set for each of the 0 sizes, got 0.", fl.Blocks, (), ())
     refuses("Blocks: sizes must be at least 1, got 0.", fl.Blocks, one, (0,))
-    refuses("Blocks: dim must be the sum of sizes, 20, got 3.", BLOCKS.lmo, torch.zeros(3))
+    refuses("Blocks: x must be a vector of floats of 20 entries", BLOCKS.lmo, torch.zeros(3))
     refuses("Blocks: dim must be the sum of sizes, 20, got 3.", BLOCKS.diameter, 3)
     refuses("PerClient: of must lie in 0..0 (the sets)", fl.PerClient, one, (0, 1))
     words = "PerClient: of must give every set a client, got 'none for set 1'."

@@ -225,7 +225,7 @@ class TestEstimates:
 
 def test_errors_are_one_sentence():
     refuses("LowRank: order must be one of 'block'*got 'rows'.", LowRank, order="rows")
-    refuses("LowRank: needs the matrix that its draw", LowRank(), normal(2, 9))
+    refuses("LowRank: noise must be the matrix that draw", LowRank(), normal(2, 9))
     for kind in (LowRank, Largest, Masked):
         refuses(f"{kind.__name__}: budget must be positive", kind, 0.0)
     assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)

@@ -180,6 +180,6 @@ def test_refusals(kind):
     method = kind(**WORK)
     refuses("every entry of betas must be below 1, got 1.0", replace, method, betas=(0.9, 1.0))
     refuses("every entry of betas must be at least 0", replace, method, betas=(-0.1, 0.9))
-    refuses("betas must be two numbers", replace, method, betas=(0.9,))
+    refuses("betas must have 2 entries", replace, method, betas=(0.9,))
     refuses("eps must be positive", replace, method, eps=0.0)
     refuses("lr must be positive", replace, method, lr=-1.0)

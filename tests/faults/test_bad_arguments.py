@@ -1,0 +1,81 @@
+"""Bad fields and calls are refused by name, good ones taken; every record declares its fields."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import bad_arguments
+from good_records import records
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Records that no user fills in: the loop's and the reports' own, made by functions of theirs from
+#: what was checked before.
+INTERNAL = {
+    *("fedlib.checks.annotations:Takes", "fedlib.core.checkpoint:Progress"),
+    *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
+    *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
+    *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
+    *("papers.fedcmoo.checks:Waves", "papers.fedcmoo.theory:Bound", "papers.fedcmoo.theory:Rates"),
+    *("papers.fedcmoo.data.pairs:Pairs", "papers.fedcmoo.data.pairs:Scale"),
+    *("papers.fedfw.checks:Bowls", "papers.fedfw.rates.oracles:Towards"),
+    *("papers.fedsgm.bounds.methods:Method", "papers.fedsgm.bounds.numbers:Reached"),
+    *("papers.fedsgm.bounds.runs:Plan", "papers.fedsgm.theory:Rate"),
+    *("papers.kit.conditions:Condition", "papers.kit.conditions:Term"),
+    *("papers.kit.fingerprint:Module", "papers.kit.health:Health", "papers.kit.numbers:Number"),
+    *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
+    *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
+}
+#: Checked as a whole: what it holds must fit together.
+WHOLE = {"fedlib.core.types:Problem", "fedlib.vertical.line:VerticalProblem"}
+#: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
+#: tests that every study passes, and a client's half of a round, which `vertical` makes.
+ELSEWHERE = {
+    "fedlib.data.loaders:Table",
+    *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
+    *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
+}
+
+
+def test_bad_ones_are_refused_by_name_and_good_ones_taken():
+    found = list(bad_arguments.outcomes())
+    assert bad_arguments.short(found) == []
+    assert len(found) > 10_000
+
+
+def test_every_record_declares_its_fields():
+    """A method that is added cannot forget it."""
+    assert {name for name, declares in dataclasses().items() if not declares} == INTERNAL | WHOLE
+
+
+def test_every_record_is_in_the_corpus():
+    made = {type(record) for record in records()}
+    tried = {f"{base.__module__}:{base.__name__}" for kind in made for base in kind.__mro__}
+    assert {name for name, declares in dataclasses().items() if declares} - tried == ELSEWHERE
+
+
+@cache
+def dataclasses() -> dict[str, bool]:
+    """Every dataclass with fields of the library and the studies, and whether it checks them."""
+    found: dict[str, ast.ClassDef] = {}
+    for path in sorted(p for folder in ("fedlib", "papers") for p in (ROOT / folder).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and "dataclass" in str(
+                [ast.unparse(part) for part in node.decorator_list]
+            ):
+                found[f"{'.'.join(parts)}:{node.name}"] = node
+    declared = {name for name, node in found.items() if checks_fields(node)}
+    own = {name.partition(":")[2] for name in declared}
+    for name, node in found.items():
+        if own.intersection(ast.unparse(base) for base in node.bases):
+            declared.add(name)
+    return {name: name in declared for name, node in found.items() if has_fields(node)}
+
+
+def checks_fields(node: ast.ClassDef) -> bool:
+    made = [part for part in node.body if getattr(part, "name", "") == "__post_init__"]
+    return any("checks.fields(self)" in ast.unparse(part) for part in made)
+
+
+def has_fields(node: ast.ClassDef) -> bool:
+    return any(isinstance(part, ast.AnnAssign) for part in node.body)
