@@ -10,12 +10,13 @@ import json
 import os
 import platform
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -55,8 +56,7 @@ def timed(arguments: list[str] | None) -> int:
         for name, size in KEEP_MEMORY.items():  # read by the C library when a process starts
             os.environ.pop(name, None)
             os.environ.update({name: size} if memory == "kept" else {})
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            result = alone.submit(measure, **case).result()
+        result = apart(case)
         results.append({**result, "memory": memory})
         print(
             f"{result['workload']} {result['algorithm']:7} {result['variant']:12}{memory:9}"
@@ -66,6 +66,20 @@ def timed(arguments: list[str] | None) -> int:
     where = machine(options.device, options.threads)
     save(options.json, {"machine": where, "results": results})
     return 0
+
+
+def apart(case: dict[str, Any]) -> dict[str, Any]:
+    """`measure` in a process of its own, which leaves Ctrl-C to this one."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the process inherits it
+        found = alone.submit(measure, **case)
+        signal.signal(signal.SIGINT, before)
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.terminate()
+            raise
 
 
 def save(path: Path | None, report: dict[str, Any]) -> None:

@@ -6,9 +6,11 @@ import argparse
 import io
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -19,7 +21,7 @@ from fedlib.data import DataError
 WRONG, STOPPED, CLOSED = 2, 130, 141  # exit statuses; the latter two as a shell counts signals
 #: How our refusals read. Any other text of an error comes from the depths and is a bug to be seen.
 SENTENCE = re.compile(r"[^\n:]{1,80}: [^\n]+\.")
-REFUSALS = (ValueError, TypeError, FloatingPointError, DataError)
+REFUSALS = (ValueError, TypeError, FloatingPointError)
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,11 +66,18 @@ def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    asked: list[int] = []
     try:
-        status = work()
-        sys.stdout.flush()
+        with noticed(asked):
+            status = work()
+            sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not asked:
+            if not isinstance(error, DataError):
+                raise
+            say(str(error))
+            return WRONG
         say(f"{who}: stopped; {after_stop}.")
         return STOPPED
     except BrokenPipeError:  # who read the output, such as `head`, has enough
@@ -83,6 +92,24 @@ def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
             raise
         say(str(error))
         return WRONG
+
+
+@contextmanager
+def noticed(asked: list[int]) -> Iterator[None]:
+    """Note every Ctrl-C: torch, stopped within a recorded step, raises another error for it."""
+
+    def stop(number: int, _: object) -> NoReturn:
+        asked.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def sentence_of(error: OSError, who: str) -> str:
