@@ -10,12 +10,13 @@ import json
 import os
 import platform
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,57 +29,89 @@ if __name__ == "__main__":
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
 from fedlib.core.batched import Batched
+from fedlib.core.checkpoint import write_whole
+from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 from fedlib.core.run import resolve_device
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
+AFTER_STOP = "nothing was written"
 PASSES = 7
 LOOP_ROUNDS = 3  # the plain twin is slow
 #: Makes glibc keep freed memory: fetching large arrays anew each round costs page faults.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "2000000000", "MALLOC_MMAP_THRESHOLD_": "2000000000"}
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks", AFTER_STOP)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Time what the command line asks for, print a table, write JSON where it is asked to."""
     options = _parse(arguments)
+    resolve_device(options.device)
     results = []
     print(f"{'':31}{'ms a round':>12}{'CPU ms':>10}{'first s':>9}{'MiB':>7}  final loss")
     for case, memory in _cases(options):
         for name, size in KEEP_MEMORY.items():  # read by the C library when a process starts
             os.environ.pop(name, None)
             os.environ.update({name: size} if memory == "kept" else {})
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            result = alone.submit(measure, **case).result()
+        result = apart(case)
         results.append({**result, "memory": memory})
         print(
             f"{result['workload']} {result['algorithm']:7} {result['variant']:12}{memory:9}"
             f"{result['ms_per_run_and_round']:12.4f}{result['cpu_ms_per_run_and_round']:10.4f}"
             f"{result['first_round_s']:9.2f}{result['peak_mib']:7.0f}  {result['final_loss']:.6f}"
         )
-    if options.json is not None:
-        report = {"machine": machine(options.device, options.threads), "results": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    where = machine(options.device, options.threads)
+    save(options.json, {"machine": where, "results": results})
+    return 0
+
+
+def apart(case: dict[str, Any]) -> dict[str, Any]:
+    """`measure` in a process of its own, which leaves Ctrl-C to this one."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the process inherits it
+        found = alone.submit(measure, **case)
+        signal.signal(signal.SIGINT, before)
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.terminate()
+            raise
+
+
+def save(path: Path | None, report: dict[str, Any]) -> None:
+    """Write a report as JSON, if a file is asked for."""
+    if path is not None:
+        text = json.dumps(report, indent=1) + "\n"
+        write_whole(path, lambda file: file.write(text.encode()))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench.py", description="Seconds a round of fedlib.")
+    parser = Parser(prog="benchmarks", description="Seconds a round of fedlib.")
     # no `choices`: with nargs="*" they would refuse the empty default on Python 3.11
     parser.add_argument("workloads", nargs="*", metavar="W", help=", ".join(WORKLOADS) + "; all")
     parser.add_argument("--algorithm", choices=(*ALGORITHMS, "both"), default="FedAvg")
     parser.add_argument("--variant", choices=(*VARIANTS, "all"), default="all")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
-    parser.add_argument("--threads", type=int, default=1, help="on the CPU")
+    parser.add_argument("--threads", type=count, default=1, help="on the CPU")
     parser.add_argument(
         "--memory",
         choices=("default", "kept", "both"),
         default="default",
         help="whether the C library gives freed memory back, or keeps it (glibc only)",
     )
-    parser.add_argument("--passes", type=int, default=PASSES, help="the median of them is reported")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    parser.add_argument(
+        "--passes", type=count, default=PASSES, help="the median of them is reported"
+    )
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
     options = parser.parse_args(arguments)
     for name in options.workloads:
         if name not in WORKLOADS:
-            parser.error(f"workloads must be among {', '.join(WORKLOADS)}, got {name!r}.")
+            known = nearest(name, WORKLOADS)
+            parser.error(f"argument workloads: must be known names, got {name!r}, {known}")
     return options
 
 
@@ -184,4 +217,4 @@ def machine(device: str, threads: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,8 +6,6 @@ together, without compression and with Top-K 0.5 both ways.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -19,11 +17,12 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import machine
+from benchmarks.bench import AFTER_STOP, machine, save
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
 from fedlib.core.batched import Batched
+from fedlib.core.commands import Parser, carried_out, count, new_file
 from fedlib.core.run import resolve_device
 from fedlib.problems import cartpole
 from fedlib.steps import Soft
@@ -32,15 +31,21 @@ SEEDS = (1, 5, 10)
 WIRES = {"none": Identity(), "Top-K 0.5": TopK(0.5)}
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks.cartpole", AFTER_STOP)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Time every case, print a table, write JSON where it is asked to."""
-    parser = argparse.ArgumentParser(prog="cartpole.py", description="Seconds a round of cartpole.")
-    parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of a pass")
-    parser.add_argument("--passes", type=int, default=5, help="the median of them is reported")
+    parser = Parser(prog="benchmarks.cartpole", description="Seconds a round of cartpole.")
+    parser.add_argument("--seeds", type=count, nargs="*", default=SEEDS)
+    parser.add_argument("--rounds", type=count, default=5, help="rounds of a pass")
+    parser.add_argument("--passes", type=count, default=5, help="the median of them is reported")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
     options = parser.parse_args(arguments)
+    resolve_device(options.device)
     torch.set_num_threads(1)
     results = []
     print(f"{'compression':12}{'seeds':>6}{'s a round':>11}{'CPU s':>8}{'first s':>9}")
@@ -52,9 +57,8 @@ def main(arguments: list[str] | None = None) -> None:
                 f"{name:12}{seeds:6d}{found['s_per_round']:11.3f}{found['cpu_s_per_round']:8.3f}"
                 f"{found['first_round_s']:9.1f}"
             )
-    if options.json is not None:
-        report = {"machine": machine(options.device, 1), "results": results}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, {"machine": machine(options.device, 1), "results": results})
+    return 0
 
 
 def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dict[str, Any]:
@@ -86,4 +90,4 @@ def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dic
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,8 +9,6 @@ all take part) is timed beside one of FedAvg, A B C A B C.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,11 +21,12 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import machine
+from benchmarks.bench import AFTER_STOP, machine, save
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
 from fedlib.core.batched import Batched
+from fedlib.core.commands import Parser, carried_out, count, new_file
 from fedlib.core.run import resolve_device
 from fedlib.core.types import ConvexSet
 from fedlib.sets import Ball, L1Ball, NuclearBall
@@ -37,13 +36,18 @@ RADIUS = 10.0
 BATCH = 64
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks.frankwolfe", AFTER_STOP)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Time everything, print two tables, write JSON where it is asked to."""
-    parser = argparse.ArgumentParser(prog="frankwolfe.py", description="LMO against projection.")
-    parser.add_argument("--sides", type=int, nargs="*", default=SIDES, help="of the matrices")
-    parser.add_argument("--passes", type=int, default=5, help="the median of them is reported")
-    parser.add_argument("--rows", type=int, default=60_000, help="data rows of W1")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    parser = Parser(prog="benchmarks.frankwolfe", description="LMO against projection.")
+    parser.add_argument("--sides", type=count, nargs="*", default=SIDES, help="of the matrices")
+    parser.add_argument("--passes", type=count, default=5, help="the median of them is reported")
+    parser.add_argument("--rows", type=count, default=60_000, help="data rows of W1")
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     print(f"{'side':>6}{'LMO, ms':>11}{'SVD, ms':>11}{'ratio':>8}{'kbit':>9}{'dense':>9}")
@@ -57,9 +61,8 @@ def main(arguments: list[str] | None = None) -> None:
     rounds = workload(options.rows, options.passes)
     for r in rounds:
         print(f"{r['case']:20}{r['cpu_ms']:15.2f}")
-    if options.json is not None:
-        report = {"machine": machine("cpu", 1), "oracles": found, "W1": rounds}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, {"machine": machine("cpu", 1), "oracles": found, "W1": rounds})
+    return 0
 
 
 def oracles(side: int, passes: int) -> dict[str, Any]:
@@ -120,4 +123,4 @@ def device() -> torch.device:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

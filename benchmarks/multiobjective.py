@@ -7,8 +7,6 @@ what else the machine does falls on all of them alike; the medians of their CPU 
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -22,11 +20,12 @@ from torch.nn.functional import cross_entropy
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import machine
+from benchmarks.bench import AFTER_STOP, machine, save
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
 from fedlib.core.batched import Batched
+from fedlib.core.commands import Parser, carried_out, count, new_file
 from fedlib.core.federation import Federation
 from fedlib.core.run import resolve_device
 from papers.fedcmoo import networks
@@ -39,21 +38,26 @@ PLAIN, LOCAL = "plain torch loop", "local steps"
 Round = Callable[[], object]
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks.multiobjective", AFTER_STOP)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Time every case in turn, print a table, write JSON where it is asked to."""
-    parser = argparse.ArgumentParser(prog="multiobjective.py", description="CPU time of W2.")
-    parser.add_argument("--passes", type=int, default=9, help="the median of them is reported")
+    parser = Parser(prog="benchmarks.multiobjective", description="CPU time of W2.")
+    parser.add_argument("--passes", type=count, default=9, help="the median of them is reported")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
     options = parser.parse_args(arguments)
+    resolve_device(options.device)
     torch.set_num_threads(1)
     found = measure(cases(generated(), options.device), options.passes)
     print(f"{'':34}{'CPU ms a round':>15}{'/ plain':>9}{'/ local':>9}")
     for r in found:
         print(f"{r['case']:34}{r['cpu_ms']:15.0f}{r['to_plain']:9.2f}{r['to_local_steps']:9.2f}")
-    if options.json is not None:
-        report = {"machine": machine(options.device, 1), "results": found}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, {"machine": machine(options.device, 1), "results": found})
+    return 0
 
 
 def generated(rows: int = ROWS) -> Problem:
@@ -160,4 +164,4 @@ def measure(rounds: dict[str, Round], passes: int) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,8 +8,6 @@ times, and of the ratios within a pass, are compared.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -22,12 +20,13 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import machine
+from benchmarks.bench import AFTER_STOP, machine, save
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 from fedlib.core import Problem, Vectorized
 from fedlib.core.batched import Batched
+from fedlib.core.commands import Parser, carried_out, count, new_file
 from fedlib.core.run import resolve_device
 from fedlib.data import Table
 from fedlib.problems import swish_network, vertical_network
@@ -40,21 +39,26 @@ PLAIN, SGD = "plain torch loop", "SGD"
 Round = Callable[[], object]
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks.ssca", AFTER_STOP)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Time every case in turn, print a table, write JSON where it is asked to."""
-    parser = argparse.ArgumentParser(prog="ssca.py", description="CPU time of SSCA on W4.")
-    parser.add_argument("--passes", type=int, default=21, help="the median of them is reported")
+    parser = Parser(prog="benchmarks.ssca", description="CPU time of SSCA on W4.")
+    parser.add_argument("--passes", type=count, default=21, help="the median of them is reported")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, auto")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="file to write")
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
     options = parser.parse_args(arguments)
+    resolve_device(options.device)
     torch.set_num_threads(1)
     found = measure(cases(generated(), options.device), options.passes)
     print(f"{'':34}{'CPU ms a run and round':>23}{'/ plain':>9}{'/ SGD':>9}")
     for r in found:
         print(f"{r['case']:34}{r['cpu_ms']:23.2f}{r['to_plain']:9.2f}{r['to_sgd']:9.2f}")
-    if options.json is not None:
-        report = {"machine": machine(options.device, 1), "results": found}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    save(options.json, {"machine": machine(options.device, 1), "results": found})
+    return 0
 
 
 def generated(rows: int = ROWS) -> list[Problem]:
@@ -161,4 +165,4 @@ def measure(rounds: dict[str, tuple[Round, int]], passes: int) -> list[dict[str,
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -79,7 +79,7 @@ def print_page(page: Path, out: Path) -> str:
         done = subprocess.run(
             [browser(), *FLAGS, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}",
              f"--virtual-time-budget={1000 * PATIENCE}", page.resolve().as_uri()],
-            capture_output=True, text=True, check=False,
+            capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         said = READY.search(done.stderr)
         if done.returncode or not made.is_file():

@@ -11,27 +11,38 @@ notebook is written whole or not at all.
 from __future__ import annotations
 
 import argparse
-import ast
 import datetime
 import logging
 import os
 import resource
+import signal
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import active_children
 from pathlib import Path
 
 import jupytext
 import papermill
+from jupyter_client.kernelspec import NoSuchKernel
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
+from parameters import (
+    Parameters,
+    check_device,
+    check_parameters,
+    declared_parameters,
+    literal,
+    unknown,
+)
 from stamping import ROOT, NotebookError, stamp, write
 
 SOURCES = ROOT / "notebooks" / "src"
 FOLDERS = {"quick": ROOT / "notebooks" / "quick", "full": ROOT / "notebooks" / "executed"}
-Parameters = dict[str, object]
+AFTER_STOP = "no notebook is half written"
 
 #: Errors whose message is a sentence for the user; of any other the whole traceback is shown.
 SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged", "DataError")
@@ -39,11 +50,9 @@ SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged"
 
 def read_source(name: str) -> NotebookNode:
     """The notebook of ``notebooks/src/NAME.py``, with one cell tagged ``parameters``."""
-    path = SOURCES / f"{name}.py"
-    if not path.is_file():
-        known = ", ".join(source_names()) or "none"
-        raise NotebookError(f"execute: no notebook is named {name!r}; known names: {known}.")
-    notebook = jupytext.read(path, fmt="py:percent")
+    if name not in source_names():
+        raise NotebookError(unknown("execute", "notebook", name, source_names()))
+    notebook = jupytext.read(SOURCES / f"{name}.py", fmt="py:percent")
     cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", ())]
     if len(cells) != 1:  # with none papermill injects at the top, and the defaults then win
         raise NotebookError(
@@ -55,63 +64,6 @@ def read_source(name: str) -> NotebookNode:
 def source_names() -> list[str]:
     """Names of all notebook sources."""
     return sorted(p.stem for p in SOURCES.glob("*.py"))
-
-
-def declared_parameters(name: str, notebook: NotebookNode) -> dict[str, object]:
-    """The literals of the ``parameters`` cell: name -> default."""
-    (cell,) = (c for c in notebook.cells if "parameters" in c.metadata.get("tags", ()))
-    declared = {}
-    for statement in ast.parse(cell.source).body:
-        if isinstance(statement, ast.Assign):
-            (target,) = statement.targets
-        elif isinstance(statement, ast.AnnAssign):
-            target = statement.target
-        else:
-            raise NotebookError(f"{name}: the parameters cell may hold assignments only.")
-        declared[ast.unparse(target)] = ast.literal_eval(statement.value)  # type: ignore[arg-type]
-    return declared
-
-
-def profiles_of(name: str) -> dict[str, Parameters]:
-    """The study's profiles with their values; a note has quick and full, without values."""
-    from papers import STUDIES
-
-    if name in STUDIES:
-        return {profile: dict(values) for profile, values in STUDIES[name].profiles.items()}
-    return {"quick": {}, "full": {}}
-
-
-def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> None:
-    """Refuses a name that the parameters cell does not have and a value of another kind."""
-    declared, profiles = declared_parameters(name, notebook), profiles_of(name)
-    for key, value in given.items():
-        if key not in declared:
-            known = ", ".join(declared)
-            raise NotebookError(f"{name}: there is no parameter {key!r}; known names: {known}.")
-        if key == "profile" and value not in profiles:
-            known = ", ".join(profiles)
-            raise NotebookError(f"{name}: there is no profile {value!r}; known names: {known}.")
-        default = declared[key]
-        if default is None:  # None means the profile's own value, which then shows the kind
-            default = profiles.get(str(given.get("profile", declared.get("profile"))), {}).get(key)
-        if not same_kind(value, default):
-            kind = type(default).__name__
-            raise NotebookError(f"{name}: parameter {key!r} must be of kind {kind}, got {value!r}.")
-
-
-def same_kind(value: object, default: object) -> bool:
-    """Whether ``value`` may stand where ``default`` stands (a whole number also for a float)."""
-    if value is None or default is None:
-        return True
-    if isinstance(default, list | tuple | range):
-        return isinstance(value, list | tuple | int) and not isinstance(value, bool)
-    if isinstance(default, bool) or isinstance(value, bool):
-        return isinstance(default, bool) and isinstance(value, bool)
-    if isinstance(default, int | float):  # seeds=5 may also be given as a list of seeds
-        return isinstance(value, int | list) or (
-            isinstance(value, float) and isinstance(default, float)
-        )
-    return isinstance(value, type(default))
 
 
 def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
@@ -138,6 +90,7 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
             kernel_name="python3",
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
+            extra_arguments=["--IPKernelApp.log_level=50"],  # of the kernel; errors of cells come
         )
     made = stamp(done, name, profile, given, pictures=pictures)
     made.metadata["fedlib"]["ran"] = {
@@ -162,24 +115,23 @@ def resolved(device: str) -> str:
     return resolve_device(device).type
 
 
-def literal(text: str) -> object:
-    """A value from the command line: true, false, none, a number, a list, else the text itself."""
-    words: dict[str, object] = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def target(name: str, profile: str, out: str | None) -> Path:
-    """Where the notebook goes; ``out`` may be a file or a folder."""
-    if out is None:
-        if profile not in FOLDERS:
-            raise NotebookError(f"{name}: profile {profile!r} has no folder; pass --out PATH.")
-        return FOLDERS[profile] / f"{name}.ipynb"
-    return Path(out) if out.endswith(".ipynb") else Path(out) / f"{name}.ipynb"
+    """Where the notebook goes, a place that can be written to; ``out`` is a file or a folder."""
+    from fedlib.core.commands import is_open
+
+    if out is None and profile not in FOLDERS:
+        raise NotebookError(f"{name}: profile {profile!r} has no folder; pass --out PATH.")
+    path = Path(FOLDERS[profile] if out is None else out)
+    if path.suffix and path.suffix != ".ipynb" and not path.is_dir():
+        raise NotebookError(f"execute: --out must be a folder or end in .ipynb, got {out!r}.")
+    if path.suffix != ".ipynb" or path.is_dir():
+        path /= f"{name}.ipynb"
+    if path.is_dir() or not is_open(path.parent):
+        where = os.path.relpath(path)
+        raise NotebookError(
+            f"execute: --out must lead to a file in a folder that can be written to, got {where!r}."
+        )
+    return path
 
 
 def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
@@ -194,7 +146,39 @@ def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
                 f"{name}: a cell failed, nothing was written: {error.evalue}"
             ) from None
         raise NotebookError(f"{name}: a cell failed, nothing was written.\n{error}") from None
+    except (DeadKernelError, NoSuchKernel, CellTimeoutError) as error:
+        why = str(error).partition("\n")[0].rstrip(".")
+        raise NotebookError(f"{name}: the kernel failed, nothing was written: {why}.") from None
     return os.path.relpath(path)
+
+
+class Worker:
+    """What one of several processes knows: Ctrl-C stops its notebook, and it begins no other."""
+
+    busy = stopped = False
+
+    @classmethod
+    def ready(cls) -> None:
+        """What a process begins with."""
+        signal.signal(signal.SIGINT, cls.stop)
+
+    @classmethod
+    def stop(cls, *_: object) -> None:
+        """What a process does on Ctrl-C."""
+        first, cls.stopped = not cls.stopped, True
+        if cls.busy and first:  # while a kernel is shut down a second Ctrl-C changes nothing
+            raise KeyboardInterrupt
+
+    @classmethod
+    def work(cls, name: str, profile: str, given: Parameters, out: str | None) -> str:
+        """`produce`, unless the process has been stopped."""
+        if cls.stopped:
+            raise KeyboardInterrupt
+        cls.busy = True
+        try:
+            return produce(name, profile, given, out)
+        finally:
+            cls.busy = False
 
 
 def produce_all(
@@ -204,39 +188,66 @@ def produce_all(
     if options.jobs == 1 or len(names) == 1:
         yield from (produce(name, profile, given, options.out) for name in names)
         return
-    with ProcessPoolExecutor(max_workers=options.jobs) as pool:
-        work = [pool.submit(produce, name, profile, given, options.out) for name in names]
-        yield from (future.result() for future in work)
+    with ProcessPoolExecutor(max_workers=options.jobs, initializer=Worker.ready) as pool:
+        try:
+            work = [pool.submit(Worker.work, name, profile, given, options.out) for name in names]
+            yield from (future.result() for future in work)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                os.kill(child.pid, signal.SIGINT)
+            raise
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="execute.py", description=__doc__.splitlines()[0])
+    from fedlib.core.commands import Parser, count
+
+    parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")
     parser.add_argument("--profile", default="quick", help="quick or full")
     parser.add_argument("-p", dest="parameters", nargs=2, action="append", default=[],
                         metavar=("NAME", "VALUE"), help="a parameter; may be repeated")  # fmt: skip
     parser.add_argument("--out", help="file (*.ipynb) or folder")
-    parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time, with all")
+    parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time, with all")
     return parser.parse_args(arguments)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line entry; an error is one sentence on stderr and exit status 1."""
-    options = parse(arguments)
+    """Command line entry; an error is one sentence on stderr and exit status 1 or 2."""
+    from fedlib.core.commands import carried_out
+
+    return carried_out(lambda: carry_out(parse(arguments)), "execute", AFTER_STOP)
+
+
+def carry_out(options: argparse.Namespace) -> int:
+    """Execute what a command line asks for."""
     logging.getLogger("papermill").setLevel(logging.WARNING)
-    given = {key: literal(value) for key, value in options.parameters}
-    profile = str(given.pop("profile", options.profile))
-    names = source_names() if options.name == "all" else [options.name]
     try:
+        given = values_of(options)
+        profile = str(given.pop("profile"))
+        names = source_names() if options.name == "all" else [options.name]
+        if len(names) > 1 and options.out and options.out.endswith(".ipynb"):
+            raise NotebookError(f"execute: --out must be a folder with all, got {options.out!r}.")
+        check_device(given)
         for name in names:  # refuse before the first kernel starts
             check_parameters(name, read_source(name), {"profile": profile, **given})
+            target(name, profile, options.out)
         for path in produce_all(names, profile, given, options):
             print(f"wrote {path}", flush=True)
     except NotebookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def values_of(options: argparse.Namespace) -> Parameters:
+    """The parameters of a command line, each given once, and the profile, theirs or its own."""
+    keys = [key for key, _ in options.parameters]
+    if twice := {key for key in keys if keys.count(key) > 1}:
+        named = ", ".join(sorted(twice))
+        raise NotebookError(f"execute: parameter {named} must be given once, got it twice.")
+    return {"profile": options.profile} | {key: literal(v) for key, v in options.parameters}
 
 
 if __name__ == "__main__":

@@ -139,9 +139,9 @@ def texts(value: object) -> list[str]:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes the notebook whole: a temporary file beside the target, then one rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
+    """Writes the notebook, whole or not at all."""
+    from fedlib.core.checkpoint import write_whole
+
     nbformat.validate(notebook)
-    temporary.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    text = nbformat.writes(notebook) + "\n"
+    write_whole(path, lambda file: file.write(text.encode()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fedlib import checks
-from fedlib.data import DataError
+from fedlib.core.commands import Parser, carried_out, known
 from papers import STUDIES, all_claims
 from papers.compare import compare
 from papers.kit import record
@@ -14,20 +13,22 @@ from papers.kit.restamp import restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
 
+AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    whole = argparse.ArgumentParser(prog="papers", description=__doc__)
+    whole = Parser(prog="papers", description=__doc__)
     commands = whole.add_subparsers(dest="command", required=True)
     one = commands.add_parser("reproduce", help="compute a study's runs and store them")
-    one.add_argument("study", choices=[*STUDIES, "all"])
+    one.add_argument("study", help="its name, or all")
     one.add_argument("--profile", default="full")
     one.add_argument("--device", default="auto")
     one.add_argument("--recompute", action="store_true", help="even what is stored already")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
     commands.add_parser("claims", help="one line a claim, from stored runs")
     four = commands.add_parser("health", help="stored runs that are not healthy, and why")
-    four.add_argument("study", nargs="?", default="all", choices=[*STUDIES, "all"])
+    four.add_argument("study", nargs="?", default="all", help="its name; all if none")
     four.add_argument("--all", action="store_true", help="the healthy ones too")
     four = commands.add_parser(
         "record", help="enter rules and verdicts that changed, with a reason"
@@ -40,8 +41,9 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("second", help="as first")
     two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
     two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
+    two.add_argument("--force", action="store_true", help="even over a .csv that is not of compare")
     three = commands.add_parser("restamp", help="a new digest for runs whose code only moved")
-    three.add_argument("study", choices=[*STUDIES, "all"])
+    three.add_argument("study", help="its name, or all")
     three.add_argument("--from-commit", required=True, help="at which the runs were fresh")
     three.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
     return whole
@@ -49,23 +51,25 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
-    given = parser().parse_args(arguments)
-    try:
-        if given.command == "compare":
-            show_comparison(given.first, given.second, given.metric, given.figure)
-        elif given.command == "claims":
-            list_claims()
-        elif given.command == "health":
-            list_health(given.study, every=given.all)
-        elif given.command == "record":
-            enter(given.name, given.reason, given.amend)
-        elif given.command == "restamp":
-            return give_stamps(given.study, given.from_commit, given.name)
-        else:
-            reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
-    except (ValueError, OSError, FloatingPointError, DataError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    return carried_out(lambda: carry_out(parser().parse_args(arguments)), "papers", AFTER_STOP)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Run the command of a command line."""
+    if "study" in given:
+        known(given.command, "study", given.study, [*STUDIES, "all"])
+    if given.command == "compare":
+        show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
+    elif given.command == "claims":
+        list_claims()
+    elif given.command == "health":
+        list_health(given.study, every=given.all)
+    elif given.command == "record":
+        enter(given.name, given.reason, given.amend)
+    elif given.command == "restamp":
+        return give_stamps(given.study, given.from_commit, given.name)
+    else:
+        reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
     return 0
 
 
@@ -79,12 +83,14 @@ def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str)
             print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
 
 
-def show_comparison(first: str, second: str, metrics: list[str], figure: str | None) -> None:
+def show_comparison(
+    first: str, second: str, metrics: list[str], figure: str | None, *, force: bool
+) -> None:
     """Print what differs between two runs, and draw their curves if asked."""
     found = compare(first, second, metrics=metrics)
     print(found)
     if figure is not None:
-        print("\nwrote " + " and ".join(map(str, found.write(figure))))
+        print("\nwrote " + " and ".join(map(str, found.write(figure, force=force))))
 
 
 def list_claims() -> None:
@@ -114,10 +120,10 @@ def list_health(study: str, *, every: bool) -> None:
 
 def enter(names: list[str], reason: str, amend: bool) -> None:
     """Bring the record of rules up to date, for all claims or for some."""
-    known = {*STUDIES, *(claim.id for _, claim in all_claims())}
-    known |= {name for study in STUDIES.values() for name in record.read(study)}
+    there = {*STUDIES, *(claim.id for _, claim in all_claims())}
+    there |= {name for study in STUDIES.values() for name in record.read(study)}
     for name in names:
-        checks.one_of("record", "name", name, tuple(sorted(known)))
+        known("record", "name", name, sorted(there))
     done = record.add(STUDIES.values(), names, reason, amend=amend)
     print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
 

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PANELS = 3  # metrics that are drawn if none are named
 FORMATS = (".svg", ".png")
+COLUMNS = ("run", "metric", "round", "mean", "std", "seeds")  # of the numbers beside a drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"{self.differences.to_html()}{self.finals.to_html()}{notes}"
 
     def draw(self, fig: Any) -> None:
@@ -71,11 +73,11 @@ class Comparison:
         """
         from papers.kit import plot
 
-        runs = dict(zip(self.names, self.traces, strict=True))
+        runs = dict(zip(map(label, self.names), self.traces, strict=True))
         panels = np.atleast_1d(fig.subplots(1, len(self.metrics)))
         for ax, metric in zip(panels, self.metrics, strict=True):
             plot.bands(ax, runs, metric)
-            ax.set_ylabel(metric)
+            ax.set_ylabel(label(metric))
         panels[0].legend()
 
     def curves(self) -> list[dict[str, Any]]:
@@ -88,21 +90,36 @@ class Comparison:
             for t, x in zip(trace.rounds, trace.metrics[metric].T, strict=True)
         ]
 
-    def write(self, figure: Path | str) -> tuple[Path, Path]:
-        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it."""
+    def write(self, figure: Path | str, *, force: bool = False) -> tuple[Path, Path]:
+        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it.
+
+        A CSV that is there and that this function did not write is overwritten with `force` only.
+        """
         from papers.kit import plot
 
         path = check_figure(figure)
+        beside = path.with_suffix(".csv")
+        if not force and not is_ours(beside):
+            got = f"got {path.name!r}; name another file, or give --force (force=True)"
+            raise ValueError(
+                f"compare: figure must leave {beside.name} alone, which lies beside and was "
+                f"not written by compare, {got}."
+            )
         size = (max(4.5, 3.6 * len(self.metrics)), 3.2)
         picture = plot.render(self.draw, "light", path.suffix[1:], size)
-        rows, text = self.curves(), io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
-        beside = path.with_suffix(".csv")
+        writer.writerows(self.curves())
         write_whole(path, lambda file: file.write(picture))
         write_whole(beside, lambda file: file.write(text.getvalue().encode()))
         return path, beside
+
+
+def label(name: str) -> str:
+    """A name as a drawing shows it: no formula between dollars, not left out for its underscore."""
+    shown = name.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def compare(
@@ -111,6 +128,7 @@ def compare(
     *,
     metrics: Sequence[str] = (),
     figure: Path | str | None = None,
+    force: bool = False,
 ) -> Comparison:
     """Hold two runs against each other.
 
@@ -120,6 +138,7 @@ def compare(
         file of `Trace.save` or of a results folder, or a `Trace`.
     metrics : which shared metrics are drawn; by default the first three.
     figure : where the drawing goes (`.svg` or `.png`), its numbers beside it as `.csv`.
+    force : whether the numbers may take the place of a `.csv` that `compare` did not write.
 
     Raises
     ------
@@ -144,7 +163,7 @@ def compare(
         metrics=drawn(names, traces, metrics),
     )
     if figure is not None:
-        found.write(figure)
+        found.write(figure, force=force)
     return found
 
 
@@ -153,6 +172,17 @@ def check_figure(figure: Path | str) -> Path:
     checks.value("compare", "figure", figure, str | Path)
     checks.one_of("compare", "the ending of figure", Path(figure).suffix, FORMATS)
     return Path(figure)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a CSV is not there yet, or is one that `Comparison.write` wrote."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip("\n") == ",".join(COLUMNS)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def drawn(

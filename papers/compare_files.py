@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from fedlib import checks
 from fedlib.core import Trace
+from fedlib.core.commands import nearest
 from papers.compare_tables import Named
 
 WHO = "compare"
@@ -108,12 +108,3 @@ def freshness(held: Mapping[str, Any]) -> str:
     from papers.kit import store
 
     return "fresh" if store.is_fresh(held) else "stale"
-
-
-def nearest(name: str, known: Any) -> str:
-    """Some of the known names, those that look like `name` first."""
-    every = list(known)
-    close = get_close_matches(name, every, n=3, cutoff=0.5)
-    shown = [*close, *(k for k in every if k not in close)][: len(close) or 6]
-    kind = "nearest" if close else "known" if len(shown) == len(every) else "some that are there"
-    return f"{kind}: {', '.join(shown)}"

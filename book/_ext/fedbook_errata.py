@@ -100,7 +100,7 @@ class AllErrata(BookDirective):
         for paper in PAPERS:
             source = root / "book" / paper / "errata.md"
             self.env.note_dependency(str(source))
-            for item in items(paper, source.read_text()):
+            for item in items(paper, source.read_text(encoding="utf-8")):
                 cells = [self.inline(moved(cell, source, here)) for cell in item.cells]
                 rows.append([self.first(item), *cells])
                 done.append(item)

@@ -267,7 +267,7 @@ class Others(BookDirective):
         """As on a page of its own, one after another; nothing if all have one."""
         pages = Path(self.env.srcdir, self.env.docname).parent.glob("*.md")
         text = ""
-        for algorithm in others("".join(page.read_text() for page in pages)):
+        for algorithm in others("".join(page.read_text(encoding="utf-8") for page in pages)):
             name = algorithm.__name__
             text += (
                 f"```{{pseudocode}} fedlib.algorithms.{name}\n```\n\n```{{round}} {name}\n```\n\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +52,7 @@ def former(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]
     if len(entries) < 2:
         return []
     last = entries[-1].date
-    found = [raw(f"<details><summary>The rule was changed on {last}</summary>")]
+    found = [raw(f"<details><summary>The rule was changed on {escape(last)}</summary>")]
     for before, after in reversed([*pairwise(entries)]):
         found += [paragraph(f"Changed on {after.date}: ", *directive.inline(after.reason))]
         if before.digest != after.digest:

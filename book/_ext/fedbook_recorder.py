@@ -220,7 +220,7 @@ def told_by(frame: FrameType) -> str:
 @lru_cache(maxsize=32)
 def parsed(file: str) -> ast.Module:
     """The syntax tree of a source file."""
-    return ast.parse(Path(file).read_text())
+    return ast.parse(Path(file).read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=64)

@@ -14,27 +14,33 @@ from fedlib.core.whole import write_whole
 SCHEMA = 1
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A stored file, checked.
+def read(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """A stored file, checked; of a certain kind, if one is named.
 
     Raises
     ------
     ValueError
-        one sentence, for a file that is missing, damaged, changed by hand, or of another schema.
+        one sentence, for a file that is missing, damaged, changed by hand, or of another schema or
+        kind.
     """
     what = "/".join(path.parts[-3:])
     try:
-        data: dict[str, Any] = json.loads(path.read_text())
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(
             f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "
             "Trace.save for a run of your own."
         ) from None
     except OSError as error:
-        raise ValueError(f"store: {what} must be a file, got {error.strerror}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        why = error.strerror or type(error).__name__
         raise ValueError(
-            f"store: {what} must be whole JSON, it is damaged ({error}); delete it and reproduce."
+            f"store: {what} must be a file that can be read, got {why!r}; see its place and its "
+            "permissions."
+        ) from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
+        why = str(error).partition("\n")[0]
+        raise ValueError(
+            f"store: {what} must be whole JSON, it is damaged ({why}); delete it and reproduce."
         ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         given = data.get("schema") if isinstance(data, dict) else None
@@ -46,6 +52,11 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"store: {what} must agree with its digest, it was changed after it was written; "
             "restore it or reproduce it."
+        )
+    if kind is not None and data.get("kind") != kind:
+        raise ValueError(
+            f"store: {what} must be of kind {kind!r}, got {data.get('kind')!r}; restore it or "
+            "reproduce it."
         )
     return {**data, "digest": sealed}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import subprocess
 from functools import lru_cache
@@ -13,6 +14,9 @@ import numpy as np
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 20  # seconds for an answer of git
+#: Variables that make git answer for another folder; hooks of other repositories set them.
+ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
 def versions() -> dict[str, Any]:
@@ -32,11 +36,26 @@ def versions() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _commit() -> dict[str, Any]:
-    def git(*words: str) -> str:
-        out = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
-        return out.stdout.strip()
+    """The commit of our own work tree; none where git, or its folder, is not there or not ours.
 
-    if not (ROOT / ".git").exists():  # the library alone: no commit of ours
+    What cannot be told to be unchanged counts as changed.
+    """
+    top = _git("rev-parse", "--show-toplevel")
+    head = _git("rev-parse", "--short=12", "HEAD")
+    ours = top and os.path.isdir(top) and os.path.samefile(top, ROOT)
+    if not head or not ours or not _git("ls-files", "fedlib/core/provenance.py"):
         return {"commit": None, "dirty": False}
-    head = git("rev-parse", "--short=12", "HEAD")
-    return {"commit": head or None, "dirty": bool(git("status", "--porcelain", "fedlib", "papers"))}
+    return {"commit": head, "dirty": _git("status", "--porcelain", "fedlib", "papers") != ""}
+
+
+def _git(*words: str) -> str | None:
+    """What git says of the folder that we lie in; None if it fails, hangs, or is not installed."""
+    env = {k: v for k, v in os.environ.items() if k not in ELSEWHERE}
+    try:
+        done = subprocess.run(
+            ("git", "--no-optional-locks", *words), cwd=ROOT, env=env, check=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return os.fsdecode(done.stdout).strip()

@@ -26,11 +26,20 @@ class DataError(RuntimeError):
 
 
 def cache_folder() -> Path:
-    """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder."""
+    """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder.
+
+    Raises `DataError` where `FEDLIB_DATA` names a file or the home of nobody.
+    """
     import pooch  # here and below: problems that need no file are imported without it
 
     named = os.environ.get("FEDLIB_DATA")
-    return Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
+    try:
+        folder = Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
+    except RuntimeError:
+        raise DataError(f"data: FEDLIB_DATA must name a folder, got {named!r}.") from None
+    if folder.is_file():
+        raise DataError(f"data: FEDLIB_DATA must be a folder, got the file {str(folder)!r}.")
+    return folder
 
 
 def registry() -> pooch.Pooch:
@@ -83,7 +92,7 @@ def use_instead(source: Source) -> bool:
 def _is_whole(file: File) -> bool:
     try:
         return _matches(cache_folder() / file.path, file.checksum)
-    except OSError:
+    except (OSError, DataError):
         return False
 
 

@@ -125,7 +125,7 @@ sys.path.insert(0, str(folder))
 
 
 def from_file(name, source):
-    (folder / f"{name}.py").write_text(source)
+    (folder / f"{name}.py").write_text(source, encoding="utf-8")
     importlib.invalidate_caches()
     return importlib.import_module(name).FedAvgM
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedlib.core.checkpoint import write_whole
 from fedlib.core.jsonfile import digest
 from papers.kit import store
 from papers.kit.claims import Claim
@@ -81,10 +82,19 @@ def path_of(study: Study) -> Path:
 def read(study: Study) -> Record:
     """Every claim of a study with its entries, the oldest first; empty without a record."""
     try:
-        text = path_of(study).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        path = path_of(study)
+    except ValueError:
         return {}
-    return {claim: [Entry(**entry) for entry in own] for claim, own in json.loads(text).items()}
+    try:
+        held = json.loads(path.read_text(encoding="utf-8")).items()
+        return {claim: [Entry(**entry) for entry in own] for claim, own in held}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"record: the {FILE} of {study.name} must be whole, got {type(error).__name__} when "
+            "it was read; restore it from the history."
+        ) from error
 
 
 def write(study: Study, record: Record) -> None:
@@ -92,7 +102,7 @@ def write(study: Study, record: Record) -> None:
     order = sorted(record, key=lambda claim: (len(claim), claim))
     content = {claim: [asdict(entry) for entry in record[claim]] for claim in order}
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    path_of(study).write_text(f"{text}\n", encoding="utf-8")
+    write_whole(path_of(study), lambda file: file.write(f"{text}\n".encode()))
 
 
 def today(study: Study, claim: Claim, reason: str = "") -> Entry:

@@ -125,7 +125,7 @@ def _fresh_then(tree: Path, provenances: Sequence[Mapping[str, Any]]) -> list[bo
     """Whether the code in another work tree calls runs fresh."""
     done = subprocess.run(
         [sys.executable, "-c", ASK], input=json.dumps(provenances), cwd=tree, check=False,
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": str(tree)},
     )  # fmt: skip
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -148,12 +148,17 @@ def _tree(commit: str) -> Iterator[tuple[Path, str]]:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(
-        ("git", *words), cwd=fingerprint.ROOT, capture_output=True, text=True, check=False
-    )
+    asked = f"restamp: `git {' '.join(words[:2])}` must work"
+    try:
+        done = subprocess.run(
+            ("git", *words), cwd=fingerprint.ROOT, capture_output=True, check=False
+        )
+    except OSError as error:
+        raise ValueError(f"{asked}, got {error.strerror!r}.") from error
     if done.returncode:
-        raise ValueError(f"restamp: `git {' '.join(words[:2])}` failed, {done.stderr.strip()}.")
-    return done.stdout.strip()
+        said = " ".join(os.fsdecode(done.stderr).split())
+        raise ValueError(f"{asked}, got {said!r}.")
+    return os.fsdecode(done.stdout).strip()
 
 
 def _write(path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, full: str) -> None:

@@ -71,7 +71,10 @@ class Spec:
 
 def results_dir() -> Path:
     """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
-    return Path(os.environ.get("FEDLIB_RESULTS", ROOT / "results"))
+    folder = Path(os.environ.get("FEDLIB_RESULTS") or ROOT / "results")
+    if folder.is_file():
+        raise ValueError(f"store: FEDLIB_RESULTS must be a folder, got the file {str(folder)!r}.")
+    return folder
 
 
 def compute_or_load(
@@ -96,7 +99,7 @@ def compute_or_load(
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
-            traces[name] = to_trace(read(run_path(study, profile, name)))
+            traces[name] = to_trace(read(run_path(study, profile, name), "run"))
     missing = {name: spec for name, spec in specs.items() if name not in traces}
     for group in groups(missing):
         path = checkpoint_path(study, profile, group) if store else None
@@ -131,7 +134,7 @@ def make_room(study: str, profile: str) -> None:
 def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     """Whether a run with this configuration is in the results folder."""
     path = run_path(study, profile, name)
-    return path.exists() and bool(read(path)["key"] == spec.key())
+    return path.exists() and bool(read(path, "run")["key"] == spec.key())
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -222,13 +225,13 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
 
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
-    data = read(run_path(study, profile, "numbers"))
+    data = read(run_path(study, profile, "numbers"), "numbers")
     return {k: Number.from_json(v) for k, v in data["numbers"].items()}
 
 
 def read_health(study: str, profile: str = "full") -> dict[str, Health]:
     """The health of every run of a study as it was when its numbers were stored."""
-    data = read(run_path(study, profile, "numbers"))
+    data = read(run_path(study, profile, "numbers"), "numbers")
     return {k: Health(**v) for k, v in data["health"].items()}
 
 

@@ -143,6 +143,7 @@ class Study:
         `runs` is a pattern such as `"soft_*"`: only runs with such a name are computed. The numbers
         are derived once all runs are stored; None before.
         """
+        resolve_device(device)
         specs = self.specs(self.resolve(profile))
         chosen = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
         if not chosen:

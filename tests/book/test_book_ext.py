@@ -108,7 +108,7 @@ def test_provenance_and_profiles(build):
 
 def test_a_number_changed_by_hand_stops_the_build(build, tmp_path):
     path = tmp_path / "results" / "toy" / "full" / "numbers.json"
-    path.write_text(path.read_text().replace("0.512", "0.312"))
+    path.write_text(path.read_text(encoding="utf-8").replace("0.512", "0.312"), encoding="utf-8")
     status, messages, _ = build("{result}`toy/gap:.2f`")
     assert status != 0
     assert "must agree with its digest" in messages
@@ -138,7 +138,7 @@ def test_themed_figure_is_one_figure_with_two_stable_pictures(build, tmp_path):
 
 def test_notebook_links_show_the_command(build, tmp_path):
     (tmp_path / "notebooks" / "src").mkdir(parents=True)
-    (tmp_path / "notebooks" / "src" / "toy.py").write_text("x = 1\n")
+    (tmp_path / "notebooks" / "src" / "toy.py").write_text("x = 1\n", encoding="utf-8")
     status, messages, page = build("```{notebook-links} toy\n```")
     assert status == 0, messages
     assert re.search(r'href="_downloads/[0-9a-f]+/toy.py"', page)

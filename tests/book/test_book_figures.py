@@ -73,12 +73,14 @@ def page_of(build, folder, name, text):
     """Builds a small book with one executed notebook; returns that notebook's page."""
     executed = folder / "notebooks" / "executed"
     executed.mkdir(parents=True)
-    (executed / f"{name}.ipynb").write_text(text)
+    (executed / f"{name}.ipynb").write_text(text, encoding="utf-8")
     status, messages, index = build(
         f"```{{toctree}}\nnotebooks/executed/{name}\n```\n\n```{{claims}}\n```"
     )
     assert status == 0, messages
-    return (folder / "out" / "notebooks" / "executed" / f"{name}.html").read_text(), index
+    return (folder / "out" / "notebooks" / "executed" / f"{name}.html").read_text(
+        encoding="utf-8"
+    ), index
 
 
 def test_themed_figure_stands_above_its_files(build, tmp_path):
@@ -140,20 +142,20 @@ def arguments_of(name, extension):
 def test_a_command_with_other_seeds_draws_them(driver, extension, tmp_path):
     *_, arguments = arguments_of("np_workshop", extension)
     assert driver.main(["np_workshop", *arguments, "--out", str(tmp_path)]) == 0
-    done = json.loads((tmp_path / "np_workshop.ipynb").read_text())
+    done = json.loads((tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8"))
     assert done["metadata"]["fedlib"]["parameters"] == {"profile": "quick", "seeds": [3, 4]}
     shown = ["".join(o.get("data", {}).get("text/html", "")) for c in done["cells"]
              for o in c.get("outputs", [])]  # fmt: skip
     assert any("<td>3, 4</td>" in text for text in shown)  # the table of parameters
     figures = [text for text in shown if "fed-figure" in text]
-    source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text()
+    source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text(encoding="utf-8")
     assert len(figures) == source.count("plot.show(")
 
 
 def test_the_figure_of_a_claim_is_shown_on_its_page():
     for study, claim in all_claims():
         if claim.figure:
-            source = (ROOT / "notebooks" / "src" / f"{study.name}.py").read_text()
+            source = (ROOT / "notebooks" / "src" / f"{study.name}.py").read_text(encoding="utf-8")
             assert claim.figure in study.figures, claim.id
             assert f'study.figures["{claim.figure}"]' in source, claim.id
 
@@ -163,7 +165,8 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         '<article><a class="reference internal" href="b.html#thm">Theorem</a>'
         '<a class="reference internal" href="b.html#equation-e">(1)</a>'
         '<a class="reference internal" href="b.html#claim-x-C1">x/C1</a>'
-        '<a class="reference internal" href="b.html#section">Section</a></article>'
+        '<a class="reference internal" href="b.html#section">Section</a></article>',
+        encoding="utf-8",
     )
     (tmp_path / "b.html").write_text(
         '<article><div class="proof theorem admonition" id="thm"><p>Let <a href="#q">it</a>'
@@ -173,7 +176,8 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         "<td><p>It <em>holds</em>.</p><details>rule</details></td><td><p>0.5</p></td>"
         "<td><p>reproduced</p><p>fresh</p></td></tr></table>"
         '<dl><dt id="term-drift">drift</dt><dd>moves <a class="reference internal" '
-        'href="#term-drift">away</a></dd></dl></article>'
+        'href="#term-drift">away</a></dd></dl></article>',
+        encoding="utf-8",
     )
     assert extension("fedbook_previews").snippets(tmp_path) == {
         "b.html#claim-x-C1": "<p>x/C1</p><p>W, Figure 1</p><p>It <em>holds</em>.</p>"

@@ -25,11 +25,13 @@ def build(tmp_path, monkeypatch):
     make = toy_book.prepare(tmp_path, monkeypatch)
     path = tmp_path / "record.json"
     conf = tmp_path / "conf.py"
-    conf.write_text(conf.read_text() + PLACE.format(path=str(path)))
+    conf.write_text(
+        conf.read_text(encoding="utf-8") + PLACE.format(path=str(path)), encoding="utf-8"
+    )
 
     def made(text, **entries):
         content = {f"toy/{name}": [asdict(e) for e in own] for name, own in entries.items()}
-        path.write_text(json.dumps(content))
+        path.write_text(json.dumps(content), encoding="utf-8")
         status, messages, page = make(text)
         assert status == 0, messages
         return re.sub(r"<[^>]+>", "", page.partition("<article")[2])

@@ -19,13 +19,13 @@ TODAY = code_digest(toy_book.PROVENANCE["roots"])
 def notebook(build, tmp_path, driver):
     """Writes a source and what its two executions left, which are no pages of the small build."""
     assert build  # whose configuration is there
-    with (tmp_path / "conf.py").open("a") as configuration:
+    with (tmp_path / "conf.py").open("a", encoding="utf-8") as configuration:
         configuration.write('\nexclude_patterns.append("notebooks")\n')
 
     def make(name, *, executed=True, changed=False, day="2026-02-03"):
         source = tmp_path / "notebooks" / "src" / f"{name}.py"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(f"# %%\nprint({name!r})\n")
+        source.write_text(f"# %%\nprint({name!r})\n", encoding="utf-8")
         digest = sys.modules["stamping"].source_digest(jupytext.read(source, fmt="py:percent"))
         for folder, profile in (("executed", "full"), ("quick", "quick")):
             ran = {"date": day, "device": "cpu", "wall_s": 12.0, "cpu_s": 9.0}
@@ -33,9 +33,9 @@ def notebook(build, tmp_path, driver):
             path = tmp_path / "notebooks" / folder / f"{name}.ipynb"
             path.parent.mkdir(exist_ok=True)
             if executed:
-                path.write_text(json.dumps({"metadata": {"fedlib": record}}))
+                path.write_text(json.dumps({"metadata": {"fedlib": record}}), encoding="utf-8")
         if changed:
-            source.write_text("# %%\nprint('something else')\n")
+            source.write_text("# %%\nprint('something else')\n", encoding="utf-8")
 
     return make
 
@@ -103,7 +103,7 @@ def test_a_changed_digit_stops_the_build(build, notebook, tmp_path):
     notebook("toy")
     store_runs(tmp_path, old=TODAY, new=TODAY)
     path = tmp_path / "results" / "toy" / "full" / "new.json"
-    path.write_text(path.read_text().replace("2.0", "2.5"))
+    path.write_text(path.read_text(encoding="utf-8").replace("2.0", "2.5"), encoding="utf-8")
     status, messages, _ = build("```{status}\n```")
     assert status != 0
     assert "toy/full/new.json must agree with its digest" in messages

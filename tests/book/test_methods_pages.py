@@ -44,39 +44,43 @@ def section(text, title):
 def labels():
     """The names of all statements in the notes."""
     notes = (ROOT / "notebooks" / "src").glob("note_*.py")
-    return {x for note in notes for x in re.findall(r":label: ([\w-]+)", note.read_text())}
+    return {
+        x
+        for note in notes
+        for x in re.findall(r":label: ([\w-]+)", note.read_text(encoding="utf-8"))
+    }
 
 
 def terms():
     """The terms of the glossary."""
-    text = (BOOK / "notation.md").read_text()
+    text = (BOOK / "notation.md").read_text(encoding="utf-8")
     found = re.findall(r"^```{glossary}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return [t for part in found for t in re.findall(r"^(\S.*)\n  \S", part, re.MULTILINE)]
 
 
 def test_every_algorithm_is_shown_once(ext):
     """On a page, or below the overview, where a method is that has none yet."""
-    pages = [page.read_text() for page in PAGES]
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
     shown = [c for text in pages for c in directives(text, "pseudocode")]
     assert len(shown) == len(set(shown))
     others = ext("methods").others("".join(pages))
     each = set(CLASSES.values()) - set(others)
     assert sorted(shown) == sorted(f"fedlib.algorithms.{a.__name__}" for a in each)
     assert set(ext("methods").others("")) == set(ALGORITHMS)
-    assert "```{other-methods}\n```" in (BOOK / "methods" / "index.md").read_text()
+    assert "```{other-methods}\n```" in (BOOK / "methods" / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_overview_has_a_line_for_every_algorithm_and_links_to_its_page():
-    text = (BOOK / "methods" / "index.md").read_text()
+    text = (BOOK / "methods" / "index.md").read_text(encoding="utf-8")
     for page in PAGES:
-        for name in directives(page.read_text(), "round"):
+        for name in directives(page.read_text(encoding="utf-8"), "round"):
             (line,) = [x for x in text.split("\n") if f"{{round-bits}}`{name} up`" in x]
             assert f"({page.name})" in line
             assert f"{{round-bits}}`{name} down`" in line
 
 
 def test_the_table_of_contents_has_every_page():
-    toc = yaml.safe_load((BOOK / "_toc.yml").read_text())
+    toc = yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8"))
     (part,) = [p for p in toc["parts"] if p["caption"] == "Methods"]
     listed = [s["file"] for s in part["chapters"][0]["sections"]]
     assert sorted(listed) == [f"book/methods/{p.stem}" for p in PAGES]
@@ -85,14 +89,14 @@ def test_the_table_of_contents_has_every_page():
 
 
 def test_names_of_figures_are_used_once():
-    text = "".join(p.read_text() for p in BOOK.rglob("*.md"))
+    text = "".join(p.read_text(encoding="utf-8") for p in BOOK.rglob("*.md"))
     names = re.findall(r"^:name: (\S+)", text, re.MULTILINE)
     assert len(names) == len(set(names))
 
 
 @each_page
 def test_a_page_has_its_parts(page):
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
     assert text.partition("## ")[0].count("\n$$\n") == 2, "one formula: the problem"
     classes = [c.rpartition(".")[2] for c in directives(text, "pseudocode")]
@@ -106,7 +110,7 @@ def test_a_page_has_its_parts(page):
 
 @each_page
 def test_a_page_names_what_there_is(page):
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     (figure,) = directives(text, "themed-figure")
     study, _, drawn = figure.partition("/")
     assert drawn in STUDIES[study].figures
@@ -195,9 +199,14 @@ def test_the_table_of_all_errata_has_every_line_of_the_pages(ext):
     assert sorted(module.PAPERS) == sorted(p.parent.name for p in BOOK.glob("*/errata.md"))
     numbers = []
     for paper in module.PAPERS:
-        part = errata(paper).read_text().partition(f"## {module.TITLE}")[2].partition("\n## ")[0]
+        part = (
+            errata(paper)
+            .read_text(encoding="utf-8")
+            .partition(f"## {module.TITLE}")[2]
+            .partition("\n## ")[0]
+        )
         first = re.search(r"^\| no\..*?(?:\n\n|\Z)", part, re.DOTALL | re.MULTILINE)[0]
-        items = module.items(paper, errata(paper).read_text())
+        items = module.items(paper, errata(paper).read_text(encoding="utf-8"))
         assert len(items) == len(first.strip().split("\n")) - 2
         numbers += [item.number for item in items]
     assert len(numbers) == len(set(numbers))
@@ -206,12 +215,15 @@ def test_the_table_of_all_errata_has_every_line_of_the_pages(ext):
 def test_every_erratum_leads_to_a_page_with_a_check(ext):
     module = ext("errata")
     for paper in module.PAPERS:
-        for item in module.items(paper, errata(paper).read_text()):
+        for item in module.items(paper, errata(paper).read_text(encoding="utf-8")):
             for link in item.linked:
                 page = (errata(paper).parent / link).resolve()
                 assert page.parent == ROOT / "notebooks" / "executed", (item.number, link)
                 source = ROOT / "notebooks" / "src" / f"{page.stem}.py"
-                assert re.search(r"\bcheck\(", source.read_text()), (item.number, link)
+                assert re.search(r"\bcheck\(", source.read_text(encoding="utf-8")), (
+                    item.number,
+                    link,
+                )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +237,7 @@ def test_every_erratum_leads_to_a_page_with_a_check(ext):
 )
 def test_a_page_that_loses_its_form_is_refused(ext, old, new):
     module = ext("errata")
-    text = errata("fedsgm").read_text()
+    text = errata("fedsgm").read_text(encoding="utf-8")
     assert old in text
     with pytest.raises(module.BookError, match="errata of fedsgm"):
         module.items("fedsgm", text.replace(old, new))
@@ -243,14 +255,14 @@ def test_links_are_moved_with_the_table(ext):
 def test_terms_are_there_once_and_used_ones_are_there():
     found = terms()
     assert len(found) == len(set(found)) > 30
-    text = (BOOK / "notation.md").read_text()
+    text = (BOOK / "notation.md").read_text(encoding="utf-8")
     used = {x.partition(" <")[2].rstrip(">") or x for x in re.findall(r"{term}`([^`]+)`", text)}
     assert used <= set(found)
     assert set(re.findall(r"{prf:ref}`([^`]+)`", text)) <= labels()
 
 
 def test_every_line_of_the_notation_has_all_columns():
-    text = (BOOK / "notation.md").read_text().partition("## Terms")[0]
+    text = (BOOK / "notation.md").read_text(encoding="utf-8").partition("## Terms")[0]
     lines = [x for x in text.split("\n") if x.startswith("|")]
     assert len(lines) > 40
     assert {line.count("|") for line in lines} == {9}

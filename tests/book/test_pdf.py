@@ -30,13 +30,13 @@ def folder(tmp_path):
         for f in metadata.files("sphinx-mathjax-offline")
         if f.match("static/mathjax/tex-mml-chtml.js")
     )
-    (tmp_path / "square.svg").write_text(SQUARE)
+    (tmp_path / "square.svg").write_text(SQUARE, encoding="utf-8")
     (tmp_path / "book").mkdir()
 
     def make(formula="x^2", picture="square.svg"):
         mathjax = Path(str(script.locate())).as_uri()
         text = PAGE.format(mathjax=mathjax, formula=formula, picture=picture)
-        (tmp_path / "book" / "index.html").write_text(text)
+        (tmp_path / "book" / "index.html").write_text(text, encoding="utf-8")
         return tmp_path
 
     return make

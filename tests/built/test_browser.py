@@ -120,7 +120,7 @@ def visit(serve, tmp_path):
             [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}",
              f"--proxy-server=http://127.0.0.1:{port(proxy)}",
              f"http://127.0.0.1:{port(site)}/{name}"],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, encoding="utf-8", timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout, site.log, proxy.log
@@ -151,7 +151,7 @@ def test_page_renders_offline(visit, name):
 
 
 def test_some_page_has_mathematics():
-    assert any('class="math notranslate' in (HTML / p).read_text() for p in PAGES)
+    assert any('class="math notranslate' in (HTML / p).read_text(encoding="utf-8") for p in PAGES)
 
 
 CHOOSE = """<script>

@@ -72,7 +72,9 @@ def test_page_loads_nothing_from_outside(path):
         if attributes.get(LOADING.get(tag, ""))
         and not (tag == "link" and attributes.get("rel") in ("canonical", "author", "license"))
     ]
-    assert loaded or "http-equiv" in path.read_text()  # the redirect at the top loads nothing
+    assert loaded or "http-equiv" in path.read_text(
+        encoding="utf-8"
+    )  # the redirect at the top loads nothing
     outside = [address for address in loaded if is_outside(address)]
     assert not outside, (
         f"{path.name} asks the network for {outside}; put the file under book/_static, or let the "
@@ -215,7 +217,7 @@ def test_nothing_is_left_unprocessed(path):
 
 
 def test_every_claim_has_a_verdict():
-    text = (HTML / "book" / "claims.html").read_text()
+    text = (HTML / "book" / "claims.html").read_text(encoding="utf-8")
     rows = re.findall(r'<tr[^>]*id="(claim-[^"]+)"[^>]*>(.*?)</tr>', text, flags=re.S)
     assert rows
     for name, row in rows:

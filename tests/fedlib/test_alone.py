@@ -23,6 +23,6 @@ print(trace.metrics["f"].shape)
 
 def test_the_library_runs_without_what_only_the_papers_need():
     done = subprocess.run(
-        (sys.executable, "-c", ALONE), capture_output=True, text=True, check=False
+        (sys.executable, "-c", ALONE), capture_output=True, encoding="utf-8", check=False
     )
     assert done.stdout.strip() == "(1, 4)", done.stderr[-2000:]

@@ -47,7 +47,10 @@ def test_is_made_by_its_name(first):
         "print(env.spec.max_episode_steps, env.unwrapped.__class__.__module__)"
     )
     done = subprocess.run(
-        (sys.executable, "-W", "error", "-c", code), capture_output=True, text=True, check=False
+        (sys.executable, "-W", "error", "-c", code),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
     assert done.stdout.split() == ["200", "fedlib.envs"], done.stderr[-2000:]
 
@@ -58,7 +61,9 @@ def test_without_gymnasium_a_sentence_says_what_to_do():
         "import fedlib, fedlib.problems.cartpole\n"
         "try:\n    import fedlib.envs\nexcept ImportError as error:\n    print(error)"
     )
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        (sys.executable, "-c", code), capture_output=True, encoding="utf-8", check=False
+    )
     assert done.stdout.strip() == (
         "fedlib.envs: gymnasium must be installed for this module, and for no other; "
         "pip install 'fedlib[rl]'."

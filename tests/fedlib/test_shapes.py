@@ -85,13 +85,13 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a 
 
 
 def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
-    (tmp_path / "fedlib_checker.py").write_text(CHECKER)
+    (tmp_path / "fedlib_checker.py").write_text(CHECKER, encoding="utf-8")
     places = tmp_path, ROOT, ROOT / "tests" / "helpers"
     done = subprocess.run(
         (sys.executable, "-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}"),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.stdout.strip() == "checked", done.stderr[-3000:]
@@ -133,7 +133,7 @@ def shapeless(body, where=""):
 
 
 def test_every_tensor_in_a_signature_says_its_shape():
-    found = {p: list(shapeless(ast.parse(p.read_text()).body)) for p in FILES}
+    found = {p: list(shapeless(ast.parse(p.read_text(encoding="utf-8")).body)) for p in FILES}
     assert not {str(p.relative_to(ROOT)): names for p, names in found.items() if names}
 
 

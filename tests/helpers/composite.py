@@ -21,9 +21,9 @@ def celeba_files(folder, names, signs, parts, faces):
     files = [f"{i + 1:06d}.jpg" for i in range(len(signs))]
     rows = [f + " " + " ".join(f"{s:2d}" for s in row) for f, row in zip(files, signs, strict=True)]
     lines = "\n".join([str(len(files)), f"{names} ", *rows])
-    (folder / "list_attr_celeba.txt").write_text(lines + "\n")
+    (folder / "list_attr_celeba.txt").write_text(lines + "\n", encoding="utf-8")
     lines = "\n".join(f"{f} {part}" for f, part in zip(files, parts, strict=True))
-    (folder / "list_eval_partition.txt").write_text(lines + "\n")
+    (folder / "list_eval_partition.txt").write_text(lines + "\n", encoding="utf-8")
     for name, face in zip(files, faces, strict=True):
         picture = Image.fromarray(np.broadcast_to(face, (218, 178, 3)).astype(np.uint8))
         picture.save(folder / "img_align_celeba" / name, quality=95)

@@ -91,7 +91,7 @@ def stored_run(code):
 
 def seal(path, content):
     content = {"schema": jsonfile.SCHEMA, **content}
-    path.write_text(json.dumps({**content, "digest": jsonfile.digest(content)}))
+    path.write_text(json.dumps({**content, "digest": jsonfile.digest(content)}), encoding="utf-8")
 
 
 def prepare(folder, monkeypatch):
@@ -105,17 +105,21 @@ def prepare(folder, monkeypatch):
     seal(stored / "old.json", stored_run("old"))
     seal(stored / "new.json", stored_run(code_digest(PROVENANCE["roots"])))
     (folder / "conf.py").write_text(
-        CONF.format(extension=str(BOOK / "_ext"), static=str(BOOK / "_static"))
+        CONF.format(extension=str(BOOK / "_ext"), static=str(BOOK / "_static")), encoding="utf-8"
     )
     monkeypatch.setenv("FEDLIB_RESULTS", str(folder / "results"))
 
     def make(text):
-        (folder / "index.md").write_text(f"# Page\n\n{text}\n")
+        (folder / "index.md").write_text(f"# Page\n\n{text}\n", encoding="utf-8")
         done = subprocess.run(
             [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-b", "html", ".", "out"],
-            cwd=folder, capture_output=True, text=True, check=False,
+            cwd=folder, capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         page = folder / "out" / "index.html"
-        return done.returncode, done.stderr, page.read_text() if page.exists() else ""
+        return (
+            done.returncode,
+            done.stderr,
+            page.read_text(encoding="utf-8") if page.exists() else "",
+        )
 
     return make

@@ -66,7 +66,7 @@ def test_what_is_not_finite_comes_back_as_nan(two, tmp_path):
     row = [1.0, np.inf, np.nan, 1.0, 1.0]
     broken = replace(two[0], metrics={"f": np.array([row] * 3)})
     broken.save(tmp_path / "a.json")
-    assert "Infinity" not in (tmp_path / "a.json").read_text()
+    assert "Infinity" not in (tmp_path / "a.json").read_text(encoding="utf-8")
     np.testing.assert_array_equal(
         fl.Trace.load(tmp_path / "a.json").metrics["f"], [[1.0, np.nan, np.nan, 1.0, 1.0]] * 3
     )
@@ -85,7 +85,10 @@ def test_a_stored_run_is_no_saved_trace(results):
 def test_a_changed_digit_in_a_saved_trace_is_noticed(two, tmp_path):
     path = tmp_path / "a.json"
     two[0].save(path)
-    path.write_text(path.read_text().replace('"tolerance": 0.05', '"tolerance": 0.06'))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"tolerance": 0.05', '"tolerance": 0.06'),
+        encoding="utf-8",
+    )
     refuses("must agree with its digest", compare, path, two[1])
 
 
@@ -175,7 +178,7 @@ def test_the_figure_and_its_numbers_are_written(two, tmp_path):
         path = tmp_path / f"new{ending}"
         compare(*two, metrics=["g"], figure=path)
         assert path.read_bytes().startswith(start)
-    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 2 * 5
     assert float(rows[4]["mean"]) == two[0].metrics["g"][:, -1].mean()
     assert float(rows[9]["std"]) == two[1].metrics["g"][:, -1].std()
@@ -198,3 +201,28 @@ def test_the_command_prints_the_tables_and_writes(results, capsys, tmp_path):
 
 def test_a_notebook_shows_tables(two):
     assert compare(*two)._repr_html_().count("<table") == 2
+
+
+def test_names_of_a_foreign_file_are_shown_and_do_nothing(two, tmp_path):
+    script, formula = "<script>alert(1)</script>", "$\\nonsense{$"
+    metrics = {script: two[0].metrics["f"], formula: two[0].metrics["f"]}
+    for name in ("_a", "$\\bad{$"):
+        replace(two[0], metrics=metrics).save(tmp_path / f"{name}.json")
+    config = {**two[0].config, "problem": {"name": script}}
+    found = compare(tmp_path / "_a.json", tmp_path / "$\\bad{$.json")
+    other = compare(replace(two[0], config=config), two[1])
+    assert found.write(tmp_path / "drawing.svg")[0].stat().st_size > 5000
+    for html in (found._repr_html_(), other._repr_html_()):
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_only_a_csv_of_ours_is_overwritten_unasked(two, tmp_path):
+    found, beside = compare(*two), tmp_path / "a.csv"
+    beside.write_text("my,own\n", encoding="utf-8")
+    refuses("figure must leave a.csv alone", found.write, tmp_path / "a.svg")
+    assert not (tmp_path / "a.svg").exists()
+    assert beside.read_text(encoding="utf-8") == "my,own\n"
+    found.write(tmp_path / "a.svg", force=True)
+    found.write(tmp_path / "a.svg")  # what is there is ours now
+    assert beside.read_text(encoding="utf-8").startswith("run,metric,round")

@@ -77,7 +77,7 @@ def own(tmp_path, monkeypatch):
     """The study's folder beside those of `papers`, with results of its own."""
     folder = tmp_path / "own_study"
     folder.mkdir()
-    (folder / "__init__.py").write_text(STUDY)
+    (folder / "__init__.py").write_text(STUDY, encoding="utf-8")
     monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
     yield next(study for study in papers.found() if study.name == "own")
@@ -103,6 +103,6 @@ def test_a_folder_is_a_study(own):
 
 def test_two_studies_of_one_name_are_refused(own, monkeypatch, tmp_path):
     (tmp_path / "another").mkdir()
-    (tmp_path / "another" / "__init__.py").write_text(STUDY)
+    (tmp_path / "another" / "__init__.py").write_text(STUDY, encoding="utf-8")
     with pytest.raises(ValueError, match="names of studies must differ, got twice: own"):
         papers.found()

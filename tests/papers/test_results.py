@@ -111,10 +111,10 @@ def copy_with(study, tmp_path, run, change):
     """A copy of a study's results with one digit of one run changed and the digest made anew."""
     shutil.copytree(store.results_dir() / study.name, tmp_path / study.name)
     path = tmp_path / study.name / "full" / f"{run}.json"
-    held = json.loads(path.read_text())
+    held = json.loads(path.read_text(encoding="utf-8"))
     del held["digest"]
     change(held)
-    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}))
+    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_the_command_line_writes_what_it_measures(tmp_path, capsys):
     path = tmp_path / "bench.json"
     options = ["W3", "--variant", "closed form", "--passes", "1", "--json", str(path)]
     bench.main(options)
-    report = json.loads(path.read_text())
+    report = json.loads(path.read_text(encoding="utf-8"))
     (result,) = report["results"]
     assert (result["workload"], result["variant"], result["runs"]) == ("W3", "closed form", 1)
     assert report["machine"]["torch"] == torch.__version__
@@ -132,7 +132,7 @@ def test_the_command_line_writes_what_it_measures(tmp_path, capsys):
 
 
 def test_the_stored_measurement_covers_every_workload():
-    held = json.loads((ROOT / "benchmarks" / "results.json").read_text())
+    held = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     found = {(r["workload"], r["algorithm"], r["variant"]) for r in held["results"]}
     expected = {
         (w, a, v)
@@ -149,7 +149,7 @@ def test_the_cartpole_benchmark_writes_what_it_measured(tmp_path, capsys):
 
     path = tmp_path / "cartpole.json"
     cartpole.main(["--seeds", "1", "--rounds", "1", "--passes", "1", "--json", str(path)])
-    found = json.loads(path.read_text())["results"]
+    found = json.loads(path.read_text(encoding="utf-8"))["results"]
     assert [r["compression"] for r in found] == list(cartpole.WIRES)
     assert all(r["seeds"] == 1 and r["s_per_round"] > 0 for r in found)
     assert "Top-K 0.5" in capsys.readouterr().out

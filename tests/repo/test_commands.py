@@ -29,7 +29,7 @@ PYTHON = ".venv/bin/python"
 
 def printed(path):
     """The commands of the bash blocks of a page, without their comments."""
-    blocks = re.findall(r"^```bash\n(.*?)^```", path.read_text(), flags=re.M | re.S)
+    blocks = re.findall(r"^```bash\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.M | re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     return [words for line in lines if (words := shlex.split(line.rstrip(" &"), comments=True))]
 
@@ -38,7 +38,7 @@ def linked(source):
     """The commands of the notebook-links directive of a notebook, as it prints them."""
     study = importlib.import_module("fedbook_study")
     found = []
-    for name in re.findall(r"\{notebook-links\} (\w+)", source.read_text()):
+    for name in re.findall(r"\{notebook-links\} (\w+)", source.read_text(encoding="utf-8")):
         page = SimpleNamespace(
             arguments=[name],
             env=SimpleNamespace(srcdir=str(ROOT)),
@@ -58,7 +58,7 @@ def recipe(words):
         return [words]
     done = subprocess.run(
         ["make", "-n", "--no-print-directory", "-o", ".venv/.stamp", *words[1:]],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
     lines = done.stdout.replace("\\\n", " ").splitlines()
@@ -78,14 +78,13 @@ def accepted(driver, line):
     if line[1] == "notebooks/execute.py":
         given = driver.parse(line[2:])
         names = driver.source_names() if given.name == "all" else [given.name]
-        values = {key: driver.literal(value) for key, value in given.parameters}
         for name in names:
-            source = driver.read_source(name)
-            driver.check_parameters(name, source, {"profile": given.profile, **values})
+            driver.check_parameters(name, driver.read_source(name), driver.values_of(given))
         return
     if line[1:3] == ["-m", "papers"]:
         given = command_line.parser().parse_args(line[3:])
         if given.command == "reproduce":
+            assert given.study in STUDIES
             study = STUDIES[given.study]
             specs = study.specs(study.resolve(given.profile))
             assert any(fnmatch(name, given.runs) for name in specs)
@@ -107,7 +106,7 @@ def test_every_command_of_a_page_is_accepted(path, driver):
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
 def test_the_commands_at_the_foot_of_a_notebook_are_accepted(source, driver):
-    expected = "{notebook-links}" in source.read_text()
+    expected = "{notebook-links}" in source.read_text(encoding="utf-8")
     commands = linked(source)
     assert bool(commands) == expected
     for words in commands:
@@ -143,7 +142,7 @@ def test_one_notebook_with_other_parameters(driver, tmp_path, capsys):
     (line,) = recipe(of_page("make notebook NAME=np_workshop"))
     small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
     assert driver.main([*small, "-p", "seeds", "[0,1]"]) == 0, capsys.readouterr().err
-    notebook = (tmp_path / "np_workshop.ipynb").read_text()
+    notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
     assert '"rounds": 3' in notebook
 
 
@@ -169,9 +168,15 @@ def test_comparisons_print_what_the_page_shows(tmp_path, capsys):
     first, drawn = (w for w in printed(PAGES[1]) if "compare" in w)
     assert command_line.main(first[3:]) == 0
     now = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
-    (shown,) = re.findall(r"^```text\n(.*?)^```", PAGES[1].read_text(), flags=re.M | re.S)
+    (shown,) = re.findall(
+        r"^```text\n(.*?)^```", PAGES[1].read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     assert now == shown.rstrip("\n"), "book/rerun.md shows what the command printed: copy it again"
     figure = tmp_path / Path(drawn[-1]).name
     assert command_line.main([*drawn[3:-1], str(figure)]) == 0
     assert figure.stat().st_size > 5000
-    assert figure.with_suffix(".csv").read_text().startswith("run,metric,round,mean,std,seeds")
+    assert (
+        figure.with_suffix(".csv")
+        .read_text(encoding="utf-8")
+        .startswith("run,metric,round,mean,std,seeds")
+    )

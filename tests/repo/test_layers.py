@@ -47,7 +47,7 @@ def room(module):
 
 
 def parsed(path):
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 MODULES = {module_of(path) for path in FILES}

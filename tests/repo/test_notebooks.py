@@ -42,7 +42,7 @@ def small(driver, tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "FOLDERS", folders)
 
     def make(code="print(profile, lr)"):
-        (tmp_path / "small.py").write_text(SMALL.format(code=code))
+        (tmp_path / "small.py").write_text(SMALL.format(code=code), encoding="utf-8")
         return tmp_path
 
     return make
@@ -140,12 +140,12 @@ def test_all_quick_notebooks_together_take_less_than_ten_minutes_on_two_cores():
     [
         (
             "small -p lrr 0.1",
-            "small: there is no parameter 'lrr'; known names: profile, lr, r",
+            "small: there is no parameter 'lrr'; nearest: lr.",
         ),
-        ("small --profile ful", "small: there is no profile 'ful'; known names: quick, full."),
-        ("small -p profile ful", "small: there is no profile 'ful'; known names: quick, full."),
+        ("small --profile ful", "small: there is no profile 'ful'; nearest: full."),
+        ("small -p profile ful", "small: there is no profile 'ful'; nearest: full."),
         ("small -p lr fast", "small: parameter 'lr' must be of kind float, got 'fast'"),
-        ("smal", "execute: no notebook is named 'smal'; known names: small."),
+        ("smal", "execute: there is no notebook 'smal'; nearest: small."),
     ],
 )
 def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence):

@@ -25,17 +25,17 @@ def pins(lines):
 
 @pytest.fixture(scope="module")
 def constraints():
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     return pins(line for line in lines if line and not line.startswith("#"))
 
 
 @pytest.fixture(scope="module")
 def project():
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def test_environment_has_the_same_pins(constraints):
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     (listed,) = (item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
     assert pins(line for line in listed if not line.startswith("-e ")) == constraints
 
@@ -53,5 +53,5 @@ def test_torch_is_pinned(constraints):
 
 
 def test_version_is_the_same_everywhere(project):
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == project["version"]

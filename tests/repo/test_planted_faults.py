@@ -55,7 +55,7 @@ def test_a_changed_digit_in_any_results_file_is_noticed(tmp_path):
     assert files
     copy = tmp_path / "copy.json"
     for path in files:
-        copy.write_text(change_a_digit(path.read_text(), rng))
+        copy.write_text(change_a_digit(path.read_text(encoding="utf-8"), rng), encoding="utf-8")
         with pytest.raises(ValueError, match=REPAIR):
             jsonfile.read(copy)
 
@@ -67,7 +67,9 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
     check = test_results.test_every_run_is_stored_whole_and_with_the_configuration_of_today
     check(STUDY)
     path = folder / "full" / "hard.json"
-    path.write_text(path.read_text().replace('"rounds": 100', '"rounds": 101'))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101'), encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=r"np_workshop/full/hard\.json.*restore it or reproduce"):
         check(STUDY)
 
@@ -80,9 +82,9 @@ def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, m
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
     test_results.test_every_run_is_fresh(STUDY)
     path = tmp_path / "fedlib" / "steps" / "switching.py"
-    before = path.read_text()
-    path.write_text(before.replace("return (z > 0)", "return (z >= 0)"))
-    assert path.read_text() != before
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before.replace("return (z > 0)", "return (z >= 0)"), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != before
     sentence = r"runs of np_workshop, such as .* made by other code .*; run `make reproduce`"
     with pytest.raises(AssertionError, match=sentence):
         test_results.test_every_run_is_fresh(STUDY)
@@ -109,11 +111,13 @@ def test_an_output_that_the_code_does_not_give_is_noticed(driver, small):
     folder = small('pass\n\n# %% tags=["nbval-check-output"]\nprint(1 + 2)')
     right, wrong = folder / "right.ipynb", folder / "wrong.ipynb"
     assert driver.main(["small", "--out", str(right)]) == 0
-    wrong.write_text(right.read_text().replace('"3\\n"', '"4\\n"'))
+    wrong.write_text(
+        right.read_text(encoding="utf-8").replace('"3\\n"', '"4\\n"'), encoding="utf-8"
+    )
     done = subprocess.run(
         ["make", "-o", ".venv/.stamp", "nbval", f"BIN={Path(sys.executable).parent}",
          f"QUICK={right} {wrong}"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode != 0
     assert re.search(r"1 failed, \d+ passed", done.stdout), done.stdout
@@ -122,7 +126,7 @@ def test_an_output_that_the_code_does_not_give_is_noticed(driver, small):
 
 
 def test_faults_of_a_built_page_are_noticed(build, tmp_path):
-    (tmp_path / "square.svg").write_text(SQUARE)
+    (tmp_path / "square.svg").write_text(SQUARE, encoding="utf-8")
     checks = {
         "outside": html.test_page_loads_nothing_from_outside,
         "links": html.test_internal_links_and_files_exist,

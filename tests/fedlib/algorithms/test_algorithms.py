@@ -163,6 +163,6 @@ def test_fedavg_by_hand_and_its_bits():
 def test_no_code_of_the_algorithms_moves_tensors_between_devices():
     folder = Path(inspect.getfile(fl.FedSGM)).parent
     for path in folder.glob("*.py"):
-        assert not re.search(r"\.cuda\(|\.cpu\(|\.to\(.*device|\.item\(", path.read_text()), (
-            path.name
-        )
+        assert not re.search(
+            r"\.cuda\(|\.cpu\(|\.to\(.*device|\.item\(", path.read_text(encoding="utf-8")
+        ), path.name

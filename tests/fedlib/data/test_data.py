@@ -347,12 +347,12 @@ def test_a_file_damaged_after_it_was_verified_is_noticed(cache, tiny):
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch, tiny):
     tiny(DEAD)
     blocked = tmp_path / "a_file"
-    blocked.write_text("not a folder")
+    blocked.write_text("not a folder", encoding="utf-8")
     monkeypatch.setenv("FEDLIB_DATA", str(blocked / "cache"))
     text = error_of(lambda: data.mnist("train"))
     assert f"{blocked}/cache/MNIST/raw" in text
     assert "failed (Not a directory)" in text
-    assert blocked.read_text() == "not a folder"
+    assert blocked.read_text(encoding="utf-8") == "not a folder"
 
 
 def test_a_read_only_cache_without_the_file(cache, tiny, site):

@@ -127,7 +127,7 @@ def made(tmp_path, monkeypatch):
     def make(old="", new=""):
         assert old in SOURCE
         path = tmp_path / "own_method.py"
-        path.write_text(SOURCE.replace(old, new) if old else SOURCE)
+        path.write_text(SOURCE.replace(old, new) if old else SOURCE, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("own_method", path)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "own_method", module)

@@ -61,7 +61,7 @@ def test_a_run_of_cooper_is_plain_descent_ascent(monkeypatch):
 
 
 def test_what_is_stored_is_told_with_the_packages_versions():
-    held = json.loads(outside.path().read_text())
+    held = json.loads(outside.path().read_text(encoding="utf-8"))
     assert set(held["packages"]) == set(outside.PACKAGES.values())
     assert set(held["found"]) == set(outside.CHECKS)
     table = outside_report.table()

@@ -338,7 +338,7 @@ def test_the_benchmark_writes_what_it_measures(tmp_path):
     path = tmp_path / "out.json"
     sides = ["--sides", "20", "--passes", "1", "--rows", "6400"]
     frankwolfe.main([*sides, "--json", str(path)])
-    found = json.loads(path.read_text())
+    found = json.loads(path.read_text(encoding="utf-8"))
     (row,) = found["oracles"]
     assert (row["side"], row["rank_one_kbit"], row["dense_kbit"]) == (20, 1.28, 12.8)
     assert row["ratio"] == pytest.approx(row["project_ms"] / row["lmo_ms"])

@@ -126,4 +126,4 @@ def test_the_form_is_that_of_every_version_of_python(tmp_path, monkeypatch):
         name.partition(":")[2]: hashlib.sha256(source.text(name).text.encode()).hexdigest()
         for name in source.names()
     }
-    assert found == json.loads((FORMS / "digests.json").read_text())
+    assert found == json.loads((FORMS / "digests.json").read_text(encoding="utf-8"))

@@ -150,9 +150,9 @@ def test_a_folder_may_import_its_own_files(library, tmp_path):
     folder = tmp_path / "papers" / "own"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from papers.own import parts\n\ndef made():\n    return parts.size()\n"
+        "from papers.own import parts\n\ndef made():\n    return parts.size()\n", encoding="utf-8"
     )
-    (folder / "parts.py").write_text("def size():\n    return 1\n")
+    (folder / "parts.py").write_text("def size():\n    return 1\n", encoding="utf-8")
     fingerprint._source.cache_clear()
     assert definitions(["papers.own:made"]) == {"papers.own:made", "papers.own.parts:size"}
 

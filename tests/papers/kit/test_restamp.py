@@ -39,7 +39,7 @@ def problem(seed):
 def git(folder, *words):
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     command = ("git", *who, *words)
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, encoding="utf-8")
     return done.stdout.strip()
 
 
@@ -50,7 +50,7 @@ def place(tmp_path, monkeypatch):
     library.mkdir()
     files = {"__init__": "", "store": STORE, "method": METHOD, "helpers": HELPERS}
     for name, text in files.items():
-        (library / f"{name}.py").write_text(text)
+        (library / f"{name}.py").write_text(text, encoding="utf-8")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "first")
@@ -61,7 +61,7 @@ def place(tmp_path, monkeypatch):
 
 def edit(path, text):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     fingerprint._source.cache_clear()
 
 
@@ -121,7 +121,7 @@ def test_definitions_may_move_and_be_imported_otherwise(place):
     edit(place / "store.py", f"def is_fresh(payload):\n    {fresh}\n")
     git(place, "add", "-A")
     git(place, "commit", "-qm", "second")
-    edit(place.parent / "papers" / "ours.py", (place / "tools.py").read_text())
+    edit(place.parent / "papers" / "ours.py", (place / "tools.py").read_text(encoding="utf-8"))
     again = moved.replace("fedlib import tools", "papers import ours as tools")
     edit(place / "parts" / "method.py", again)
     (place / "tools.py").unlink()
@@ -184,16 +184,16 @@ def test_a_root_that_was_not_there_then_is_refused(place):
 
 def test_a_file_changed_by_hand_and_an_unknown_commit_stop_it(place):
     path = stored(place)
-    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` failed"):
+    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` must work"):
         restamp([path], "nowhere")
-    path.write_text(path.read_text().replace("1.5", "1.6"))
+    path.write_text(path.read_text(encoding="utf-8").replace("1.5", "1.6"), encoding="utf-8")
     with pytest.raises(ValueError, match="restore it or reproduce it"):
         restamp([path], "HEAD")
 
 
 def test_a_file_of_another_layout_is_refused(place):
     path = stored(place)
-    path.write_text(json.dumps(read(path)))
+    path.write_text(json.dumps(read(path)), encoding="utf-8")
     assert "is not written as this version writes it" in refused(path)
 
 

@@ -62,10 +62,10 @@ def test_what_is_stored_is_not_computed_again_unless_asked(monkeypatch):
 
 def test_another_configuration_is_computed_and_leaves_the_stored_run_alone():
     have(store=True)
-    before = run_path("toy", "full", "a").read_text()
+    before = run_path("toy", "full", "a").read_text(encoding="utf-8")
     longer = have({"a": replace(SPECS["a"], rounds=9)})
     assert longer["a"].rounds[-1] == 9
-    assert run_path("toy", "full", "a").read_text() == before
+    assert run_path("toy", "full", "a").read_text(encoding="utf-8") == before
 
 
 def test_nothing_is_stored_unless_asked(results):
@@ -139,7 +139,7 @@ def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
 def test_damage_is_noticed(damage, sentence):
     have(store=True)
     path = run_path("toy", "full", "a")
-    path.write_text(damage(path.read_text()))
+    path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
     refuses(sentence, have)
 
 
@@ -148,8 +148,14 @@ def test_a_missing_file_says_how_to_make_it():
 
 
 def test_a_results_folder_that_cannot_be_written_to(results):
-    results.write_text("a file where the folder should be")
+    results.mkdir()
+    (results / "toy").write_text("a file where the folder should be", encoding="utf-8")
     refuses("must be writable*nothing was written", have, store=True, error=OSError)
+
+
+def test_a_results_folder_that_is_a_file(results):
+    results.write_text("a file where the folder should be", encoding="utf-8")
+    refuses("store: FEDLIB_RESULTS must be a folder, got the file", have)
 
 
 def test_numbers_round_trip_with_missing_values():
