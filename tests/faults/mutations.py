@@ -1,0 +1,94 @@
+"""One-token mutations of the library: each must fail a test.
+
+`python tests/faults/mutations.py [--count 150] [--seed 0] [--only sampling.py] [--store]`. The lines
+are drawn at random, each with one change (`mutating.py`); each mutant meets the tests that execute
+its line (`covering.py`) in a copy of the tree under _build. One that no test notices is `accepted`,
+unless equivalent.toml says why it is the same program; that listing is made by hand. What was
+killed is remembered in a log for as long as the mutated file stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import covering
+from judging import ROOT, Outcome, main
+from mutating import Change, changes, draw
+
+WHERE = (
+    "fedlib/algorithms/*.py", "fedlib/compress/*.py", "fedlib/sets/*.py", "fedlib/weights/*.py",
+    "fedlib/steps/*.py", "fedlib/core/*.py", "fedlib/metrics.py", "fedlib/problems/*.py",
+    "fedlib/data/split*.py", "fedlib/policy/*.py", "fedlib/vertical/*.py",
+)  # fmt: skip
+COUNT = 150
+BUILD = ROOT / "_build" / "mutations"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+
+def mutants(count: int, seed: int, only: str = "") -> list[Change]:
+    """The drawn changes of the library."""
+    paths = sorted(path for pattern in WHERE for path in ROOT.glob(pattern))
+    names = {str(path.relative_to(ROOT)): path for path in paths}
+    found = [
+        one for name, path in names.items() if only in name for one in changes(name, text(path))
+    ]
+    return draw(found, count, seed)
+
+
+def text(path: Path) -> str:
+    """A source."""
+    return path.read_text(encoding="utf-8")
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Mutants that are the same program, by file and line before and after, and why."""
+    listed = tomllib.loads(text(EQUIVALENT)).get("mutant", [])
+    return {(one["path"], one["before"], one["after"]): one["why"] for one in listed}
+
+
+def judged(one: Change, tree: Path, run: covering.Runner, why: str = "") -> Outcome:
+    """What the tests say to a mutant, which is put in the copy and taken out again."""
+    source, target = ROOT / one.path, tree / one.path
+    try:
+        target.write_text(one.of(text(source)), encoding="utf-8")
+        said, seconds = covering.try_change(tree, one.path, [one.line], run)
+    finally:
+        shutil.copy2(source, target)
+    print(f"{seconds:6.1f} s  {'killed  ' if said else 'SURVIVED'} {one.name}", flush=True)
+    if said:
+        return Outcome(one.name, "good", said)
+    return Outcome(one.name, "good" if why else "accepted", why and f"equivalent: {why}")
+
+
+def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
+    """All drawn mutants; those killed before, with the file as it is, from the log."""
+    tree = covering.copy_of_tree(BUILD / "tree")
+    log, known = BUILD / "killed.json", equivalents()
+    killed = json.loads(log.read_text()) if log.is_file() else {}
+    run = covering.Runner(tree)
+    for one in mutants(options.count or COUNT, options.seed, options.only):
+        state = hashlib.sha256(f"{one.name}|{text(ROOT / one.path)}".encode()).hexdigest()
+        why = known.get((one.path, one.text.strip(), one.after.strip()), "")
+        if why:
+            yield Outcome(one.name, "good", f"equivalent: {why}")
+            continue
+        if state not in killed:
+            outcome = judged(one, tree, run, why)
+            if outcome.kind != "good":
+                yield outcome
+                continue
+            killed[state] = outcome.said
+            log.write_text(json.dumps(killed))
+        yield Outcome(one.name, "good", killed[state])
+    run.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main("one-token mutations of the code", outcomes))
