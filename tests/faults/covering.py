@@ -12,6 +12,7 @@ tests of what has changed since the last commit, and its exit status says whethe
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -40,6 +41,7 @@ SUITES = (
 LEFT_OUT = "not fresh and not stale and not fingerprint and not held_to_account and not grid_with"
 PLAIN = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
 CHART = "chart"
+LIBRARIES = ("torch", "torch.fx", "jaxtyping", "pandas", "scipy.optimize", "sklearn.datasets")
 #: Seconds of tests that one mutant may cost, and what a loop without an end is given beyond that.
 BUDGET, GRACE = 240.0, 60.0
 
@@ -181,12 +183,9 @@ class Runner:
 
 
 def serve(tree: Path) -> None:
-    """Answer the lines of a `Runner`: a child for each, which ends with its tests or at the limit."""
-    import pandas  # noqa: F401  all of these are loaded once, here, and never mutated
-    import scipy.optimize
-    import sklearn.datasets
-    import torch  # noqa: F401
-
+    """Answer the lines of a `Runner`: a child for each, ended with its tests or at the limit."""
+    for library in LIBRARIES:  # loaded once, here; none of them is ever mutated
+        importlib.import_module(library)
     answers = os.fdopen(os.dup(1), "w")
     sys.path.insert(0, str(tree))
     for line in sys.stdin:

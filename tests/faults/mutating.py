@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ OTHER = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 SKIPPED_KEYWORDS = ("strict", "metadata", "repr")
 #: Statements and functions whose strings are wording: who is called, and what is wrong.
 WORDING = re.compile(r"checks\.|check|_share|sentence|warn")
+#: Their arguments may stand in any order, or cannot be names of each other's kind.
+ORDERLESS = re.compile(r"(^|\.)(min|max|minimum|maximum|isinstance|hasattr|getattr)$")
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,12 @@ class Finder:
 
     def on_call(self, node: ast.Call) -> None:
         """Two neighbouring arguments that are plain names change places."""
+        called = ast.unparse(node.func)
+        if WORDING.search(called) or ORDERLESS.search(called):
+            return
         for one, two in zip(node.args, node.args[1:], strict=False):
             plain = all(isinstance(a, ast.Name | ast.Attribute) for a in (one, two))
-            if plain and one.lineno == two.end_lineno and not WORDING.search(ast.unparse(node.func)):
+            if plain and one.lineno == two.end_lineno:
                 assert two.end_col_offset is not None
                 new = f"{ast.unparse(two)}, {ast.unparse(one)}"
                 self.add(one.lineno, one.col_offset, two.end_col_offset, new)
@@ -178,8 +184,6 @@ class Finder:
     on_ifexp = on_while = on_if
 
 
-
-
 def children(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a node that are code: no annotations, decorators or guards."""
     for field, value in ast.iter_fields(node):
@@ -192,23 +196,25 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changes(path: str, source: str) -> list[Change]:
-    """All changes of a source, without `X | Y` between types, which only annotations use."""
+    """All changes of a source."""
     return Finder(path, source).found
 
 
 def draw(found: list[Change], count: int, seed: int) -> list[Change]:
-    """That many lines at random, and a change of each; other lines' edits move no draw."""
+    """That many lines at random, and a change of each; edits of other lines move no draw."""
     lines: dict[tuple[str, int], list[Change]] = {}
     for one in found:
         lines.setdefault((one.path, one.line), []).append(one)
+    texts: Counter[tuple[str, str]] = Counter()
+    drawn = []
+    for some in lines.values():
+        key = some[0].path, some[0].text
+        texts[key] += 1  # which of equal lines of a file it is
 
-    def order(one: Change) -> str:
-        words = f"{seed}|{one.path}|{one.text}|{one.start}|{one.new}"
-        return hashlib.sha256(words.encode()).hexdigest()
+        def order(*words: object, key: tuple[str, str] = key) -> str:
+            text = "|".join(map(str, (seed, *key, texts[key], *words)))
+            return hashlib.sha256(text.encode()).hexdigest()
 
-    best = [min(some, key=order) for some in lines.values()]
-
-    def line_order(one: Change) -> str:
-        return hashlib.sha256(f"{seed}|{one.path}|{one.text}".encode()).hexdigest()
-
-    return sorted(best, key=line_order)[:count]
+        change = min(some, key=lambda one, order=order: order(one.start, one.new))
+        drawn.append((order(), change))
+    return [change for _, change in sorted(drawn, key=lambda pair: pair[0])[:count]]
