@@ -252,9 +252,10 @@ def mutants(env: BuildEnvironment) -> list[str]:
         return []
     held = read_stored(env, path)
     origin = held["provenance"]
+    commit = (origin["commit"] or "none")[:7]
     return [
         f"Of {held['tried']} mutants of one token, drawn by {held['tool']} with seed "
-        f"{held['seed']} from the algorithms and ingredients of commit {(origin['commit'] or 'none')[:7]} on "
+        f"{held['seed']} from the algorithms and ingredients of commit {commit} on "
         f"{origin['date']}, {held['killed']} fail a test."
     ]
 

@@ -33,7 +33,7 @@ PAIRS = (
 OTHER = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 SKIPPED_KEYWORDS = ("strict", "metadata", "repr")
 #: Statements and functions whose strings are wording: who is called, and what is wrong.
-WORDING = re.compile(r"checks\.|check|_share|sentence|warn")
+WORDING = re.compile(r"checks\.|check|_share|sentence|warn|present")
 #: Their arguments may stand in any order, or cannot be names of each other's kind.
 ORDERLESS = re.compile(r"(^|\.)(min|max|minimum|maximum|isinstance|hasattr|getattr)$")
 

@@ -1,11 +1,11 @@
 """One-token mutations of the library: each must fail a test.
 
 `python tests/faults/mutations.py [--count 120] [--seed 0] [--only sampling.py] [--store]`. Lines
-are drawn at random, and a change of each (`mutating.py`); each mutant meets the tests that execute its
-line (`covering.py`) in a copy of the tree under _build. One that no test notices is `accepted`,
-unless equivalent.toml says why it is the same program; that listing is made by hand. What was
-killed is remembered in a log for as long as the mutated file stays as it is. The first time takes
-some minutes more, for the chart of the tests.
+are drawn at random, and a change of each (`mutating.py`); each mutant meets the tests that
+execute its line (`covering.py`) in a copy of the tree under _build. One that no test notices is
+`accepted`, unless equivalent.toml says why it is the same program; that listing is made by hand.
+What was killed is remembered in a log for as long as the mutated file stays as it is. The first
+time takes some minutes more, for the chart of the tests.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def equivalents() -> dict[tuple[str, str, str], str]:
     return {(one["path"], one["before"], one["after"]): one["why"] for one in listed}
 
 
-def judged(one: Change, tree: Path, run: covering.Runner, why: str = "") -> Outcome:
+def judged(one: Change, tree: Path, run: covering.Runner) -> Outcome:
     """What the tests say to a mutant, which is put in the copy and taken out again."""
     source, target = ROOT / one.path, tree / one.path
     try:
@@ -66,9 +66,7 @@ def judged(one: Change, tree: Path, run: covering.Runner, why: str = "") -> Outc
         f"{seconds:6.1f} s {'killed by ' + said[:60] if said else 'SURVIVED'} {one.name}",
         flush=True,
     )
-    if said:
-        return Outcome(one.name, "good", said)
-    return Outcome(one.name, "good" if why else "accepted", why and f"equivalent: {why}")
+    return Outcome(one.name, "good" if said else "accepted", said)
 
 
 def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
@@ -76,22 +74,21 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
     tree = covering.copy_of_tree(BUILD / "tree")
     log, known = BUILD / "killed.json", equivalents()
     killed = json.loads(log.read_text()) if log.is_file() else {}
-    run = covering.Runner(tree)
-    for one in mutants(options.count or COUNT, options.seed, options.only):
-        state = hashlib.sha256(f"{one.name}|{text(ROOT / one.path)}".encode()).hexdigest()
-        why = known.get((one.path, one.text.strip(), one.after.strip()), "")
-        if why:
-            yield Outcome(one.name, "good", f"equivalent: {why}")
-            continue
-        if state not in killed:
-            outcome = judged(one, tree, run, why)
-            if outcome.kind != "good":
+    with covering.Runner(tree) as run:
+        covering.check_unchanged(tree, run)
+        for one in mutants(options.count or COUNT, options.seed, options.only):
+            state = hashlib.sha256(f"{one.name}|{text(ROOT / one.path)}".encode()).hexdigest()
+            why = known.get((one.path, one.text.strip(), one.after.strip()), "")
+            if why:
+                yield Outcome(one.name, "good", f"equivalent: {why}")
+            elif state in killed:
+                yield Outcome(one.name, "good", killed[state])
+            else:
+                outcome = judged(one, tree, run)
                 yield outcome
-                continue
-            killed[state] = outcome.said
-            log.write_text(json.dumps(killed))
-        yield Outcome(one.name, "good", killed[state])
-    run.close()
+                if outcome.kind == "good":
+                    killed[state] = outcome.said
+                    log.write_text(json.dumps(killed))
 
 
 if __name__ == "__main__":
