@@ -22,7 +22,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,8 +42,8 @@ LEFT_OUT = "not fresh and not stale and not fingerprint and not held_to_account 
 PLAIN = ["-q", "-x", "-p", "no:cacheprovider"]
 CHART = "chart"
 LIBRARIES = ("torch.fx", "jaxtyping", "pandas", "scipy.optimize", "sklearn.datasets", "hypothesis")
-#: Seconds of tests that one mutant may cost, and what a loop without an end is given beyond that.
-BUDGET, GRACE = 30.0, 60.0
+#: Seconds of tests that a mutant may cost, in two helpings; what is granted beyond them.
+QUICK, BUDGET, GRACE = 3.0, 30.0, 60.0
 
 
 def copy_of_tree(to: Path) -> Path:
@@ -131,22 +131,36 @@ def make_chart(tree: Path, suite: str) -> None:
     part_of(tree, suite).write_text(json.dumps({"tests": passed, "lines": lines}))
 
 
-def concerned(chart: dict[str, dict], path: str, changed: Iterable[int]) -> list[str]:
-    """The tests of the changed lines, shortest first; then the others of the module's test files.
+def concerned(chart: dict[str, dict], path: str, changed: Iterable[int]) -> list[list[str]]:
+    """The tests of the changed lines in two helpings, shortest first.
 
-    A line that runs while a module is imported belongs to no test: all of the module's are its own.
-    The others are there for what a test leaves to the next in a cache or a shared fixture.
+    The first: quick ones of the mirrored folder. The second: the others that execute the line, then
+    all of the test files that execute the module, as a line that runs while a module is imported
+    belongs to no test, and what a shared fixture or a cache keeps belongs to the first alone.
     """
-    names, held = list(chart["tests"]), chart["lines"].get(path, {})
+    took, held = chart["tests"], chart["lines"].get(path, {})
     own = {name for line in changed for name in held.get(str(line), ())}
     module = {name for tests in held.values() for name in tests}
     files = {name.split("::")[0] for name in module}
-    wide = {name for name in names if name.split("::")[0] in files}
+    wide = {name for name in took if name.split("::")[0] in files}
+    mirrored = {name for name in own or wide if name.startswith(f"tests/{folder_of(path)}/")}
+    first = within(took, [mirrored], QUICK)
+    rest = within(took, [own - set(first), module - own, wide - module], BUDGET)
+    return [first, [name for name in rest if name not in first]]
+
+
+def folder_of(path: str) -> str:
+    """The folder of a file, as text."""
+    return path.rsplit("/", 1)[0]
+
+
+def within(took: dict[str, float], groups: list[set[str]], seconds: float) -> list[str]:
+    """The tests of some groups, each shortest first, as many as take so long."""
     chosen, spent = [], 0.0
-    for group in (own, module - own, wide - module):
-        for name in sorted(group, key=chart["tests"].__getitem__):
-            spent += chart["tests"][name]
-            if spent < BUDGET:
+    for group in groups:
+        for name in sorted(group, key=took.__getitem__):
+            spent += took[name]
+            if spent < seconds:
                 chosen.append(name)
     return chosen
 
@@ -155,8 +169,10 @@ def new_tests(chart: dict[str, dict], tree: Path, path: str) -> list[str]:
     """Test files of the mirrored folder that are newer than its part of the chart: run whole."""
     folder, known = (tree / "tests" / path).parent, {name.split("::")[0] for name in chart["tests"]}
     part = part_of(tree, str(folder.relative_to(tree)))
-    made = part.stat().st_mtime if part.is_file() else 0.0
+    if not part.is_file():  # a module of the package's own folder
+        return [str(p.relative_to(tree)) for p in folder.glob(f"test_{Path(path).stem}.py")]
     found = {str(p.relative_to(tree)): p.stat().st_mtime for p in folder.glob("test_*.py")}
+    made = part.stat().st_mtime
     return [name for name, written in found.items() if name not in known or written > made]
 
 
@@ -234,7 +250,7 @@ def first_failure(log: Path) -> str:
 
 
 def check_unchanged(tree: Path, run: Runner) -> None:
-    """Raise RuntimeError unless the tests of the chart are there and a sample of them passes."""
+    """Raise RuntimeError unless a sample of the chart's tests is there and passes."""
     tests = chart_of(tree)["tests"]
     quick = sorted(name for name, seconds in tests.items() if seconds < 0.1)
     for some, options in ((list(tests), ["--collect-only"]), (quick[::30], [])):
@@ -245,12 +261,15 @@ def check_unchanged(tree: Path, run: Runner) -> None:
             )
 
 
-def try_change(tree: Path, path: str, changed: Iterable[int], run: Runner) -> tuple[str, float]:
+Run = Callable[[list[str], float], tuple[str, float]]
+
+
+def try_change(tree: Path, path: str, changed: Iterable[int], run: Run) -> tuple[str, float]:
     """Which test notices what has changed in a file of the copy (empty: none), and seconds."""
     chart = chart_of(tree)
-    tests = concerned(chart, path, changed)
-    said, seconds, newer = "", 0.0, new_tests(chart, tree, path)
-    for some in (tests, newer):
+    quick, rest = concerned(chart, path, changed)
+    said, seconds = "", 0.0
+    for some in (quick, new_tests(chart, tree, path), rest):
         if some and not said:
             cost = sum(chart["tests"].get(name, 5.0) for name in some)
             said, took = run(some, 2 * cost + GRACE)
@@ -274,12 +293,17 @@ def changed_lines(tree: Path) -> dict[str, list[int]]:
 
 def main(tree: Path) -> int:
     """Run the tests of what has changed in the copy: 1 if one fails, else 0."""
-    with Runner(tree) as run:
-        for path, lines in changed_lines(tree).items():
-            said, _ = try_change(tree, path, lines, run)
-            if said:
-                print(said)
-                return 1
+    os.environ.update(environment(tree))
+    sys.path.insert(0, str(tree))
+
+    def run(tests: list[str], limit: float) -> tuple[str, float]:
+        return in_a_child(tree, tests, limit), 0.0
+
+    for path, lines in changed_lines(tree).items():
+        said, _ = try_change(tree, path, lines, run)
+        if said:
+            print(said)
+            return 1
     return 0
 
 

@@ -54,6 +54,8 @@ def test_the_draw_of_a_round_is_pinned():
     alone = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, value_batch_size=2)
     assert alone.participants.tolist() == PINNED["round"]["participants"]
     assert alone.values.tolist() == PINNED["values alone"]
+    one = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, batch_size=2)
+    assert one.batches.shape == (3, 1, 2)
     assert (alone.voters, alone.batches, alone.uplink, alone.downlink) == ((), (), (), ())
 
 

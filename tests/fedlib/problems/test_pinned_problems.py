@@ -14,7 +14,7 @@ from torch.func import grad
 
 from fedlib import problems
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
+from fedlib.core.types import Batch, describe
 from fedlib.data.census import Rows
 from fedlib.data.loaders import Table
 from fedlib.problems.constrained import Samples, classifier, linear_model, mlp_model
@@ -43,8 +43,10 @@ def classes_of(make, **options):
     return make(X, y, torch.arange(24).view(4, 6), classes=3, **options)
 
 
-def constrained(model, **options):
-    train, test = Samples(*rows(24, 1, classes=3)), Samples(*rows(9, 2, classes=3))
+def constrained(model, inputs=torch.float64, **options):
+    parts = rows(24, 1, classes=3), rows(9, 2, classes=3)
+    size = 1.0 if inputs.is_floating_point else 40.0
+    train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in parts)
     return classifier(
         train, test, torch.arange(24).view(4, 6), model, dtype=torch.float64, **options
     )
@@ -82,6 +84,10 @@ CASES = {
     "classifier, mlp": lambda: constrained(
         mlp_model(3, 4, 3, seeded(1, "split")), sizes=(6, 4, 5, 6), measured=3
     ),
+    "classifier of other inputs": lambda: constrained(linear_model(3, 3), torch.float32),
+    "classifier of bytes": lambda: constrained(
+        linear_model(3, 3), torch.uint8, scale=(255.0, 0.1, 0.7)
+    ),
     "neyman_pearson": lambda: problems.neyman_pearson(
         *rows(40, 3), clients=3, seed=1, train_fraction=0.7, dtype=torch.float64
     ),
@@ -106,6 +112,11 @@ def batches(problem):
         yield Batch(tuple(x[j] for x in whole.data), whole.weight[j])
 
 
+def described(problem):
+    """The configuration as a stored run has it."""
+    return json.loads(json.dumps(describe(problem.config)))
+
+
 def summary(problem):
     w = somewhere(problem)
     waves = torch.arange(problem.dim).cos().to(w.dtype)
@@ -114,13 +125,15 @@ def summary(problem):
     each = torch.stack([problem.losses(w, batch) for batch in batches(problem)])
     found |= {f"loss {k}": column @ torch.arange(1, len(column) + 1).to(w.dtype)
               for k, column in enumerate(each.T)}  # fmt: skip
-    return {k: float(f"{torch.as_tensor(v).double():.7g}") for k, v in found.items()}
+    return {k: float(f"{torch.as_tensor(v).double():.10g}") for k, v in found.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_losses_and_metrics_are_pinned(name):
-    pinned = json.loads(PINS.read_text(encoding="utf-8"))[name]
-    assert summary(CASES[name]()) == pytest.approx(pinned, rel=1e-4, abs=1e-6)
+def test_losses_and_metrics_are_pinned_and_what_a_stored_run_is_keyed_by(name):
+    pinned, problem = json.loads(PINS.read_text(encoding="utf-8"))[name], CASES[name]()
+    assert (problem.name, described(problem)) == (pinned.pop("name"), pinned.pop("config"))
+    near = 1e-8 if problem.w0.dtype == torch.float64 else 1e-4
+    assert summary(problem) == pytest.approx(pinned, rel=near, abs=near / 100)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -136,6 +149,9 @@ def test_the_closed_form_is_the_gradient_of_the_weighted_losses(name):
 
 
 if __name__ == "__main__":
-    held = {name: summary(make()) for name, make in CASES.items()}
+    held = {}
+    for name, make in CASES.items():
+        problem = make()
+        held[name] = {"name": problem.name, "config": described(problem), **summary(problem)}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(pins)}" for name, pins in held.items())
     PINS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
