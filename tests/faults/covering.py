@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,8 @@ CHART = "chart"
 LIBRARIES = ("torch.fx", "jaxtyping", "pandas", "scipy.optimize", "sklearn.datasets", "hypothesis")
 #: Seconds of tests that a mutant may cost, in two helpings; what is granted beyond them.
 QUICK, BUDGET, GRACE = 3.0, 30.0, 60.0
+#: A limit is one of CPU time, so that a busy machine kills nothing; times this, of the clock.
+PATIENCE = 20
 
 
 def copy_of_tree(to: Path) -> Path:
@@ -203,7 +206,7 @@ class Runner:
 
 
 def serve(tree: Path) -> None:
-    """Answer the lines of a `Runner`: a child for each, ended with its tests or at the limit."""
+    """Answer the lines of a `Runner`: a child for each, which ends with its tests or a limit."""
     for library in LIBRARIES:  # loaded once, here; none of them is ever mutated
         importlib.import_module(library)
     answers = os.fdopen(os.dup(1), "w")
@@ -222,6 +225,7 @@ def in_a_child(tree: Path, tests: list[str], limit: float) -> str:
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(out, 1)
         os.dup2(out, 2)
@@ -233,14 +237,17 @@ def in_a_child(tree: Path, tests: list[str], limit: float) -> str:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-    end = time.monotonic() + limit
+    end = time.monotonic() + PATIENCE * limit
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > end:
             os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return f"no end within {limit:.0f} s"
+            return "no end"
         time.sleep(0.02)
-    return "" if os.waitstatus_to_exitcode(ended[1]) == 0 else first_failure(log)
+    status = os.waitstatus_to_exitcode(ended[1])
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"no end within {limit:.0f} s of CPU time"
+    return "" if status == 0 else first_failure(log)
 
 
 def first_failure(log: Path) -> str:
