@@ -8,8 +8,11 @@ from fedlib.compress import RandK
 from fedlib.core.sampling import check_work, distinct, draw_coins, draw_round, seeded
 from fedlib.problems import pareto
 
-#: Five clients with 7, 3, 9, 4 and 6 rows in tables of nine.
-PROBLEM = replace(pareto(torch.zeros(5, 9, 2, 4).double()), sizes=(7, 3, 9, 4, 6))
+SIZES = (7, 3, 9, 4, 6)
+#: Five clients with so many rows in tables of nine, padded with their first.
+ROWS = torch.stack([torch.arange(9).where(torch.arange(9) < m, 0) for m in SIZES])
+WHOLE = pareto(torch.zeros(5, 9, 2, 4).double())
+PROBLEM = replace(WHOLE, rows=ROWS + 9 * torch.arange(5).unsqueeze(1), sizes=SIZES)
 
 PINNED = {
     "split of 0": [136044, 248239, 714933],
