@@ -18,7 +18,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book test lint types unit nbval notebook notebooks reproduce claims bench \
-	clean clean-all
+	mutants clean clean-all
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -30,6 +30,7 @@ help:
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make bench                                    the speed workloads"
+	@echo "make mutants ARGS='--minutes 60 --store'       a sample of mutants by cosmic-ray, and the tests' score"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -90,6 +91,11 @@ claims: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# What it needs is installed here, and only here. The tests then run in a clone under _build.
+mutants: $(STAMP)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[mutants]"
+	PYTHONPATH=. $(BIN)/python tests/faults/weekly.py $(ARGS)
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache

@@ -97,3 +97,21 @@ def test_errors():
     refuses(f"skewness: b {words}", skewness, two, torch.ones(0, 3))
     words = "skewness: b must have the shape (2, 3) of a, got (3, 2)."
     refuses(words, skewness, two, torch.ones(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("b", "got"),
+    [(torch.ones(3), "(3,)"), (torch.ones(0, 2), "(0, 2)"), ([1.0], "[1.0]"), (None, "None")],
+)
+def test_what_is_no_pair_of_matrices_is_said(b, got):
+    refuses(
+        f"skewness: b must be a tensor of shape [N, d]*got {got}", skewness, torch.ones(2, 2), b
+    )
+    refuses(
+        f"skewness: a must be a tensor of shape [N, d]*got {got}", skewness, b, torch.ones(2, 2)
+    )
+    refuses(
+        "b must have the shape (2, 2) of a, got (2, 3).",
+        skewness,
+        *map(torch.ones, [(2, 2), (2, 3)]),
+    )

@@ -166,3 +166,14 @@ def test_no_code_of_the_algorithms_moves_tensors_between_devices():
         assert not re.search(
             r"\.cuda\(|\.cpu\(|\.to\(.*device|\.item\(", path.read_text(encoding="utf-8")
         ), path.name
+
+
+@pytest.mark.parametrize("name", ["FedSGM", "PenaltyFedAvg", "SGM", "PenaltySGM", "ConEx"])
+def test_the_level_and_the_tolerance_raise_the_threshold_alike(name):
+    algorithm, problem = examples()[name][0]
+    lifted = replace(algorithm, level=0.125, tolerance=0.25)
+    together = replace(algorithm, level=0.0, tolerance=0.375)
+    low = replace(algorithm, level=0.0, tolerance=0.0)
+    ends = [fl.run(a, problem, rounds=6).state.w[0] for a in (lifted, together, low)]
+    close(ends[0], ends[1], 1e-10)
+    assert (ends[0] - ends[2]).abs().max() > 1e-4

@@ -104,3 +104,8 @@ def test_several_steps_a_round_are_the_same_steps():
 def test_refusals():
     two = quadratics(A.repeat(2, 1), B.repeat(2, 1), level=LEVEL)
     refuses("ConEx: the problem must have one client", METHOD.init, two)
+
+
+def test_before_its_first_step_the_average_is_the_centre():
+    start = replace(problem(), w0=torch.tensor([0.25, -2.0], dtype=torch.float64))
+    assert torch.equal(METHOD.output(METHOD.init(start)), start.w0)

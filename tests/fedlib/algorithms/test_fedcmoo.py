@@ -321,3 +321,13 @@ def test_the_normalization_is_the_codes():
     G = torch.tensor([[4.0, 0.0], [0.0, 1.0]]).double()
     unit = (np.sqrt(4.0001) + np.sqrt(1.0001)) / 2
     torch.testing.assert_close(normalized(G), G / unit**2)
+
+
+@pytest.mark.parametrize("kind", [fl.FedCMOO, fl.FedCMOOPref])
+def test_with_one_objective_the_server_goes_its_share_of_the_way_to_the_mean(kind):
+    """One objective: FedAvg, and `server_lr` of the step from w to the clients' mean."""
+    problem = objectives(tasks=1, spread=0.5, w0=torch.ones(5, dtype=torch.float64))
+    mean = final(fl.FedAvg(**WORK), problem, rounds=1)
+    for share in (1.0, 0.4):
+        there = final(kind(**WORK, **EXACT, server_lr=share), problem, rounds=1)
+        close(there, problem.w0 + share * (mean - problem.w0), 1e-12)

@@ -175,5 +175,6 @@ def test_what_does_not_fit_the_problem_is_named():
     refuses("simulated", ALGORITHM.init, np_problem(), error=TypeError)
     many = replace(ALGORITHM, curvature_states=401)
     refuses("curvature_states must be at most the 400", many.init, small())
+    replace(ALGORITHM, curvature_states=400).init(small())
     refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())
     refuses("chance", small().mean_losses, small().w0)

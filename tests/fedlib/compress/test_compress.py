@@ -91,3 +91,30 @@ def test_a_fraction_outside_its_range_is_refused_in_one_sentence(kind, bad):
 
 def test_rand_k_without_its_positions_says_so():
     refuses("RandK: noise must be the positions that draw() gives", RandK(0.5), torch.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("fraction", "dim", "k"),
+    [(0.25, 10, 2), (0.26, 10, 3), (0.35, 10, 4), (0.14, 10, 1), (0.16, 10, 2), (1.0, 7, 7)],
+)
+def test_k_is_the_nearest_number_and_a_half_goes_to_the_even_one(fraction, dim, k):
+    noise = RandK(fraction).draw(3, dim, seeded(0, "rounds"))
+    assert noise.shape == (3, k)
+    assert RandK(fraction).bits(dim) == 32 * k
+    assert TopK(fraction).contraction(dim) == k / dim
+    assert int((TopK(fraction)(torch.arange(1.0, dim + 1)) != 0).sum()) == k
+
+
+def test_a_scaled_random_k_contracts_from_one_half_on():
+    """E|C(x) - x|^2 is (d / K - 1) |x|^2: 1/3 of it at K = 9 of 12."""
+    x = torch.linspace(-1, 2, 12, dtype=torch.float64)
+    draws = RandK(0.75).draw(20_000, 12, seeded(0, "rounds"))
+    left = ((torch.func.vmap(lambda i: RandK(0.75)(x, i))(draws) - x) ** 2).sum(1).mean()
+    assert left / (x**2).sum() == pytest.approx(1 / 3, rel=0.03)
+    assert RandK(0.75).contraction(12) == pytest.approx(1 - 1 / 3)
+    assert RandK(1.0).contraction(12) == 1.0
+    assert RandK(0.5).contraction(12) is None
+    assert RandK(1.0, scaled=False).variance(12) == 0.0
+    assert RandK(0.5, scaled=False).variance(12) is None
+    assert [TopK(f).variance(12) for f in (0.5, 1.0)] == [None, 0.0]
+    assert Rounding(3).contraction(12) == 1 - 4.0**-4

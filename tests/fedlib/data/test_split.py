@@ -4,7 +4,7 @@ import pytest
 import torch
 from expect import refuses
 
-from fedlib.data import split
+from fedlib.data import split, split_labels
 
 
 def generator(seed=0):
@@ -217,3 +217,63 @@ def test_train_test_refuses_the_fraction(fraction):
 def test_train_test_refuses_a_class_of_one_row():
     with pytest.raises(ValueError, match=r"at least 2 rows of class 9 .*2 sides.*, got 1"):
         split.train_test(labels_of({0: 5, 9: 1}), 0.5, generator())
+
+
+#: A few rows of three classes, so that every split's answer can stand here whole.
+FEW = torch.tensor([2, 0, 1, 1, 0, 2, 2, 0, 1, 2, 0, 2, 1, 2, 0, 0, 1])
+PINNED = {
+    "stratified_iid": [[14, 15, 4, 3, 16, 9, 11, 6], [7, 10, 1, 12, 8, 13, 0, 5]],
+    "dirichlet": [[14, 15, 4, 3], [7, 10, 9, 11], [1, 16, 12, 6], [8, 2, 13, 0]],
+    "dirichlet_cells": [
+        [[14, 15, 3, 9, 14, 14, 14], [4, 16, 12, 11, 6, 13, 4], [7, 10, 1, 8, 2, 0, 5]],
+        [4, 6, 7],
+    ],
+    "k_labels": [[3, 16, 9, 11], [14, 15, 6, 13], [4, 7, 12, 8]],
+    "train_test": [[0, 1, 2, 4, 5, 6, 7, 8, 10, 12, 13], [3, 9, 11, 14, 15, 16]],
+    "random_equal": [[10, 5, 6], [8, 1, 7], [0, 4, 3]],
+    "label_windows": [
+        [[3, 14, 16, 15, 3], [11, 8, 6, 12, 9], [4, 0, 7, 13, 5], [1, 2, 10, 1, 1]],
+        [4, 5, 5, 3],
+    ],
+    "holdout": [[[1, 2, 3, 0], [7, 7, 7, 7], [14, 12, 15, 14]], [4, 1, 3], [4, 5, 6, 16, 13]],
+}
+SMALL = {
+    "stratified_iid": lambda g: split.stratified_iid(FEW, 2, g),
+    "dirichlet": lambda g: split.dirichlet(FEW, 4, 0.7, g),
+    "dirichlet_cells": lambda g: split.dirichlet_cells(FEW, 3, 1.5, g),
+    "k_labels": lambda g: split.k_labels(FEW, 3, 2, g),
+    "train_test": lambda g: split.train_test(FEW, 0.3, g),
+    "random_equal": lambda g: split_labels.random_equal(11, 3, g),
+    "label_windows": lambda g: split_labels.label_windows(FEW, 4, 2, g),
+    "holdout": lambda g: split_labels.holdout(torch.arange(18).view(3, 6), (6, 2, 5), 0.3, g),
+}
+
+
+def as_lists(found):
+    """Tensors as lists, also in tuples."""
+    if isinstance(found, torch.Tensor):
+        return found.tolist()
+    return [as_lists(part) for part in found] if isinstance(found, tuple) else found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_split_is_pinned(name):
+    """Stored runs depend on these rows in this order; no data set is needed to notice a change."""
+    assert as_lists(SMALL[name](generator(4))) == PINNED[name]
+
+
+@pytest.mark.parametrize(("rows", "cut"), [(4, 1), (5, 1), (6, 2), (10, 2), (14, 4), (18, 4)])
+def test_the_number_of_test_rows_is_rounded_to_the_nearest(rows, cut):
+    """A quarter of them; a half goes to the even number, as Python rounds."""
+    both = split.train_test(torch.zeros(rows).long(), 0.25, generator())
+    assert [len(part) for part in both] == [rows - cut, cut]
+    table = torch.arange(rows).view(1, rows)
+    stay, sizes, test = split_labels.holdout(table, (rows,), 0.25, generator())
+    assert (stay.shape[1], sizes, len(test)) == (rows - cut, (rows - cut,), cut)
+
+
+def test_at_least_one_row_is_tested_and_one_stays():
+    table = torch.arange(4).view(2, 2)
+    for fraction in (0.01, 0.99):
+        stay, sizes, test = split_labels.holdout(table, (2, 2), fraction, generator())
+        assert (stay.shape, sizes, len(test)) == ((2, 1), (1, 1), 2)

@@ -91,3 +91,10 @@ class TestHeads:
         slope = grad(Gaussian().log_prob)(outputs, torch.tensor(1.0, dtype=torch.float64))
         assert slope[1] == 0
         assert slope[0] != 0
+
+
+def test_an_action_of_probability_zero_is_never_taken_and_one_of_probability_one_always():
+    never, always = torch.tensor([1e9, -1e9]), torch.tensor([-1e9, 1e9])
+    for u in (0.0, 0.5, 1 - 2**-24):
+        assert HEADS["logits"].sample(never, torch.tensor(u)) == 0
+        assert HEADS["logits"].sample(always, torch.tensor(u)) == 1

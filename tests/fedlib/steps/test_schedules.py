@@ -1,11 +1,21 @@
 """Step sizes, and what convergence asks of them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from expect import refuses
 
 from fedlib.steps import PowerLaw
-from fedlib.steps.schedules import averaging, conditions, power_law
+from fedlib.steps.schedules import (
+    Convex,
+    Fixed,
+    Nonconvex,
+    Stochastic,
+    averaging,
+    conditions,
+    power_law,
+)
 
 PAPER = ((0.4, 0.4, 0.4), (0.6, 0.9, 0.3), (0.9, 0.9, 0.3))  # a_1, a_2, alpha for B = 1, 10, 100
 
@@ -62,3 +72,36 @@ def test_bad_step_sizes():
     for check, name in ((power_law, "lr"), (averaging, "rho")):
         words = f"SSCA: {name} must be a PowerLaw, got 0.3."
         refuses(words, check, "SSCA", name, 0.3, error=TypeError)
+
+
+def test_fixed_steps_and_weights_lie_in_the_unit_interval():
+    for bad in (0.0, -0.5, 1.5):
+        refuses("Fixed: step must lie in (0, 1], got", Fixed, bad)
+        refuses("Fixed: weight must lie in (0, 1], got", Fixed, 0.5, bad)
+    t = torch.tensor([1.0, 4.0])
+    assert Fixed(1.0, 1.0).eta(t).tolist() == Fixed(1.0, 1.0).rho(t).tolist() == [1.0, 1.0]
+    assert Fixed(0.25, 0.5).rho(t).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "eta", "growth", "rho"),
+    [
+        (Convex(), 2 / 5, 5**0.5, 4 / 11 ** (2 / 3)),
+        (Nonconvex(8), 1 / 4, 2.0, 4 / 11 ** (2 / 3)),
+        (Stochastic(), 9 / 12, 12**0.5, 4 / 11 ** (2 / 3)),
+        (Fixed(0.3, 0.6), 0.3, 1.0, 0.6),
+    ],
+)
+def test_the_fourth_step_with_all_clients_and_with_some(schedule, eta, growth, rho):
+    t = torch.tensor(4.0, dtype=torch.float64)
+    assert float(schedule.eta(t, 1.0)) == float(schedule.eta(t)) == pytest.approx(eta)
+    assert float(schedule.growth(t, 1.0)) == float(schedule.growth(t)) == pytest.approx(growth)
+    assert float(schedule.rho(t)) == pytest.approx(rho)
+    if hasattr(schedule, "grows"):
+        still = replace(schedule, grows=False)
+        assert float(still.growth(t)) == 1.0
+        assert float(still.eta(t)) == pytest.approx(eta)
+    half = {Convex: (2 / 3.5, 3.5**0.5), Nonconvex: (5 ** (-2 / 3), 5 ** (1 / 3))}
+    if type(schedule) in half:
+        parts = float(schedule.eta(t, 0.5)), float(schedule.growth(t, 0.5))
+        assert parts == pytest.approx(half[type(schedule)])

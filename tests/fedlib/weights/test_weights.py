@@ -314,3 +314,17 @@ def test_errors_are_one_sentence():
     refuses("Preference: ratios must be positive", Preference, ratios=(1.0, 0.0))
     refuses("Preference: epsilon must be nonnegative", Preference, epsilon=-0.1)
     refuses("for each of the 3 objectives", Preference(ratios=(1.0, 2.0)).check, "X", 3)
+
+
+def test_a_weight_that_the_solver_leaves_below_zero_is_zero(monkeypatch):
+    answer = type("Answer", (), {"x": np.array([-1e-9, 0.5, 0.7])})
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: answer)
+    w = solve(np.eye(3), np.ones(3), np.full(3, -np.inf))
+    np.testing.assert_allclose(w, [0.0, 0.5 / 1.2, 0.7 / 1.2, 0.0], atol=1e-15)
+    assert w.min() == 0.0
+
+
+def test_a_negative_length_counts_as_zero_and_lengths_below_one_stay():
+    G = torch.tensor([[-3.0, 0.0], [0.0, 0.25]], dtype=torch.float64)
+    mean = (1e-4**0.5 + (0.25 + 1e-4) ** 0.5) / 2
+    close(normalized(G), G / mean**2, 1e-12)

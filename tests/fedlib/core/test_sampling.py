@@ -1,0 +1,100 @@
+"""The randomness of a round is part of the format of stored runs: pinned, without any data set."""
+
+from dataclasses import replace
+
+import torch
+
+from fedlib.compress import RandK
+from fedlib.core.sampling import check_work, distinct, draw_coins, draw_round, seeded
+from fedlib.problems import pareto
+
+SIZES = (7, 3, 9, 4, 6)
+#: Five clients with so many rows in tables of nine, padded with their first.
+ROWS = torch.stack([torch.arange(9).where(torch.arange(9) < m, 0) for m in SIZES])
+WHOLE = pareto(torch.zeros(5, 9, 2, 4).double())
+PROBLEM = replace(WHOLE, rows=ROWS + 9 * torch.arange(5).unsqueeze(1), sizes=SIZES)
+
+PINNED = {
+    "split of 0": [136044, 248239, 714933],
+    "rounds of 0": [95845, 876139, 770124],
+    "split of 3": [805130, 378761, 842403],
+    "rounds of 3": [741615, 413892, 725721],
+    "round": {
+        "participants": [1, 0, 3],
+        "voters": [0, 1, 2],
+        "batches": [[[2, 1], [0, 1]], [[2, 5], [1, 4]], [[1, 1], [3, 0]]],
+        "values": [[0, 3, 6], [0, 1, 1], [0, 2, 3]],
+        "uplink": [[3, 0], [3, 0], [2, 0]],
+        "downlink": [1],
+    },
+    "values alone": [[2, 0], [5, 4], [0, 1]],
+    "coins": [0.034108, 0.28674, 0.772915, 0.174927, 0.75537],
+    "batches after coins": [[[4, 1]], [[1, 1]], [[7, 1]], [[2, 1]], [[2, 5]]],
+    "few": [[[10, 8, 1], [3, 4, 0]], [[0, 5, 1], [7, 10, 3]]],
+    "many": [[9, 0, 3], [8, 2, 4]],
+}
+
+
+def test_a_seed_has_a_stream_for_each_purpose_and_no_two_share_one():
+    def first(seed, stream):
+        return torch.randint(10**6, (3,), generator=seeded(seed, stream)).tolist()
+
+    assert first(0, "split") == PINNED["split of 0"]
+    assert first(0, "rounds") == PINNED["rounds of 0"]
+    assert first(3, "split") == PINNED["split of 3"]
+    assert first(3, "rounds") == PINNED["rounds of 3"]
+    starts = {seeded(s, name).initial_seed() for s in range(50) for name in ("split", "rounds")}
+    assert starts == set(range(100))
+
+
+def test_the_draw_of_a_round_is_pinned():
+    draw = draw_round(
+        PROBLEM, seeded(1, "rounds"), participants=3, local_steps=2, batch_size=2,
+        value_batch_size=3, uplink=RandK(0.5), downlink=RandK(0.25), resample=True,
+    )  # fmt: skip
+    for name, pinned in PINNED["round"].items():
+        assert getattr(draw, name).tolist() == pinned, name
+    alone = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, value_batch_size=2)
+    assert alone.participants.tolist() == PINNED["round"]["participants"]
+    assert alone.values.tolist() == PINNED["values alone"]
+    one = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, batch_size=2)
+    assert one.batches.shape == (3, 1, 2)
+    assert (alone.voters, alone.batches, alone.uplink, alone.downlink) == ((), (), (), ())
+
+
+def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
+    rng, sizes = seeded(2, "rounds"), torch.tensor(PROBLEM.sizes)
+    draws = [
+        draw_round(PROBLEM, rng, participants=5, local_steps=40, batch_size=2, value_batch_size=60)
+        for _ in range(3)
+    ]
+    for draw in draws:
+        most = sizes[draw.participants] - 1
+        assert torch.equal(draw.batches.amax((1, 2)), most)
+        assert torch.equal(draw.values.amax(1), most)
+        assert draw.batches.min() == draw.values.min() == 0
+        assert draw.batches.shape == (5, 40, 2)
+        assert draw.values.shape == (5, 60)
+
+
+def test_the_coins_of_a_round_are_pinned():
+    draw = draw_coins(PROBLEM, seeded(1, "rounds"), batch_size=2)
+    assert draw.participants.tolist() == [0, 1, 2, 3, 4]
+    assert draw.chance.dtype == torch.float64
+    assert [round(p, 6) for p in draw.chance.tolist()] == PINNED["coins"]
+    assert draw.batches.tolist() == PINNED["batches after coins"]
+
+
+def test_distinct_numbers_are_pinned_on_both_of_its_ways():
+    few = distinct(12, (2, 2, 3), seeded(1, "rounds"))
+    many = distinct(11, (2, 3), seeded(1, "rounds"))
+    assert few.tolist() == PINNED["few"]
+    assert many.tolist() == PINNED["many"]
+    crowded = distinct(40, (2000, 10), seeded(1, "rounds"))
+    assert (crowded.sort(-1).values.diff() > 0).all()
+    assert (crowded.flatten().bincount(minlength=40) - 500).abs().max() < 100
+
+
+def test_what_just_fits_the_problem_is_taken():
+    check_work("X", PROBLEM, 5, 3, 3)
+    check_work("X", PROBLEM, 1, 1, 1)

@@ -1,0 +1,157 @@
+"""Every problem on a few rows: its gradient is its losses', its losses and metrics are pinned.
+
+The pins are what the code gave (`python tests/fedlib/problems/test_pinned_problems.py` writes
+them); that these are the papers' values is shown in the other files, by hand and closed forms.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.func import grad
+
+from fedlib import problems
+from fedlib.core.sampling import seeded
+from fedlib.core.types import Batch, describe
+from fedlib.data.census import Rows
+from fedlib.data.loaders import Table
+from fedlib.problems.constrained import Samples, classifier, linear_model, mlp_model
+
+PINS = Path(__file__).with_name("pinned.json")
+
+
+def rows(count, seed, features=3, classes=2):
+    rng = torch.Generator().manual_seed(seed)
+    X = torch.randn(count, features, generator=rng, dtype=torch.float64)
+    return X, (torch.arange(count) * 7 // 3 + seed) % classes
+
+
+def people(count, seed):
+    X, y = rows(count, seed)
+    return Rows(X, y.double(), ((torch.arange(count) + seed) % 3 == 0).double())
+
+
+def digits(count, seed):
+    X, y = rows(count, seed, classes=3)
+    return Table(X, y, tuple("abc"))
+
+
+def classes_of(make, **options):
+    X, y = rows(24, 1, classes=3)
+    return make(X, y, torch.arange(24).view(4, 6), classes=3, **options)
+
+
+def constrained(model, inputs=torch.float64, **options):
+    parts = rows(24, 1, classes=3), rows(9, 2, classes=3)
+    size = 1.0 if inputs.is_floating_point else 40.0
+    train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in parts)
+    return classifier(
+        train, test, torch.arange(24).view(4, 6), model, dtype=torch.float64, **options
+    )
+
+
+CASES = {
+    "fairness": lambda: problems.fairness(
+        people(40, 0), people(20, 1), clients=3, seed=1, hidden=(4, 3)
+    ),
+    "fairness of clients": lambda: problems.fairness(
+        people(40, 0), people(20, 1), clients=2, seed=2, hidden=(3,), sign="client"
+    ),
+    "softmax_regression": lambda: classes_of(problems.softmax_regression),
+    "softmax_regression with a constraint": lambda: classes_of(
+        problems.softmax_regression, constrained=(2,)
+    ),
+    "mlp_classification": lambda: classes_of(
+        problems.mlp_classification, hidden=4, rng=seeded(1, "split")
+    ),
+    "mlp_classification of swish": lambda: classes_of(
+        problems.mlp_classification, hidden=4, activation="swish", constrained=(0, 1),
+        rng=seeded(1, "split"),
+    ),
+    "swish_network": lambda: problems.swish_network(
+        digits(31, 0), digits(12, 1), clients=3, hidden=4, seed=1, evaluate=20, scale=2.0,
+        dtype=torch.float64,
+    ),
+    "multi_task_regression": lambda: problems.multi_task_regression(
+        clients=3, rows=4, features=5, tasks=3, rank=2, noise=0.2, spread=0.3, seed=1
+    ),
+    "matrix_completion": lambda: problems.matrix_completion(
+        clients=3, users=6, items=5, rank=2, observed=0.5, noise=0.1, seed=1, dtype=torch.float64
+    ),
+    "classifier, linear": lambda: constrained(linear_model(3, 3)),
+    "classifier, mlp": lambda: constrained(
+        mlp_model(3, 4, 3, seeded(1, "split")), sizes=(6, 4, 5, 6), measured=3
+    ),
+    "classifier of other inputs": lambda: constrained(linear_model(3, 3), torch.float32),
+    "classifier of bytes": lambda: constrained(
+        linear_model(3, 3), torch.uint8, scale=(255.0, 0.1, 0.7)
+    ),
+    "neyman_pearson": lambda: problems.neyman_pearson(
+        *rows(40, 3), clients=3, seed=1, train_fraction=0.7, dtype=torch.float64
+    ),
+    "quadratics": lambda: problems.quadratics(
+        rows(4, 1)[0], rows(4, 2)[0], level=0.3
+    ),
+    "pareto": lambda: problems.pareto(rows(24, 1)[0].view(4, 3, 2, 3)),
+}  # fmt: skip
+
+
+def somewhere(problem):
+    """A model that is nowhere special."""
+    rng = torch.Generator().manual_seed(5)
+    noise = torch.randn(problem.dim, generator=rng, dtype=torch.float64)
+    return problem.w0 + 0.5 * noise.to(problem.w0.dtype)
+
+
+def batches(problem):
+    """All rows of the clients, one client after the other."""
+    whole = problem.all_clients()
+    for j in range(problem.num_clients):
+        yield Batch(tuple(x[j] for x in whole.data), whole.weight[j])
+
+
+def described(problem):
+    """The configuration as a stored run has it."""
+    return json.loads(json.dumps(describe(problem.config)))
+
+
+def summary(problem):
+    w = somewhere(problem)
+    waves = torch.arange(problem.dim).cos().to(w.dtype)
+    found = {f"metric {k}": v for k, v in problem.metrics(w, problem).items()}
+    found |= {"start": problem.w0 @ waves, "dim": problem.dim, "sizes": sum(problem.sizes)}
+    each = torch.stack([problem.losses(w, batch) for batch in batches(problem)])
+    found |= {f"loss {k}": column @ torch.arange(1, len(column) + 1).to(w.dtype)
+              for k, column in enumerate(each.T)}  # fmt: skip
+    return {k: float(f"{torch.as_tensor(v).double():.10g}") for k, v in found.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_losses_and_metrics_are_pinned_and_what_a_stored_run_is_keyed_by(name):
+    pinned, problem = json.loads(PINS.read_text(encoding="utf-8"))[name], CASES[name]()
+    assert (problem.name, described(problem)) == (pinned.pop("name"), pinned.pop("config"))
+    near = 1e-8 if problem.w0.dtype == torch.float64 else 1e-4
+    assert summary(problem) == pytest.approx(pinned, rel=near, abs=near / 100)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_closed_form_is_the_gradient_of_the_weighted_losses(name):
+    problem = CASES[name]()
+    w, count = somewhere(problem), problem.num_objectives + problem.num_constraints
+    if problem.gradient is None:
+        pytest.skip("it has none")
+    weights = torch.linspace(0.7, -1.3, count).to(w.dtype)
+    for batch in batches(problem):
+        slope = grad(lambda v, batch=batch: weights @ problem.losses(v, batch))(w)
+        np.testing.assert_allclose(problem.gradient(w, batch, weights), slope, atol=1e-6)
+
+
+if __name__ == "__main__":
+    held = {}
+    for name, make in CASES.items():
+        problem = make()
+        held[name] = {"name": problem.name, "config": described(problem), **summary(problem)}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(pins)}" for name, pins in held.items())
+    PINS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
