@@ -1,12 +1,14 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
 It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
-paths relative to the repository, and keeps parameters, versions and the source's digest.
+paths relative to the repository, and keeps parameters, versions and the source's digest. What is
+written is sealed: a digest over all cells and outputs tells when one of them was changed since.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -38,12 +40,22 @@ def source_digest(notebook: NotebookNode) -> str:
 
 
 def source_code(notebook: NotebookNode) -> list[str]:
-    """The code cells that come from the source (all but the one that papermill injects)."""
-    return [
-        c.source
-        for c in notebook.cells
-        if c.cell_type == "code" and "injected-parameters" not in c.metadata.get("tags", ())
-    ]
+    """The code cells that come from the source."""
+    return [c.source for c in from_source(notebook) if c.cell_type == "code"]
+
+
+def from_source(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that come from the source: all but the one that papermill injects."""
+    tags = (c.metadata.get("tags", ()) for c in notebook.cells)
+    return [c for c, t in zip(notebook.cells, tags, strict=True) if "injected-parameters" not in t]
+
+
+def page_digest(notebook: NotebookNode) -> str:
+    """sha256 over all that an executed notebook holds, but for this digest; the first 16 digits."""
+    record = {k: v for k, v in notebook.metadata.get("fedlib", {}).items() if k != "page"}
+    held = {"cells": notebook.cells, "metadata": {**notebook.metadata, "fedlib": record}}
+    content = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def stamp(
@@ -139,9 +151,10 @@ def texts(value: object) -> list[str]:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes the notebook whole: a temporary file beside the target, then one rename."""
+    """Seals the notebook and writes it whole: a temporary file beside the target, one rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
+    notebook.metadata["fedlib"]["page"] = page_digest(notebook)
     nbformat.validate(notebook)
     temporary.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
     os.replace(temporary, path)

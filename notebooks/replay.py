@@ -1,0 +1,194 @@
+"""Runs the cells of committed notebooks again and says where these show something else.
+
+    python notebooks/replay.py NAME|all|studies|notes [--profile full|quick] [--draw N] [--jobs N]
+
+The cells are those of the source; they run in this process, without a kernel, and a figure is drawn
+for light pages only (that of dark pages is held against it). A study's page loads its stored runs:
+then its tables and texts must be equal. What a note computes on the spot may differ by rounding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import random
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import nbformat
+from comparing import PICTURE, pixels, themes_differ, unlike
+from execute import FOLDERS, profiles_of, read_source, source_names
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from stamping import ROOT, NotebookError, from_source, stamped_outputs
+
+Outputs = dict[int, list[NotebookNode]]
+
+
+def made_again(name: str, profile: str) -> Outputs:
+    """Number of a code cell of the source -> its outputs, from running all of them here."""
+    from papers.kit import plot
+
+    here, source, found = shell(), read_source(name), dict[int, list[NotebookNode]]()
+    results: list[NotebookNode] = []
+    themes, plot.STYLES = plot.STYLES, {"light": plot.STYLES["light"]}
+    program, sys.modules["__main__"] = sys.modules["__main__"], here.user_module
+    here.display_trap.hook = lambda value: results.extend(last_value(here, value))
+    try:
+        for number, cell in enumerate(source.cells):
+            if cell.cell_type == "code":
+                results.clear()
+                caught = run_cell(here, name, cell)
+                shown = [] if cell.source.rstrip().endswith(";") else results
+                found[number] = stamped(name, [*caught, *shown], profile)
+            if "parameters" in cell.metadata.get("tags", ()):
+                here.user_ns["profile"] = profile
+    finally:
+        plot.STYLES, sys.modules["__main__"] = themes, program
+    return found
+
+
+def shell() -> Any:
+    """The one shell of this process; a table in it looks as it does in a kernel."""
+    from ipykernel.zmqshell import ZMQInteractiveShell
+
+    program = sys.modules["__main__"]
+    os.chdir(ROOT / "notebooks")
+    warnings.filterwarnings("ignore", "IProgress not found")
+    found = ZMQInteractiveShell.instance()
+    found.reset(new_session=False)
+    sys.modules["__main__"] = program  # the first shell puts its own there
+    return found
+
+
+def run_cell(here: Any, name: str, cell: NotebookNode) -> list[NotebookNode]:
+    """Runs one cell; what it printed and displayed."""
+    from IPython.utils.capture import capture_output
+
+    with capture_output() as caught:
+        ran = here.run_cell(cell.source)
+    if not ran.success:
+        error = ran.error_before_exec or ran.error_in_exec
+        raise NotebookError(f"{name}: a cell failed when run again: {error}")
+    streams = {"stdout": caught.stdout, "stderr": caught.stderr}
+    printed = [new_output("stream", name=k, text=v) for k, v in streams.items() if v]
+    return printed + [
+        new_output("display_data", data=shown.data, metadata=shown.metadata or {})
+        for shown in caught.outputs
+    ]
+
+
+def last_value(here: Any, value: object) -> list[NotebookNode]:
+    """The last value of a cell, as a kernel shows it; nothing for None."""
+    if value is None:
+        return []
+    data, metadata = here.display_formatter.format(value)
+    return [new_output("execute_result", data=data, metadata=metadata)] if data else []
+
+
+def stamped(name: str, outputs: list[NotebookNode], profile: str) -> list[NotebookNode]:
+    """The outputs as an execution of this profile leaves them."""
+    return stamped_outputs(name, NotebookNode(outputs=outputs), images=profile != "quick")
+
+
+def differences(notebook: NotebookNode, made: Outputs, *, exact: bool) -> Iterator[str]:
+    """Where a committed notebook shows other things than its cells do now."""
+    cells = from_source(notebook)
+    for number, outputs in made.items():
+        if number >= len(cells) or cells[number].cell_type != "code":
+            yield f"cell {number} of the source is missing"
+            return
+        shown = cells[number].outputs
+        found = unlike(light(shown), outputs, exact=exact) or dark_unlike(shown)
+        if found:
+            yield f"cell {number}, `{cells[number].source.splitlines()[-1].strip()[:50]}`: {found}"
+
+
+def light(outputs: Sequence[NotebookNode]) -> list[NotebookNode]:
+    """The same outputs, the figures without their picture for dark pages."""
+    found = [nbformat.from_dict(output) for output in outputs]
+    for output in found:
+        page = output.get("data", {}).get("text/html", "")
+        if "fed-figure" in page:
+            head, *images = page.split("<img ")
+            kept = [i if 'class="fig-dark' not in i else i.partition("/>")[2] for i in images]
+            marks = ["" if 'class="fig-dark' in i else "<img " for i in images]
+            output["data"] = dict(output["data"]) | {
+                "text/html": head + "".join(m + k for m, k in zip(marks, kept, strict=True))
+            }
+    return found
+
+
+def dark_unlike(outputs: Sequence[NotebookNode]) -> str:
+    """Whether a figure for dark pages is another one than that for light pages."""
+    for output in outputs:
+        page = output.get("data", {}).get("text/html", "")
+        if "fed-figure" in page:
+            pictures = [pixels(found) for found in PICTURE.findall(page)]
+            if len(pictures) != 2 or themes_differ(*pictures):
+                return "the pictures for light and for dark pages are not of one figure"
+    return ""
+
+
+def replayed(name: str, profile: str) -> list[str]:
+    """One sentence for each cell of a committed notebook that shows something else now."""
+    notebook = nbformat.read(FOLDERS[profile] / f"{name}.ipynb", as_version=4)
+    exact = profile == "full" and bool(profiles_of(name)["full"])
+    again = f"find out why, or `notebooks/execute.py {name} --profile {profile}` makes it anew"
+    return [
+        f"{FOLDERS[profile].name}/{name}: {found}; {again}."
+        for found in differences(notebook, made_again(name, profile), exact=exact)
+    ]
+
+
+def chosen(options: argparse.Namespace) -> list[str]:
+    """The notebooks that are asked for; of a draw others every day."""
+    from papers import STUDIES
+
+    known = source_names()
+    groups = {
+        "all": known,
+        "studies": [name for name in known if name in STUDIES],
+        "notes": [name for name in known if name not in STUDIES],
+    }
+    names = groups.get(options.name, [name for name in known if name == options.name])
+    if not names:
+        known_names = ", ".join([*groups, *known])
+        raise NotebookError(
+            f"replay: no notebook is named {options.name!r}; known names: {known_names}."
+        )
+    if options.draw is not None:
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        names = random.Random(options.seed or today).sample(names, min(options.draw, len(names)))
+    return names
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line entry; exit status 1 where something differs."""
+    parser = argparse.ArgumentParser(prog="replay.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", help="a notebook of notebooks/src, all, studies, or notes")
+    parser.add_argument("--profile", default="full", choices=sorted(FOLDERS))
+    parser.add_argument("--draw", type=int, help="so many of them, others every day")
+    parser.add_argument("--seed", default="", help="of the draw, in place of the day")
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time")
+    options = parser.parse_args(arguments)
+    try:
+        names = chosen(options)
+        with ProcessPoolExecutor(max_workers=options.jobs) as pool:
+            work = [pool.submit(replayed, name, options.profile) for name in names]
+            found = [sentence for future in work for sentence in future.result()]
+    except NotebookError as error:
+        found = [str(error)]
+    for sentence in found:
+        print(f"error: {sentence}", file=sys.stderr)
+    if not found:
+        print(f"{len(names)} notebooks show what their cells show now: {', '.join(names)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
