@@ -87,7 +87,6 @@ notebook: $(STAMP)
 notebooks: $(STAMP)
 	$(RUN) all --profile full --jobs $(JOBS)
 	$(RUN) all --profile quick --jobs $(JOBS)
-	$(BIN)/python notebooks/replay.py all --jobs $(JOBS)
 
 reproduce: $(STAMP)
 	$(NAMED)$(BIN)/python -m papers reproduce $(NAME) --profile $(PROFILE) $(ARGS)

@@ -21,7 +21,8 @@ Pixels = np.ndarray[Any, Any]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 ADDRESS = re.compile(r"T_[0-9a-f]{5,}|at 0x[0-9a-f]+")  # of a styled table, of an object
-SHARE = 0.01  # how far off a number may be that is computed on the spot
+IDENTIFIER = re.compile(r"(?<=[\"#])[a-z]?[0-9a-f]{8,}(?=[\")])")  # of a shape in an SVG
+SHARE, DATA = 0.01, 1e-3  # how far off a number may be that is computed: printed, in a figure's data
 LEVEL, FEW = 48, 5e-5  # a pixel is another one from this level on; so many may be (as a share)
 THEMES = 96  # the same between the two themes, whose palettes of 256 colours differ
 
@@ -68,13 +69,13 @@ def kinds(contents: Sequence[tuple[str, Any]]) -> str:
 
 def _unlike_one(kind: str, left: str, right: str, *, exact: bool) -> str:
     """The same of one content."""
+    share = DATA if kind in ("csv", "svg") else SHARE
     if kind in ("csv", "svg"):
         left, right = unpacked(left), unpacked(right)
-        if kind == "svg":
-            left, right = (re.sub(r"<path.*?/>|<use.*?/>", "", t, flags=re.S) for t in (left, right))
+        left, right = (IDENTIFIER.sub("", t) for t in (left, right))
     pictures = [PICTURE.findall(t) for t in (left, right)]
     left, right = (PICTURE.sub("", t) for t in (left, right))
-    found = unlike_text(left, right, exact=exact)
+    found = unlike_text(left, right, 0.0 if exact else share)
     if found:
         return f"{kind}: {found}"
     if len(pictures[0]) != len(pictures[1]):
@@ -93,8 +94,8 @@ def unpacked(content: str) -> str:
         return content
 
 
-def unlike_text(left: str, right: str, *, exact: bool) -> str:
-    """The first place where two texts differ, with what stands there."""
+def unlike_text(left: str, right: str, share: float = 0.0) -> str:
+    """The first place where two texts differ, with what stands there; numbers by a share."""
     if left == right:
         return ""
     a, b = (NUMBER.split(t) for t in (left, right))
@@ -104,15 +105,16 @@ def unlike_text(left: str, right: str, *, exact: bool) -> str:
         start = max(0, min(len(left), len(right)) - 20 if near is None else near - 20)
         return f"{left[start : start + 50]!r} is now {right[start : start + 50]!r}"
     for p, q in zip(x, y, strict=True):
-        if p != q and (exact or not close(p, q)):
+        if p != q and not close(p, q, share):
             return f"{p} is now {q}"
     return ""
 
 
-def close(one: str, other: str) -> bool:
-    """Whether two printed numbers are the same but for rounding."""
+def close(one: str, other: str, share: float) -> bool:
+    """Whether two printed numbers are the same but for a share, or one in the last digit."""
     p, q = float(one), float(other)
-    return abs(p - q) <= max(1.001 * max(unit(one), unit(other)), SHARE * max(abs(p), abs(q)))
+    last = 1.001 * max(unit(one), unit(other)) if share == SHARE else 0.0
+    return abs(p - q) <= max(last, share * max(abs(p), abs(q)))
 
 
 def unit(number: str) -> float:
