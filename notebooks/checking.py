@@ -25,7 +25,9 @@ LATEX = re.compile(r"\$\$|\\(?:frac|begin|sum|mathbb)\b")
 def faults(notebook: NotebookNode, source: NotebookNode, name: str, profile: str) -> list[str]:
     """One sentence for everything that no execution of this source leaves."""
     where = f"{FOLDERS[profile]}/{name}"
-    again = f"`notebooks/execute.py {name} --profile {profile}` or `make notebooks` executes it again"
+    again = (
+        f"`notebooks/execute.py {name} --profile {profile}` or `make notebooks` executes it again"
+    )
     found = [broken_seal(notebook), *unlike_source(notebook, source)]
     found += [*unlike_record(notebook, source, name, profile), *bad_outputs(notebook, profile)]
     return [f"{where}: {fault}; {again}." for fault in found if fault]
@@ -114,7 +116,9 @@ def bad_outputs(notebook: NotebookNode, profile: str) -> Iterator[str]:
     """Outputs that no page may show: errors, warnings, paths, formulas that nothing typesets."""
     for cell in (c for c in notebook.cells if c.cell_type == "code"):
         for output in cell.outputs:
-            plain = "\n".join(texts(output.get("text", output.get("data", {}).get("text/plain", ""))))
+            plain = "\n".join(
+                texts(output.get("text", output.get("data", {}).get("text/plain", "")))
+            )
             if output.output_type == "error" or output.get("name") == "stderr":
                 yield f"{cell.id} shows an error or a warning"
             if ABSOLUTE.search("\n".join(texts(output))):
@@ -122,7 +126,9 @@ def bad_outputs(notebook: NotebookNode, profile: str) -> Iterator[str]:
             if LATEX.search(plain):
                 yield f"{cell.id} shows a formula as it is typed"
             kinds = output.get("data", {})
-            if profile == "quick" and any(k.startswith("image/") or k == "text/html" for k in kinds):
+            if profile == "quick" and any(
+                k.startswith("image/") or k == "text/html" for k in kinds
+            ):
                 yield f"{cell.id} of a quick notebook holds a picture"
 
 

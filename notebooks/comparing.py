@@ -22,7 +22,10 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 ADDRESS = re.compile(r"T_[0-9a-f]{5,}|at 0x[0-9a-f]+")  # of a styled table, of an object
 IDENTIFIER = re.compile(r"(?<=[\"#])[a-z]?[0-9a-f]{8,}(?=[\")])")  # of a shape in an SVG
-SHARE, DATA = 0.01, 1e-3  # how far off a number may be that is computed: printed, in a figure's data
+SHARE, DATA = (
+    0.01,
+    1e-3,
+)  # how far off a number may be that is computed: printed, in a figure's data
 LEVEL, FEW = 48, 5e-5  # a pixel is another one from this level on; so many may be (as a share)
 THEMES = 96  # the same between the two themes, whose palettes of 256 colours differ
 

@@ -1,6 +1,10 @@
 """nbval compares the marked cells exactly; here all others too, but for the last printed digits."""
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import comparing
 import stamping
@@ -8,7 +12,7 @@ from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(items: Sequence[Any]) -> None:
     """Gives the cells that are not marked a comparison of their own."""
     for item in items:
         if isinstance(item, IPyNbCell) and not item.options["check"]:
@@ -16,10 +20,10 @@ def pytest_collection_modifyitems(items):
             item.compare_outputs = alike(item)
 
 
-def alike(item):
+def alike(item: Any) -> Callable[[Sequence[Any], Sequence[Any]], bool]:
     """What nbval asks: whether the outputs made now are those that are committed."""
 
-    def compare(made, committed):
+    def compare(made: Sequence[Any], committed: Sequence[Any]) -> bool:
         cell = NotebookNode(outputs=copy.deepcopy(made))
         kept = stamping.stamped_outputs(item.parent.path.stem, cell, images=False)
         found = comparing.unlike(committed, kept, exact=False)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import os
-import random
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -171,7 +171,8 @@ def chosen(options: argparse.Namespace) -> list[str]:
         )
     if options.draw is not None:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        names = random.Random(options.seed or today).sample(names, min(options.draw, len(names)))
+        order = {n: hashlib.sha256(f"{options.seed or today} {n}".encode()).digest() for n in names}
+        names = sorted(names, key=lambda name: order[name])[: options.draw]
     return names
 
 

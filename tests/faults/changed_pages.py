@@ -65,7 +65,9 @@ def outcome(name: str, profile: str, made: replay.Outputs, text: str, change: Ch
     assert notebook != read(name, profile), f"{text}: nothing was changed"
     if sealed:
         notebook.metadata["fedlib"]["page"] = page_digest(notebook)
-    title = f"{FOLDERS[profile].name}/{name}: {text}, digest {'made to match' if sealed else 'left'}"
+    title = (
+        f"{FOLDERS[profile].name}/{name}: {text}, digest {'made to match' if sealed else 'left'}"
+    )
     sentence = said(notebook, made, name, profile)
     if not sentence:
         return Outcome(title, "accepted")
@@ -77,7 +79,9 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
     for (name, profile), planted in list(PLANTED.items())[: options.count]:
         made = replay.made_again(name, profile)
         plain = said(read(name, profile), made, name, profile)
-        yield Outcome(f"{FOLDERS[profile].name}/{name} as it is", "obscure" if plain else "good", plain)
+        yield Outcome(
+            f"{FOLDERS[profile].name}/{name} as it is", "obscure" if plain else "good", plain
+        )
         for text, change in planted.items():
             for sealed in (False, True):
                 yield outcome(name, profile, made, text, change, sealed=sealed)

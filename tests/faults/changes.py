@@ -205,8 +205,8 @@ DRAWN: dict[str, Change] = {
 }
 #: Of a quick notebook.
 QUICK: dict[str, Change] = {
-    "a picture in a quick notebook": lambda n: outputs(n)[-1].setdefault("data", {}).update(
-        {"image/png": "iVBORw0KGgo="}
+    "a picture in a quick notebook": lambda n: (
+        outputs(n)[-1].setdefault("data", {}).update({"image/png": "iVBORw0KGgo="})
     ),
 }
 #: Of a quick notebook with tables as plain text, whose last digits may differ.
