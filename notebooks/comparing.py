@@ -12,6 +12,7 @@ import gzip
 import io
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,7 @@ def unit(number: str) -> float:
     return 10.0 ** (int(power or 0) - len(digits)) if digits or power else 0.0
 
 
+@lru_cache(maxsize=16)
 def pixels(encoded: str) -> Pixels:
     """A picture `[height, width, 4]`, its colours times what is seen of them."""
     with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:

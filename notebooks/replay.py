@@ -54,11 +54,13 @@ def made_again(name: str, profile: str) -> Outputs:
 
 def shell() -> Any:
     """The one shell of this process; a table in it looks as it does in a kernel."""
+    import pandas as pd
     from ipykernel.zmqshell import ZMQInteractiveShell
 
     program = sys.modules["__main__"]
     os.chdir(ROOT / "notebooks")
     warnings.filterwarnings("ignore", "IProgress not found")
+    pd.set_option("display.max_columns", 20)  # pandas' own, where there is a kernel
     found = ZMQInteractiveShell.instance()
     found.reset(new_session=False)
     sys.modules["__main__"] = program  # the first shell puts its own there

@@ -1,7 +1,6 @@
 """Notebook sources, and whether the committed notebooks are what the driver makes of them."""
 
 import importlib
-import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -94,17 +93,6 @@ def test_committed_notebook_is_what_an_execution_of_its_source_left(path, driver
     assert outputs(notebook)
     hidden = [c for c in notebook.cells if {"parameters", "injected-parameters"} & set(tags(c))]
     assert all("remove-cell" in tags(c) for c in hidden)
-
-
-def test_pages_show_what_their_cells_show_now():
-    """Of two pages, others every day; CI does all studies (`make pages`)."""
-    done = replay("studies", "--draw", "2")
-    assert done.returncode == 0, done.stderr
-
-
-def replay(*arguments):
-    program = [sys.executable, str(ROOT / "notebooks" / "replay.py"), *arguments]
-    return subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("path", [p for p in COMMITTED if p.parent.name == "quick"], ids=short)
