@@ -79,7 +79,8 @@ def _unlike_one(kind: str, left: str, right: str, *, exact: bool) -> str:
         left, right = (IDENTIFIER.sub("", t) for t in (left, right))
     pictures = [PICTURE.findall(t) for t in (left, right)]
     left, right = (PICTURE.sub("", t) for t in (left, right))
-    found = unlike_text(left, right, 0.0 if exact else share)
+    drawn = kind == "text/html" and "<table" not in left  # a film, say, made on the spot
+    found = unlike_text(left, right, 0.0 if exact and not drawn else share)
     if found:
         return f"{kind}: {found}"
     if len(pictures[0]) != len(pictures[1]):

@@ -15,9 +15,14 @@ from nbval.plugin import IPyNbCell
 def pytest_collection_modifyitems(items: Sequence[Any]) -> None:
     """Gives the cells that are not marked a comparison of their own."""
     for item in items:
-        if isinstance(item, IPyNbCell) and not item.options["check"]:
+        if isinstance(item, IPyNbCell) and not item.options["check"] and not timed(item):
             item.options["check"] = True
             item.compare_outputs = alike(item)
+
+
+def timed(item: Any) -> bool:
+    """Whether a cell shows measured times, which are others every time."""
+    return "nbval-ignore-output" in item.cell.metadata.get("tags", ())
 
 
 def alike(item: Any) -> Callable[[Sequence[Any], Sequence[Any]], bool]:

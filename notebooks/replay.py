@@ -30,7 +30,10 @@ Outputs = dict[int, list[NotebookNode]]
 
 
 def made_again(name: str, profile: str) -> Outputs:
-    """Number of a code cell of the source -> its outputs, from running all of them here."""
+    """Number of a code cell of the source -> its outputs, from running all of them here.
+
+    It ends before a cell that needs a data set which is not on this machine.
+    """
     from papers.kit import plot
 
     here, source, found = shell(), read_source(name), dict[int, list[NotebookNode]]()
@@ -43,6 +46,8 @@ def made_again(name: str, profile: str) -> Outputs:
             if cell.cell_type == "code":
                 results.clear()
                 caught = run_cell(here, name, cell)
+                if caught is None:
+                    break
                 shown = [] if cell.source.rstrip().endswith(";") else results
                 found[number] = stamped(name, [*caught, *shown], profile)
             if "parameters" in cell.metadata.get("tags", ()):
@@ -63,16 +68,22 @@ def shell() -> Any:
     pd.set_option("display.max_columns", 20)  # pandas' own, where there is a kernel
     found = ZMQInteractiveShell.instance()
     found.reset(new_session=False)
+    found.showtraceback = lambda *_, **__: None  # there is no kernel to send it through
     sys.modules["__main__"] = program  # the first shell puts its own there
     return found
 
 
-def run_cell(here: Any, name: str, cell: NotebookNode) -> list[NotebookNode]:
-    """Runs one cell; what it printed and displayed."""
+def run_cell(here: Any, name: str, cell: NotebookNode) -> list[NotebookNode] | None:
+    """Runs one cell; what it printed and displayed, or None if its data set is not here."""
     from IPython.utils.capture import capture_output
+
+    from fedlib.data import DataError
 
     with capture_output() as caught:
         ran = here.run_cell(cell.source)
+    if isinstance(ran.error_in_exec, DataError):
+        print(f"{name}: not checked from here on: {ran.error_in_exec}", flush=True)
+        return None
     if not ran.success:
         error = ran.error_before_exec or ran.error_in_exec
         raise NotebookError(f"{name}: a cell failed when run again: {error}")
