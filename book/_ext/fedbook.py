@@ -17,6 +17,7 @@ import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
+import fedbook_faults
 import fedbook_figures
 import fedbook_intervals
 import fedbook_methods
@@ -46,6 +47,7 @@ PARTS = (
     fedbook_methods,
     fedbook_rounds,
     fedbook_errata,
+    fedbook_faults,
     fedbook_intervals,
     fedbook_overview,
     fedbook_record,
