@@ -1,8 +1,9 @@
 """What two executions of a cell show, held against each other.
 
-Words must be equal. Numbers must be equal too, but where they are computed on the spot: there the
-last printed digit may go one up or down, or the number be off by a hundredth, for another processor
-adds in another order. Pictures may differ by what the eye does not see.
+What follows from stored runs must be equal ("exact"). Of what is computed on the spot the last
+printed digit may go one up or down, or a number be off by a hundredth ("rounded"). Another processor
+adds in another order, and a long run ends elsewhere: there the words must be the same ("words").
+Pictures may differ by what the eye does not see.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import base64
 import gzip
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from PIL import Image
+from stamping import processor
 
 Pixels = np.ndarray[Any, Any]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+WORD = re.compile(r"[A-Za-z]{2,}")
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 ADDRESS = re.compile(r"T_[0-9a-f]{5,}|at 0x[0-9a-f]+")  # of a styled table, of an object
 IDENTIFIER = re.compile(r"(?<=[\"#])[a-z]?[0-9a-f]{8,}(?=[\")])")  # of a shape in an SVG
@@ -31,13 +35,20 @@ LEVEL, FEW = 48, 5e-5  # a pixel is another one from this level on; so many may 
 THEMES = 96  # the same between the two themes, whose palettes of 256 colours differ
 
 
-def unlike(shown: Sequence[Any], made: Sequence[Any], *, exact: bool) -> str:
+def how(record: dict[str, Any], *, stored: bool) -> str:
+    """How a notebook with this stamp is compared here."""
+    if stored:
+        return "exact"
+    return "rounded" if record.get("processor") == processor() else "words"
+
+
+def unlike(shown: Sequence[Any], made: Sequence[Any], how: str) -> str:
     """What differs between the outputs of a cell and those made again; empty where nothing does."""
     one, other = flat(shown), flat(made)
     if [kind for kind, _ in one] != [kind for kind, _ in other]:
         return f"shows {kinds(one)}, and running it again {kinds(other)}"
     for (kind, left), (_, right) in zip(one, other, strict=True):
-        found = _unlike_one(kind, left, right, exact=exact)
+        found = _unlike_one(kind, left, right, how)
         if found:
             return found
     return ""
@@ -71,8 +82,10 @@ def kinds(contents: Sequence[tuple[str, Any]]) -> str:
     return ", ".join(kind for kind, _ in contents) or "nothing"
 
 
-def _unlike_one(kind: str, left: str, right: str, *, exact: bool) -> str:
+def _unlike_one(kind: str, left: str, right: str, how: str) -> str:
     """The same of one content."""
+    if how == "words":
+        return unlike_words(kind, left, right)
     share = DATA if kind in ("csv", "svg") else SHARE
     if kind in ("csv", "svg"):
         left, right = unpacked(left), unpacked(right)
@@ -80,7 +93,7 @@ def _unlike_one(kind: str, left: str, right: str, *, exact: bool) -> str:
     pictures = [PICTURE.findall(t) for t in (left, right)]
     left, right = (PICTURE.sub("", t) for t in (left, right))
     drawn = kind == "text/html" and "<table" not in left  # a film, say, made on the spot
-    found = unlike_text(left, right, 0.0 if exact and not drawn else share)
+    found = unlike_text(left, right, 0.0 if how == "exact" and not drawn else share)
     if found:
         return f"{kind}: {found}"
     if len(pictures[0]) != len(pictures[1]):
@@ -89,6 +102,15 @@ def _unlike_one(kind: str, left: str, right: str, *, exact: bool) -> str:
         if a != b and unlike_picture(pixels(a), pixels(b)):
             return "the picture is not the one that is drawn again"
     return ""
+
+
+def unlike_words(kind: str, left: str, right: str) -> str:
+    """The words that only one of two texts has; nothing of what is drawn."""
+    if kind in ("csv", "svg", "image/png"):
+        return ""
+    one, other = (Counter(WORD.findall(PICTURE.sub("", t))) for t in (left, right))
+    found = [*(one - other), *(other - one)]
+    return f"{kind}: only one of both has the words {', '.join(found[:5])}" if found else ""
 
 
 def unpacked(content: str) -> str:

@@ -17,10 +17,11 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import nbformat
-from comparing import PICTURE, pixels, themes_differ, unlike
+from comparing import PICTURE, how, pixels, themes_differ, unlike
 from execute import FOLDERS, profiles_of, read_source, source_names
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -32,29 +33,41 @@ Outputs = dict[int, list[NotebookNode]]
 def made_again(name: str, profile: str) -> Outputs:
     """Number of a code cell of the source -> its outputs, from running all of them here.
 
-    It ends before a cell that needs a data set which is not on this machine.
+    Without those that need a data set which is not on this machine, and what builds on them.
     """
-    from papers.kit import plot
-
     here, source, found = shell(), read_source(name), dict[int, list[NotebookNode]]()
     results: list[NotebookNode] = []
-    themes, plot.STYLES = plot.STYLES, {"light": plot.STYLES["light"]}
-    program, sys.modules["__main__"] = sys.modules["__main__"], here.user_module
     here.display_trap.hook = lambda value: results.extend(last_value(here, value))
-    try:
+    with from_stored_runs(here, profile):
         for number, cell in enumerate(source.cells):
             if cell.cell_type == "code":
                 results.clear()
-                caught = run_cell(here, name, cell)
+                caught = run_cell(
+                    here, name, cell, lacking=len(found) < number_of_code(source, number)
+                )
                 if caught is None:
-                    break
+                    continue
                 shown = [] if cell.source.rstrip().endswith(";") else results
                 found[number] = stamped(name, [*caught, *shown], profile)
             if "parameters" in cell.metadata.get("tags", ()):
                 here.user_ns["profile"] = profile
-    finally:
-        plot.STYLES, sys.modules["__main__"] = themes, program
     return found
+
+
+@contextmanager
+def from_stored_runs(here: Any, profile: str) -> Iterator[None]:
+    """Studies load their runs, which needs no data set, and figures are for light pages alone."""
+    from papers.kit import plot
+    from papers.kit.study import Study
+
+    kept = plot.STYLES, Study.compute, sys.modules["__main__"]
+    plot.STYLES, sys.modules["__main__"] = {"light": plot.STYLES["light"]}, here.user_module
+    if profile == "full":
+        Study.compute = lambda self, profile="full", **_: self.load(profile)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        plot.STYLES, Study.compute, sys.modules["__main__"] = kept  # type: ignore[method-assign]
 
 
 def shell() -> Any:
@@ -73,16 +86,28 @@ def shell() -> Any:
     return found
 
 
-def run_cell(here: Any, name: str, cell: NotebookNode) -> list[NotebookNode] | None:
-    """Runs one cell; what it printed and displayed, or None if its data set is not here."""
+def number_of_code(source: NotebookNode, number: int) -> int:
+    """How many code cells stand before one."""
+    return sum(cell.cell_type == "code" for cell in source.cells[:number])
+
+
+def run_cell(
+    here: Any, name: str, cell: NotebookNode, *, lacking: bool
+) -> list[NotebookNode] | None:
+    """Runs one cell; what it printed and displayed, or None if its data set is not here.
+
+    Where cells before are `lacking`, so may be names that they would have given.
+    """
     from IPython.utils.capture import capture_output
 
     from fedlib.data import DataError
 
     with capture_output() as caught:
         ran = here.run_cell(cell.source)
-    if isinstance(ran.error_in_exec, DataError):
-        print(f"{name}: not checked from here on: {ran.error_in_exec}", flush=True)
+    if isinstance(ran.error_in_exec, DataError) or (
+        lacking and isinstance(ran.error_in_exec, NameError)
+    ):
+        print(f"{name}: a cell is not checked here: {ran.error_in_exec}", flush=True)
         return None
     if not ran.success:
         error = ran.error_before_exec or ran.error_in_exec
@@ -108,7 +133,7 @@ def stamped(name: str, outputs: list[NotebookNode], profile: str) -> list[Notebo
     return stamped_outputs(name, NotebookNode(outputs=outputs), images=profile != "quick")
 
 
-def differences(notebook: NotebookNode, made: Outputs, *, exact: bool) -> Iterator[str]:
+def differences(notebook: NotebookNode, made: Outputs, how: str) -> Iterator[str]:
     """Where a committed notebook shows other things than its cells do now."""
     cells = from_source(notebook)
     for number, outputs in made.items():
@@ -116,8 +141,9 @@ def differences(notebook: NotebookNode, made: Outputs, *, exact: bool) -> Iterat
             yield f"cell {number} of the source is missing"
             return
         shown = cells[number].outputs
-        strict = exact or "nbval-check-output" in cells[number].metadata.get("tags", ())
-        found = unlike(light(shown), outputs, exact=strict) or dark_unlike(shown)
+        tags = cells[number].metadata.get("tags", ())
+        strict = "exact" if "nbval-check-output" in tags else how
+        found = unlike(light(shown), outputs, strict) or dark_unlike(shown)
         if found:
             yield f"cell {number}, `{cells[number].source.splitlines()[-1].strip()[:50]}`: {found}"
 
@@ -151,18 +177,16 @@ def dark_unlike(outputs: Sequence[NotebookNode]) -> str:
 def replayed(name: str, profile: str) -> list[str]:
     """One sentence for each cell of a committed notebook that shows something else now."""
     notebook = nbformat.read(FOLDERS[profile] / f"{name}.ipynb", as_version=4)
-    exact = profile == "full" and bool(profiles_of(name)["full"])
-    return sentences(notebook, made_again(name, profile), name, profile, exact=exact)
+    return sentences(notebook, made_again(name, profile), name, profile)
 
 
-def sentences(
-    notebook: NotebookNode, made: Outputs, name: str, profile: str, *, exact: bool
-) -> list[str]:
+def sentences(notebook: NotebookNode, made: Outputs, name: str, profile: str) -> list[str]:
     """The differences, each as one sentence that says which notebook it is and what to run."""
+    stored = profile == "full" and bool(profiles_of(name)["full"])
     again = f"find out why, or `notebooks/execute.py {name} --profile {profile}` makes it anew"
     return [
         f"{FOLDERS[profile].name}/{name}: {found}; {again}."
-        for found in differences(notebook, made, exact=exact)
+        for found in differences(notebook, made, how(notebook.metadata["fedlib"], stored=stored))
     ]
 
 

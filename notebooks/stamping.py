@@ -77,10 +77,23 @@ def stamp(
             "profile": profile,
             "parameters": dict(given),
             "versions": {"python": platform.python_version(), **versions},
+            "processor": processor(),
         },
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def processor() -> str:
+    """The kind of processor: another one adds in another order, and a long run ends elsewhere."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    name = re.search(r"^model name\s*: (.+)$", text, flags=re.M)
+    wide = re.search(r"^flags\s*:.* avx512f\b", text, flags=re.M)
+    asked = os.environ.get("ATEN_CPU_CAPABILITY", "avx512" if wide else "")
+    return f"{name[1] if name else platform.machine()} {asked}".strip()
 
 
 def stamp_metadata(cell: NotebookNode) -> None:

@@ -19,7 +19,7 @@ import changes
 import checking
 import nbformat
 import replay
-from execute import FOLDERS, profiles_of, read_source
+from execute import FOLDERS, read_source
 from judging import Outcome, kind_of, main
 from nbformat import NotebookNode
 from stamping import page_digest
@@ -52,8 +52,7 @@ def said(notebook: NotebookNode, made: replay.Outputs, name: str, profile: str) 
     found = checking.faults(notebook, source_of(name), name, profile)
     if found:
         return found[0]
-    exact = profile == "full" and bool(profiles_of(name)["full"])
-    shown = replay.sentences(notebook, made, name, profile, exact=exact)
+    shown = replay.sentences(notebook, made, name, profile)
     return shown[0] if shown else ""
 
 

@@ -49,17 +49,25 @@ def figure(pixels):
 )
 def test_numbers_may_be_rounded_and_words_are_equal(comparing, one, other, exact, rounded):
     for make in (printed, table):
-        assert (comparing.unlike(make(one), make(other), exact=True) == "") is exact
-        assert (comparing.unlike(make(one), make(other), exact=False) == "") is rounded
+        assert (comparing.unlike(make(one), make(other), "exact") == "") is exact
+        assert (comparing.unlike(make(one), make(other), "rounded") == "") is rounded
+
+
+def test_on_another_processor_words_are_equal(comparing):
+    assert comparing.how({"processor": comparing.processor()}, stored=False) == "rounded"
+    assert comparing.how({"processor": "another"}, stored=False) == "words"
+    assert comparing.how({"processor": "another"}, stored=True) == "exact"
+    assert comparing.unlike(printed("late 1.25 [-3, 4]"), printed("late 7 [1, 2]"), "words") == ""
+    assert "yes, NO" in comparing.unlike(printed("holds: yes"), printed("holds: NO"), "words")
 
 
 def test_kinds_and_numbers_of_outputs_are_equal(comparing):
     both = printed("a") + table("b")
-    assert comparing.unlike(both, both, exact=True) == ""
+    assert comparing.unlike(both, both, "exact") == ""
     assert "shows stdout, text/html, and running it again text/html" in comparing.unlike(
-        both, table("b"), exact=False
+        both, table("b"), "rounded"
     )
-    assert "nothing" in comparing.unlike([], both, exact=False)
+    assert "nothing" in comparing.unlike([], both, "rounded")
 
 
 def test_a_dot_in_a_picture_is_seen_and_smoothing_is_not(comparing):
@@ -67,9 +75,9 @@ def test_a_dot_in_a_picture_is_seen_and_smoothing_is_not(comparing):
     smooth, dot = picture.copy(), picture.copy()
     smooth[:, 100, :3] -= 20
     dot[50:54, 50:54, :3] = 0
-    assert comparing.unlike(figure(picture), figure(smooth), exact=True) == ""
-    assert "the picture" in comparing.unlike(figure(picture), figure(dot), exact=False)
-    assert "the picture" in comparing.unlike(figure(picture), figure(picture[1:]), exact=False)
+    assert comparing.unlike(figure(picture), figure(smooth), "exact") == ""
+    assert "the picture" in comparing.unlike(figure(picture), figure(dot), "rounded")
+    assert "the picture" in comparing.unlike(figure(picture), figure(picture[1:]), "rounded")
 
 
 def test_the_pictures_of_both_themes_are_of_one_figure(comparing):
