@@ -1,9 +1,9 @@
 """What two executions of a cell show, held against each other.
 
 What follows from stored runs must be equal ("exact"). Of what is computed on the spot the last
-printed digit may go one up or down, or a number be off by a hundredth ("rounded"). Another processor
-adds in another order, and a long run ends elsewhere: there the words must be the same ("words").
-Pictures may differ by what the eye does not see.
+printed digit may go one up or down, or a number be off by a hundredth ("rounded"). Another
+processor adds in another order, and a long run ends elsewhere: there the words must be the same
+("words"). Pictures may differ by what the eye does not see.
 """
 
 from __future__ import annotations

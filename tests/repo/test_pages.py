@@ -17,7 +17,7 @@ def comparing(driver):
 
 
 def table(text):
-    return [new_output("execute_result", data={"text/html": text, "text/plain": "cut"})]
+    return [new_output("execute_result", data={"text/html": f"<table>{text}", "text/plain": "cut"})]
 
 
 def printed(text):
