@@ -213,15 +213,20 @@ def chosen(options: argparse.Namespace) -> list[str]:
     return names
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line entry; exit status 1 where something differs."""
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="replay.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, all, studies, or notes")
     parser.add_argument("--profile", default="full", choices=sorted(FOLDERS))
     parser.add_argument("--draw", type=int, help="so many of them, others every day")
     parser.add_argument("--seed", default="", help="of the draw, in place of the day")
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time")
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line entry; exit status 1 where something differs."""
+    options = parse(arguments)
     try:
         names = chosen(options)
         with ProcessPoolExecutor(max_workers=options.jobs) as pool:

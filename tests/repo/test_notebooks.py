@@ -151,7 +151,10 @@ def test_execution_injects_stamps_and_repeats(driver, small):
     for _ in range(2):
         assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
         notebook = nbformat.read(folder / "small.ipynb", as_version=4)
-        ran.append(notebook.metadata["fedlib"].pop("ran"))
+        record = notebook.metadata["fedlib"]
+        assert record["page"] == sys.modules["stamping"].page_digest(notebook)
+        ran.append(record.pop("ran"))
+        del record["page"]  # it seals the times too
         written.append(nbformat.writes(notebook))
     assert written[0] == written[1]
     for record in ran:
