@@ -17,7 +17,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book html pdf check-book test lint types unit nbval notebook notebooks reproduce claims bench \
+.PHONY: help book html pdf check-book pages test lint types unit nbval notebook notebooks reproduce claims bench \
 	mutants clean clean-all
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make test                                     lint, types, unit tests, notebooks against their outputs"
 	@echo "make pdf                                      the whole book as one PDF (needs chromium)"
 	@echo "make check-book                               links, offline and browser tests of the built book"
+	@echo "make pages                                    what the pages show, against the stored runs"
 	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters"
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
@@ -55,6 +56,11 @@ pdf: $(STAMP)
 
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n 2 tests/built
+
+# All of a study's page follows from stored runs; of the notes, which compute, three, others every day.
+pages: $(STAMP)
+	$(BIN)/python notebooks/replay.py studies --jobs $(JOBS)
+	$(BIN)/python notebooks/replay.py notes --draw 3 --jobs $(JOBS)
 
 test: lint types unit nbval
 

@@ -1,12 +1,14 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
 It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
-paths relative to the repository, and keeps parameters, versions and the source's digest.
+paths relative to the repository, and keeps parameters, versions and the source's digest. What is
+written is sealed: a digest over all cells and outputs tells when one of them was changed since.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -38,12 +40,22 @@ def source_digest(notebook: NotebookNode) -> str:
 
 
 def source_code(notebook: NotebookNode) -> list[str]:
-    """The code cells that come from the source (all but the one that papermill injects)."""
-    return [
-        c.source
-        for c in notebook.cells
-        if c.cell_type == "code" and "injected-parameters" not in c.metadata.get("tags", ())
-    ]
+    """The code cells that come from the source."""
+    return [c.source for c in from_source(notebook) if c.cell_type == "code"]
+
+
+def from_source(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that come from the source: all but the one that papermill injects."""
+    tags = (c.metadata.get("tags", ()) for c in notebook.cells)
+    return [c for c, t in zip(notebook.cells, tags, strict=True) if "injected-parameters" not in t]
+
+
+def page_digest(notebook: NotebookNode) -> str:
+    """sha256 over all that an executed notebook holds, but for this digest; the first 16 digits."""
+    record = {k: v for k, v in notebook.metadata.get("fedlib", {}).items() if k != "page"}
+    held = {"cells": notebook.cells, "metadata": {**notebook.metadata, "fedlib": record}}
+    content = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def stamp(
@@ -65,10 +77,23 @@ def stamp(
             "profile": profile,
             "parameters": dict(given),
             "versions": {"python": platform.python_version(), **versions},
+            "processor": processor(),
         },
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def processor() -> str:
+    """The kind of processor: another one adds in another order, and a long run ends elsewhere."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    name = re.search(r"^model name\s*: (.+)$", text, flags=re.M)
+    wide = re.search(r"^flags\s*:.* avx512f\b", text, flags=re.M)
+    asked = os.environ.get("ATEN_CPU_CAPABILITY", "avx512" if wide else "")
+    return f"{name[1] if name else platform.machine()} {asked}".strip()
 
 
 def stamp_metadata(cell: NotebookNode) -> None:
@@ -139,9 +164,10 @@ def texts(value: object) -> list[str]:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes the notebook, whole or not at all."""
-    from fedlib.core.checkpoint import write_whole
+    """Seals the notebook and writes it, whole or not at all."""
+    from fedlib.core.whole import write_whole
 
+    notebook.metadata["fedlib"]["page"] = page_digest(notebook)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook) + "\n"
     write_whole(path, lambda file: file.write(text.encode()))

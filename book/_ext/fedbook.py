@@ -22,6 +22,7 @@ import fedbook_figures
 import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
+import fedbook_pages
 import fedbook_previews
 import fedbook_record
 import fedbook_rounds
@@ -41,6 +42,7 @@ PARTS = (
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
+    fedbook_pages,
     fedbook_previews,
     fedbook_methods,
     fedbook_rounds,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +23,7 @@ from fedbook_data import (
     runs_of,
     table,
 )
+from fedbook_pages import program
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -125,11 +125,7 @@ def record_of(env: BuildEnvironment, path: Path) -> dict[str, Any] | None:
 
 def source_digest(path: Path) -> str:
     """The digest of a source's code, as the stamp takes it."""
-    folder = str(Path(__file__).resolve().parents[2] / "notebooks")
-    if folder not in sys.path:
-        sys.path.append(folder)
-    import stamping
-
+    stamping = program("stamping")
     return str(stamping.source_digest(jupytext.read(path, fmt="py:percent")))
 
 

@@ -20,7 +20,7 @@
 # server switches between reward and cost by the mean of what the sampled clients report.
 #
 # What to expect, in one paragraph. Costs are kept at the budget from the first rounds to the last, and
-# with soft switching most seeds end where the paper's do: a reward of 200 at a cost of 27
+# with soft switching most seeds end where the paper's do: a reward of 200 at a cost of {result}`cartpole/soft_none.cost:.0f`
 # ({result}`cartpole/soft_none.success:.0%` of them without compression). But the way there is *two-humped*. Balancing at the
 # centre, where a cart starts, costs 1 a step, so the constraint becomes active long before anything
 # is learned, and the cheap ways to obey it (run off the track, let the pole fall) are plateaus on

@@ -115,12 +115,12 @@ plot.show(
 # (*reached* says how many seeds are). Oracle work is the number of calls times the seconds of one call, measured
 # alone: of all clients together, or with all of them working at the same time.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 columns = {"rounds": "rounds", "mbit": "sent", "seconds": "oracle work", "parallel": "in parallel", "reached": "reached"}
 first, last = ({f"{k}_{level:g}": f"{text}, {level:g} %" for k, text in columns.items()} for level in LEVELS)
 report.runs_table(numbers, rows, first, health)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 report.runs_table(numbers, rows, last, health)
 
 # %% [markdown]
@@ -151,7 +151,7 @@ plot.show(
     size=(8.2, 3.2),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in params["sides"]}
 shapes = {f"{params[task][0]} x {params[task][1]} ({task})": "clock_{}x{}".format(*params[task]) for task in tasks}
 report.runs_table(numbers, squares | shapes, {"lmo": "LMO", "project": "projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "dense / rank one"}, health)

@@ -89,6 +89,10 @@ def accepted(driver, line):
             specs = study.specs(study.resolve(given.profile))
             assert any(fnmatch(name, given.runs) for name in specs)
         return
+    if line[1] == "notebooks/replay.py":
+        replay = importlib.import_module("replay")  # beside the driver
+        assert replay.chosen(replay.parse(line[2:]))
+        return
     if line[1] == "book/pdf.py":
         assert (ROOT / line[1]).is_file()
         return

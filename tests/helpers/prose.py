@@ -1,0 +1,113 @@
+"""The numbers that are typed into the book's prose: where they stand.
+
+What is not looked at: displayed formulas, code, roles, links, numbers of theorems and sections, and
+in formulas within a line whatever has no decimals and fewer than three digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import jupytext
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NAMED = (
+    r"(?:Sections?|Figures?|Tables?|Theorems?|Lemmas?|Assumptions?|Algorithms?|Propositions?|"
+    r"Problems?|Corollar(?:y|ies)|Appendi(?:x|ces)|Remarks?|Equations?|Definitions?|Facts?|Point|"
+    r"[Ll]ines?|[Pp]ages?|[Ss]teps?|[Pp]oints?|[Cc]ases?|[Rr]ules?|pp?\.|eqs?\.|Eqs?\.|[Ee]quations?|"
+    r"[Ss]ections?|[Ff]igures?|[Aa]ppendix|Objectives?|Items?|Code|index)"
+)
+NUMBERED = r"\(?[A-Z]?\.?\d[\d.]*\)?"
+#: What is read as no number: names of places in a paper, dates, conferences.
+PLACES = re.compile(
+    rf"\b{NAMED}[\s~]*{NUMBERED}(?:(?:,? and|,? or| to|,|–|-)\s*{NUMBERED}(?![.\d]*\s*%))*"
+    r"|\(\d+\)(?:(?: and|,| to)\s*\(\d+\))*"
+    r"|\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December) \d{4}|\b(?:June|November|NeurIPS|AISTATS|OPT|ICML|ICLR) \d{4}"
+)
+BLOCKS = (
+    re.compile(
+        r"^(`{3,}|~{3,}|:{3,})\{(?:math|code-block|code|toctree|eval-rst|auto\w+|bibliography)\}"
+        r".*?^\1[ ]*$",
+        re.S | re.M,
+    ),
+    re.compile(r"^(`{3,}|~{3,})(?!\{)[^\n]*\n.*?^\1[ ]*$", re.S | re.M),
+    re.compile(r"\$\$.*?\$\$", re.S),
+    re.compile(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", re.S),
+    re.compile(r"<!--.*?-->", re.S),
+    re.compile(r"^\([\w-]+\)=$|^:\w[\w-]*:.*$", re.M),
+)
+CODE = re.compile(r"(?:\{[\w:+-]+\})?(`+)(?!`).+?(?<!`)\1(?!`)", re.S)
+LINK = re.compile(r"\]\([^)]*\)|https?://\S+")
+FORMULA = re.compile(r"\$([^$]+)\$", re.S)
+IN_FORMULA = re.compile(
+    r"(?<![\w.])((?:\d+(?:\\,\d{3})+|\d+\.\d+|\d{3,})(?![\d.]))(?:\\(?:cdot|times)10\^\{?(-?\d+))?"
+)
+NUMBER = re.compile(r"(?<![\w.\-\u2013])(\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?)(?![\w]|[.,]\d|-\w)")
+ITEM = re.compile(r"^[ >]*\d+\. ", re.M)  # of a list
+
+
+class Unit(NamedTuple):
+    """A paragraph or a line of a table: its page, how it begins, and the numbers typed in it."""
+
+    page: str
+    near: str
+    numbers: tuple[str, ...]
+
+
+def pages() -> dict[str, str]:
+    """Name -> text of everything that is prose: the book's pages and the notebooks' Markdown."""
+    found = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "book").rglob("*.md"))
+    }
+    for path in sorted((ROOT / "notebooks" / "src").glob("*.py")):
+        cells = jupytext.read(path, fmt="py:percent").cells
+        text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+        found[str(path.relative_to(ROOT))] = text
+    return found
+
+
+def units(page: str, text: str) -> Iterator[Unit]:
+    """The paragraphs and lines of tables that have a typed number."""
+    plain, start = masked(text), 0
+    for end in [m.start() for m in re.finditer(r"\n\s*\n|\n(?=[|])", plain)] + [len(plain)]:
+        found = [typed(m) for m in numbers_of(plain[start:end])]
+        if found:
+            yield Unit(page, beginning(plain[start:end]), tuple(sorted(found, key=float)))
+        start = end
+
+
+def masked(text: str) -> str:
+    """The prose with blanks in the place of what has no typed numbers."""
+    for block in (*BLOCKS, CODE, LINK):
+        text = block.sub(blank, text)
+    return text
+
+
+def blank(match: re.Match[str]) -> str:
+    """As many blanks; what ends a line still does."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def numbers_of(plain: str) -> list[re.Match[str]]:
+    """The typed numbers of some prose: those in words, then those in formulas."""
+    words = PLACES.sub(blank, ITEM.sub(blank, FORMULA.sub(blank, plain)))
+    formulas = re.sub(r"(?:^|\$)[^$]*(?:\$|$)", blank, plain)
+    return [*NUMBER.finditer(words), *IN_FORMULA.finditer(formulas)]
+
+
+def typed(match: re.Match[str]) -> str:
+    """A typed number as Python writes it."""
+    number = re.sub(r",|\\,", "", match[1])
+    return f"{number}e{match[2]}" if match.re is IN_FORMULA and match[2] else number
+
+
+def beginning(words: str) -> str:
+    """The first words of a unit."""
+    plain = re.sub(r"[$\\{}_^\[\]*:|\"']+|^\s*\d+\. ", " ", words)
+    return " ".join(plain.split())[:48].strip()
