@@ -13,6 +13,7 @@ from fedlib.core import Trace, jsonfile
 from fedlib.core.run import resolve_device
 from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
+from papers.kit.close import Close
 from papers.kit.health import Health, of_run
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
@@ -74,6 +75,8 @@ class Study:
     claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
     watch : patterns of runs -> what tells their health; the first that fits counts, and where none
         does, the first metric of a known name.
+    close : patterns of runs -> how closely one that is computed anew follows the stored one, where
+        that is not to the end and up to rounding; the first that fits counts.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Study:
     figures: Mapping[str, Callable[[Traces], Drawing]] = ()  # type: ignore[assignment]
     data: tuple[str, ...] = ()
     watch: Watches = field(default_factory=dict)
+    close: Mapping[str, Close] = field(default_factory=dict)
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.
@@ -154,9 +158,10 @@ class Study:
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
         if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
             return None
-        traces = self.load(profile)
+        payloads = {name: self.payload(name, profile) for name in specs}
+        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         numbers = self.numbers(traces, profile)
-        store.write_numbers(self.name, profile, numbers, traces, self.health(traces))
+        store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
 
     def health(self, traces: Traces) -> dict[str, Health]:
