@@ -112,6 +112,6 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"rank_clock": Close(timed=("lmo", "project")), "rank_*": Close(rounds=36)},
+    close={"rank_clock": Close(timed=("lmo", "project")), "rank_*": Close(rounds=20, atol=1e-4)},
     **PARAMETERS,
 )

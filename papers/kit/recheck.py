@@ -28,7 +28,8 @@ from papers.kit.study import Study
 Array = NDArray[np.float64]
 
 SEEDS = 2  # of a run, that are computed again
-SHARE = 5  # of the time, one part of so many goes to one run at most
+SHARE = 5  # of the time, one part of so many goes to one run at most,
+MOST_S = 12.0  # and so many seconds
 ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
 START_S = 0.5  # to make a problem and record its round
 
@@ -84,7 +85,7 @@ def sample(
         for name in rng.permutation([*left]):
             study, specs = left[name]
             run_name, spec = specs.pop()
-            yield study, spec, stretch(study, run_name, spec, rng, seconds / SHARE)
+            yield study, spec, stretch(study, run_name, spec, rng, min(seconds / SHARE, MOST_S))
             if not specs:
                 del left[name]
 

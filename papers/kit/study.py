@@ -15,6 +15,7 @@ from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.close import Close
 from papers.kit.health import Health, of_run
+from papers.kit.holding import held_together
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
@@ -174,8 +175,12 @@ class Study:
         return {n: store.to_trace(self.payload(n, profile)) for n in names}
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
-        """One stored run as it is on disk."""
-        return jsonfile.read(store.run_path(self.name, profile, run_name))
+        """One stored run as it is on disk; refused if it contradicts itself or its place."""
+        path = store.run_path(self.name, profile, run_name)
+        held = jsonfile.read(path)
+        if wrong := held_together(held, path):
+            raise ValueError(wrong[0])
+        return held
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
