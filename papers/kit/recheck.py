@@ -1,9 +1,9 @@
 """Stored runs recomputed: a sample, as far as the time allows, and a record of all that was.
 
-A run is drawn at random and computed again from its start, for some of its seeds and for as many
-rounds as fit, the whole run where it fits. Every stored curve, the bits and, at the end, the models
-must be what is stored, up to rounding: a run is computed alone here, and was computed in a grid.
-What lies beyond the stretch, or in other seeds, is not seen; the record says how far anyone came.
+A run is drawn at random and computed again from its start: all of it where it fits, else some of
+its seeds for as many rounds as fit. Every stored curve, the bits and, at the end, the models must
+be what is stored, up to rounding: a run is computed alone here, and was computed in a grid. What
+lies beyond the stretch, or in other seeds, is not seen; the record says how far anyone came.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 SEEDS = 2  # of a run, that are computed again
 SHARE = 5  # of the time, one part of so many goes to one run at most,
-MOST_S = 12.0  # and so many seconds
+MOST_S = 6.0  # and so many seconds
 ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
 START_S = 0.5  # to make a problem and record its round
 
@@ -93,11 +93,14 @@ def sample(
 def stretch(
     study: Study, name: str, spec: Spec, rng: np.random.Generator, seconds: float
 ) -> Stretch:
-    """As many rounds of a run as fit the time, by how long it took, and some seeds."""
-    drawn = rng.permutation(spec.seeds)[:SEEDS]
+    """As many rounds of a run as fit the time, by how long it took, and some seeds.
+
+    Where the whole run fits, all seeds do: the time that is stored is theirs.
+    """
     took = float(study.payload(name)["provenance"]["wall_s"])
     fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
     most = min(close_of(name, study.close).rounds or spec.rounds, spec.rounds)
+    drawn = rng.permutation(spec.seeds)[: SEEDS if fits < spec.rounds else None]
     return Stretch(
         study.name, name, max(1, min(fits, most)), spec.rounds, tuple(sorted(drawn.tolist()))
     )
@@ -117,15 +120,16 @@ def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
         progress=False,
     )[0]
     rows = [held.seeds.index(seed) for seed in part.seeds]
-    pairs = [*_curves(trace, held, rows), *_ends(held, rows, [*made.values()])]
+    pairs = [*_curves(trace, held, rows), *_ends(held, spec)]
     if part.rounds == part.of:
         pairs += [*_models(trace, held, rows)]
     found, close = [], close_of(part.name, study.close)
     for what, now, then in pairs:
         if what not in close.timed and (at := _apart(now, then, close)) is not None:
+            seeds = part.seeds if len(now) == len(part.seeds) else held.seeds
             found.append(
                 f"{part.run}: {what} must be what the code gives, it is not at entry {at[1]} of "
-                f"seed {part.seeds[at[0]]}; find out why, or reproduce it."
+                f"seed {seeds[at[0]]}; find out why, or reproduce it."
             )
     return [*found, *_bits(trace, payload, part)]
 
@@ -148,20 +152,19 @@ def _models(trace: Trace, held: Trace, rows: Sequence[int]) -> Iterator[tuple[st
         yield "the output", trace.output, held.output[rows]
 
 
-def _ends(
-    held: Trace, rows: Sequence[int], problems: Sequence[Problem]
-) -> Iterator[tuple[str, Array, Array]]:
-    """The last entry of every curve as it follows from the stored final models."""
+def _ends(held: Trace, spec: Spec) -> Iterator[tuple[str, Array, Array]]:
+    """The last entry of every curve as it follows from the stored final models of all seeds."""
     if held.state is None or not held.metrics:
         return
     each = []
-    for row, problem in zip(rows, problems, strict=True):
-        w = torch.tensor(held.state[row], dtype=problem.w0.dtype)
+    for seed, model in zip(held.seeds, held.state, strict=True):
+        problem = spec.problem(seed)
+        w = torch.tensor(model, dtype=problem.w0.dtype)
         each.append({k: float(v) for k, v in problem.metrics(w, problem).items()})
     for name, curve in held.metrics.items():
         # the curve goes with it, for its size: an entry near zero is rounded as the others are
-        now = np.concatenate([curve[rows][:, :-1], [[one[name]] for one in each]], axis=1)
-        yield f"the last {name}, of the final model,", now, curve[rows]
+        now = np.concatenate([curve[:, :-1], [[one[name]] for one in each]], axis=1)
+        yield f"the last {name}, of the final model,", now, curve
 
 
 def _apart(now: Array, then: Array, close: Close) -> tuple[int, int] | None:

@@ -87,6 +87,10 @@ def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
         yield f"curves must be kept by the study, got {', '.join(sorted(extra))}"
     if "final_w" in spec.keep and payload["final_w"] is None:
         yield "final_w must be stored, the study keeps it"
+    if payload["final_w"] is not None:
+        given, stored = hasattr(spec.algorithm, "output"), payload["output_w"] is not None
+        if given != stored:
+            yield f"output_w must be stored where the algorithm has an output, {given} and {stored}"
     held = payload["provenance"]
     problem = problem_here(spec)
     if problem is not None:
