@@ -60,15 +60,14 @@ def tell(done: Sequence[Stretch], wrong: int, took: float, studies: Sequence[Stu
         f"recheck: {len(done)} runs of {len({p.study for p in done})} studies are what the code "
         f"gives, {whole} of them to the end, {wrong} are not ({took:.0f} s)"
     )
-    away = {
-        s.name: sum(problem_here(x) is None for x in s.specs(s.resolve("full")).values())
-        for s in studies
-    }
+    away, never = {}, {}
+    for study in studies:
+        lacking = not all(map(data.available, study.data))
+        specs = study.specs(study.resolve("full")).values() if lacking else ()
+        away[study.name] = sum(problem_here(spec) is None for spec in specs)
+        never[study.name] = sum(one is None for one in rechecked.of_study(study.name).values())
     if any(away.values()):
         print(f"recheck: not checked here, without their data: {_counted(away)}")
-    never = {
-        s.name: sum(one is None for one in rechecked.of_study(s.name).values()) for s in studies
-    }
     if any(never.values()):
         print(f"recheck: recomputed by nobody yet: {_counted(never)}")
 
