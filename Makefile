@@ -17,8 +17,8 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book html pdf check-book test lint types unit nbval notebook notebooks reproduce claims bench \
-	clean clean-all
+.PHONY: help book html pdf check-book test lint types unit nbval notebook notebooks reproduce claims \
+	recheck bench clean clean-all
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -29,6 +29,7 @@ help:
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
+	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    the speed workloads"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"
 
@@ -87,6 +88,10 @@ reproduce: $(STAMP)
 
 claims: $(STAMP)
 	$(BIN)/python -m papers claims
+
+# Another sample every day and every commit.
+recheck: $(STAMP)
+	$(BIN)/python -m papers recheck $(ARGS)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -22,6 +22,7 @@ import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
 import fedbook_previews
+import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
 import fedbook_status
@@ -47,6 +48,7 @@ PARTS = (
     fedbook_intervals,
     fedbook_overview,
     fedbook_record,
+    fedbook_recheck,
     fedbook_status,
 )
 MATHJAX = "vendor/mathjax"

@@ -27,6 +27,11 @@ class Seen:
     date: str
     commit: str | None
 
+    @property
+    def share(self) -> float:
+        """Of the rounds."""
+        return self.rounds / self.of
+
 
 Record = dict[str, Seen]
 

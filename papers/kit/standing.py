@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache, partial
 from typing import Any
@@ -59,14 +59,13 @@ def standing(study: Study, profile: str = "full") -> list[str]:
     return found
 
 
-def strangers() -> list[str]:
-    """Folders and files among the results that belong to no study."""
-    from papers import STUDIES
-
+def strangers(studies: Iterable[str]) -> list[str]:
+    """Folders and files among the results that belong to none of some studies."""
+    known = {*studies, *store.BESIDE}
     return sorted(
         f"results: {path.name} must belong to a study"
         for path in store.results_dir().iterdir()
-        if path.name not in {*STUDIES, *store.BESIDE}
+        if path.name not in known
     )
 
 

@@ -107,3 +107,22 @@ def test_a_changed_digit_stops_the_build(build, notebook, tmp_path):
     status, messages, _ = build("```{status}\n```")
     assert status != 0
     assert "toy/full/new.json must agree with its digest" in messages
+
+
+def test_what_was_computed_again_is_told_by_study(build, tmp_path):
+    stored = tmp_path / "results" / "toy" / "full" / "numbers.json"
+    marks = {"old": "a mark", "new": "another", "third": "a third"}
+    toy_book.seal(stored, {**toy_book.NUMBERS, "runs": marks})
+    seen = {"of": 30, "seeds": [0, 1], "date": "2026-02-02", "commit": "0123456789ab"}
+    runs = {
+        "toy/old": {**seen, "rounds": 30, "mark": "a mark"},
+        "toy/new": {**seen, "rounds": 15, "mark": "another"},
+        "toy/third": {**seen, "rounds": 30, "mark": "of the run before"},
+    }
+    toy_book.seal(tmp_path / "results" / "recheck.json", {"kind": "recheck", "runs": runs})
+    status, messages, page = build("```{rechecked}\n```")
+    assert status == 0, messages
+    assert "2 of 3 stored runs have been recomputed" in page
+    assert "1 of them to the end" in page
+    cells = [re.sub("<.*?>", "", c) for c in re.findall(r"<td>.*?</td>", page, flags=re.S)]
+    assert cells == ["toy", "3", "2", "1", "75 %", "third"]

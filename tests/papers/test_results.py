@@ -29,7 +29,7 @@ def test_everything_stored_of_a_study_stands_together(study):
 
 
 def test_nothing_else_is_among_the_results():
-    assert not standing.strangers()
+    assert not standing.strangers(STUDIES)
 
 
 def planted(tmp_path, run, change, study=WORKSHOP):
