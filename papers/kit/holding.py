@@ -121,7 +121,7 @@ def rounded(x: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtyp
     power = DIGITS - 1 - np.floor(np.log10(size))
     with np.errstate(over="ignore", invalid="ignore"):
         digits = size * 10.0**power
-        near = np.abs(digits - np.round(digits)) < 1e-8 * digits
+        near = np.abs(digits - np.round(digits)) < 1e-11 * digits
     return near | ~np.isfinite(digits)  # the smallest numbers have no such power
 
 
