@@ -112,6 +112,10 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"rank_clock": Close(timed=("lmo", "project")), "rank_*": Close(rounds=20, atol=1e-4)},
+    close={
+        "rank_clock": Close(timed=("lmo", "project")),
+        "rank_*": Close(rounds=20, atol=1e-4),
+        "fair_*": Close(blurred=("*g",)),  # counts of people at a threshold
+    },
     **PARAMETERS,
 )

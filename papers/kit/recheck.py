@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ SHARE = 5  # of the time, one part of so many goes to one run at most,
 MOST_S = 6.0  # and so many seconds
 ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
 SHIFT = 1e-6  # of a start, as much as the digits of a float32 come to in some rounds
+NOTHING = 1e-12  # smaller numbers are zeros, rounded
+ROUGH = 1e-5  # what six digits of a model come to
 ENDS = ("the final model", "the output")
 START_S = 0.5  # to make a problem and record its round
 
@@ -192,17 +195,17 @@ def _ends(held: Trace, spec: Spec) -> Iterator[tuple[str, Array, Array]]:
     for name, curve in held.metrics.items():
         # the curve goes with it, for its size: an entry near zero is rounded as the others are
         now = np.concatenate([curve[:, :-1], [[one[name]] for one in each]], axis=1)
-        yield f"the last {name}, of the final model,", now, curve
+        yield name, now, curve
 
 
-def _near(now: Array, then: Array, close: Close) -> Flags:
+def _near(now: Array, then: Array, close: Close, least: float = NOTHING) -> Flags:
     """Where two curves, a row a seed, differ by no more than rounding does."""
     if now.shape != then.shape:
         return np.zeros((1, 1), bool)
     size = np.max(np.abs(then), axis=1, initial=0.0, keepdims=True, where=np.isfinite(then))
     both = np.isfinite(now) & np.isfinite(then)
     with np.errstate(invalid="ignore"):
-        near = abs(now - then) <= close.rtol * abs(then) + close.atol * size
+        near = abs(now - then) <= close.rtol * abs(then) + close.atol * size + least
     return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
 
 

@@ -78,6 +78,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    close={"*": Close(rounds=1, blurred=("psnr",))},
     **PARAMETERS,
 )
