@@ -130,7 +130,10 @@ def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
             for one, (what, now, _) in zip(near, pairs, strict=True)
         ]
     places = [(what, one, part.seeds) for (what, _, _), one in zip(pairs, near, strict=True)]
-    places += [(what, _near(now, then, close), held.seeds) for what, now, then in _ends(held, spec)]
+    for name, now, then in _ends(held, spec):
+        if not any(fnmatchcase(name, pattern) for pattern in close.blurred):
+            what = f"the last {name}, of the final model,"
+            places.append((what, _near(now, then, close, ROUGH), held.seeds))
     return [
         f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
         f"{seeds[row]}; find out why, or reproduce it."
