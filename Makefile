@@ -18,7 +18,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book pages test lint types unit nbval notebook notebooks reproduce claims bench \
-	mutants clean clean-all
+	mutants recheck clean clean-all
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -30,6 +30,7 @@ help:
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
+	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    the speed workloads"
 	@echo "make mutants ARGS='--minutes 60 --store'       a sample of mutants by cosmic-ray, and the tests' score"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"
@@ -94,6 +95,10 @@ reproduce: $(STAMP)
 
 claims: $(STAMP)
 	$(BIN)/python -m papers claims
+
+# Another sample every day and every commit.
+recheck: $(STAMP)
+	$(BIN)/python -m papers recheck $(ARGS)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)

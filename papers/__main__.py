@@ -12,6 +12,7 @@ from papers.kit import record
 from papers.kit.restamp import restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
+from papers.recheck import recheck
 
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
 
@@ -36,6 +37,11 @@ def parser() -> argparse.ArgumentParser:
     four.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
     four.add_argument("--reason", default="", help="why they changed; refused without")
     four.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
+    five = commands.add_parser("recheck", help="recompute a sample of the stored runs")
+    five.add_argument("study", nargs="*", help="of these studies; of all if none")
+    five.add_argument("--seconds", type=float, default=60.0, help="how long, about")
+    five.add_argument("--seed", type=int, help="of the draw; by default of this commit and day")
+    five.add_argument("--store", action="store_true", help="enter how far each run was recomputed")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -56,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Run the command of a command line."""
-    if "study" in given:
+    if isinstance(getattr(given, "study", None), str):
         known(given.command, "study", given.study, [*STUDIES, "all"])
     if given.command == "compare":
         show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
@@ -66,6 +72,10 @@ def carry_out(given: argparse.Namespace) -> int:
         list_health(given.study, every=given.all)
     elif given.command == "record":
         enter(given.name, given.reason, given.amend)
+    elif given.command == "recheck":
+        for name in given.study:
+            known("recheck", "study", name, STUDIES)
+        return recheck(STUDIES, given.study, given.seconds, given.seed, store=given.store)
     elif given.command == "restamp":
         return give_stamps(given.study, given.from_commit, given.name)
     else:

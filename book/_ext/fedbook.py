@@ -24,6 +24,7 @@ import fedbook_methods
 import fedbook_overview
 import fedbook_pages
 import fedbook_previews
+import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
 import fedbook_status
@@ -51,6 +52,7 @@ PARTS = (
     fedbook_intervals,
     fedbook_overview,
     fedbook_record,
+    fedbook_recheck,
     fedbook_status,
 )
 MATHJAX = "vendor/mathjax"

@@ -13,6 +13,7 @@ from papers.arena.numbers import derive
 from papers.arena.problems import ITERATES, LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, nothing
@@ -111,5 +112,10 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
+    close={
+        "rank_clock": Close(timed=("lmo", "project")),
+        "rank_*": Close(rounds=20, atol=1e-4),
+        "fair_*": Close(blurred=("*g",)),  # counts of people at a threshold
+    },
     **PARAMETERS,
 )

@@ -47,11 +47,19 @@ def roots_of(
 
     `maker` is what made the problem (data, split, start), a function or a `partial` of one.
     """
-    things = [*_parts(algorithm), problem.losses, problem.metrics, problem.gradient, problem.set]
+    things = [problem.losses, problem.metrics, problem.gradient, problem.set]
     things += _parts(problem.set)
-    things += [*(problem.pooled or ()), problem.simulator, getattr(maker, "func", maker)]
-    named = {_root(thing) for thing in things if thing is not None}
-    return sorted(name for name in named if name)
+    things += [*(problem.pooled or ()), problem.simulator]
+    return sorted({*_named(things), *own_roots(algorithm, maker)})
+
+
+def own_roots(algorithm: Algorithm, maker: Callable[[int], Problem] | None = None) -> list[str]:
+    """Those of the roots that can be told without making the problem, which may need data."""
+    return _named([*_parts(algorithm), getattr(maker, "func", maker)])
+
+
+def _named(things: Iterable[Any]) -> list[str]:
+    return sorted({name for thing in things if thing is not None if (name := _root(thing))})
 
 
 def code_digest(roots: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from papers.kit.intervals import difference_ends, mean_ends, ratio_ends, share_ends
 
+DIGITS = 6  # that a number is stored with
+
 
 @dataclass(frozen=True)
 class Number:
@@ -133,7 +135,7 @@ def _number(value: Any, ends: tuple[Any, Any], each: Any, unit: str) -> Number:
     return Number(float(value), low, high, tuple(map(float, each)), unit)
 
 
-def significant(x: float, digits: int = 6) -> float | None:
+def significant(x: float, digits: int = DIGITS) -> float | None:
     """Rounded to some significant digits; None (JSON's null) if it is not finite."""
     return float(f"{x:.{digits}g}") if np.isfinite(x) else None
 

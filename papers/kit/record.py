@@ -2,7 +2,8 @@
 
 It stands beside every study, in `record.json`: claim -> its entries, the last one today's. A rule
 or a verdict that is no longer what the last entry says needs a new entry with a reason, which
-`python -m papers record` adds.
+`python -m papers record` adds. So do the runs behind a claim, its wording, and the values that the
+paper prints, which have entries of their own.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from fedlib.core.checkpoint import write_whole
 from fedlib.core.jsonfile import digest
 from papers.kit import store
 from papers.kit.claims import Claim
-from papers.kit.needs import Needs
+from papers.kit.needs import ROUNDS, SEEDS, Needs
 from papers.kit.rules import Condition, Outcome, Rule
 from papers.kit.study import Study
 
 FILE = "record.json"
 WITHDRAWN = "withdrawn"
+PRINTED = "printed values"  # in place of a claim: what the paper prints beside our numbers
 
 #: When the runs behind a claim were first stored, beside the time at which its rule was fixed.
 RUNS = {
@@ -47,6 +49,8 @@ class Entry:
     verdict : what it gave then, `withdrawn` where there is no claim any more.
     share : how many of its parts held, such as `7 of 9`.
     reason : why it took the place of the entry before; empty in the first.
+    setting : a digest of what is judged: the wording, the runs behind every reading, and the least
+        that all claims need; empty in entries older than it, and where the claim is withdrawn.
     """
 
     date: str
@@ -56,6 +60,7 @@ class Entry:
     verdict: str
     share: str = ""
     reason: str = ""
+    setting: str = ""
 
     @property
     def label(self) -> str:
@@ -63,8 +68,9 @@ class Entry:
         return f"{self.verdict} ({self.share})" if self.verdict == "partly" else self.verdict
 
     def says(self, other: Entry) -> bool:
-        """Whether both have the same rule and the same verdict."""
-        return (self.digest, self.label) == (other.digest, other.label)
+        """Whether both have the same rule and the same verdict on the same."""
+        parts = ("digest", "label", "setting")
+        return all(getattr(self, part) == getattr(other, part) for part in parts)
 
 
 Record = dict[str, list[Entry]]
@@ -81,6 +87,11 @@ def path_of(study: Study) -> Path:
 
 def read(study: Study) -> Record:
     """Every claim of a study with its entries, the oldest first; empty without a record."""
+    return {name: own for name, own in read_all(study).items() if name != PRINTED}
+
+
+def read_all(study: Study) -> Record:
+    """The same with the entries of the printed values."""
     try:
         path = path_of(study)
     except ValueError:
@@ -100,9 +111,13 @@ def read(study: Study) -> Record:
 def write(study: Study, record: Record) -> None:
     """Write the record of a study, in the order of the claims' names."""
     order = sorted(record, key=lambda claim: (len(claim), claim))
-    content = {claim: [asdict(entry) for entry in record[claim]] for claim in order}
+    content = {claim: [_filled(entry) for entry in record[claim]] for claim in order}
     text = json.dumps(content, indent=1, ensure_ascii=False)
     write_whole(path_of(study), lambda file: file.write(f"{text}\n".encode()))
+
+
+def _filled(entry: Entry) -> dict[str, str]:
+    return {k: v for k, v in asdict(entry).items() if v or k != "setting"}
 
 
 def today(study: Study, claim: Claim, reason: str = "") -> Entry:
@@ -116,7 +131,24 @@ def entry_of(claim: Claim, outcome: Outcome, runs: str, reason: str) -> Entry:
     """An entry of today's date."""
     date = f"{datetime.now(UTC):%Y-%m-%d}"
     words, found = claim.rule.words, fingerprint(claim)
-    return Entry(date, runs, found, words, outcome.verdict, outcome.share, reason)
+    share, under = outcome.share, setting(claim)
+    return Entry(date, runs, found, words, outcome.verdict, share, reason, under)
+
+
+def printed(study: Study, reason: str = "") -> Entry:
+    """The values that the paper prints, as an entry of today's date."""
+    values = [asdict(value) for value in study.paper_values]
+    words = "; ".join(f"{v.label}: {v.paper_text} ({v.place})" for v in study.paper_values)
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    return Entry(date, "earlier", digest(values)[:16], words, PRINTED, "", reason)
+
+
+def setting(claim: Claim) -> str:
+    """A digest of what a rule is applied to: wording, runs, and the least for all claims."""
+    own = (claim.reading, claim.runs)
+    readings = [own, *((r.name, r.runs) for r in claim.readings)]
+    words = [claim.paper, claim.place, claim.wording, claim.measure]
+    return digest({"words": words, "readings": readings, "least": [SEEDS, ROUNDS]})[:16]
 
 
 def fingerprint(claim: Claim) -> str:
@@ -142,6 +174,9 @@ def due(study: Study, reason: str = "") -> Iterator[tuple[str, Entry]]:
     """Claims whose last entry is not today's, with the entry that they lack."""
     record = read(study)
     claims = {claim.id: claim for claim in study.claims}
+    last, values = read_all(study).get(PRINTED, [None])[-1], printed(study, reason)
+    if (last or study.paper_values) and not (last and last.says(values)):
+        yield PRINTED, values
     for name, claim in claims.items():
         now = today(study, claim, reason)
         if name not in record or not record[name][-1].says(now):
@@ -162,7 +197,7 @@ def add(
     """
     wanted, done, records = {*names}, list[str](), list[tuple[Study, Record]]()
     for study in studies:
-        record = read(study)
+        record = read_all(study)
         for name, entry in due(study, reason):
             if not wanted or wanted & {name, study.name}:
                 _append(name, record.setdefault(name, []), entry, amend)
@@ -183,7 +218,9 @@ def _append(name: str, entries: list[Entry], entry: Entry, amend: bool) -> None:
         what = (
             f"the verdict on {name} went from {before.label} to {entry.label}"
             if before.label != entry.label
-            else f"the rule of {name} changed"
+            else f"{name} changed"
+            if name == PRINTED
+            else f"the {'rule' if before.digest != entry.digest else 'setting'} of {name} changed"
         )
         raise ValueError(f"record: reason must say why {what}, got none; give --reason.")
     entries.append(entry)

@@ -31,6 +31,8 @@ from papers.kit.numbers import Number, number, significant
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
+STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
+BESIDE = ("faults", "recheck.json")  # of the results folder: what is of no study
 ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
 
 
@@ -239,25 +241,44 @@ def write_numbers(
     study: str,
     profile: str,
     numbers: Mapping[str, Number],
-    traces: Mapping[str, Trace],
+    payloads: Mapping[str, Mapping[str, Any]],
     health: Mapping[str, Health],
 ) -> None:
     """Store a study's derived numbers, with health and provenance of the runs they come from."""
-    first = next(iter(traces.values())).provenance
-    content = {
+    content = numbers_content(study, profile, numbers, payloads, health)
+    write_json(run_path(study, profile, "numbers"), {**content, "digest": digest(content)})
+
+
+def numbers_content(
+    study: str,
+    profile: str,
+    numbers: Mapping[str, Number],
+    payloads: Mapping[str, Mapping[str, Any]],
+    health: Mapping[str, Health],
+) -> dict[str, Any]:
+    """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
+    held = [payload["provenance"] for payload in payloads.values()]
+    return {
         "schema": SCHEMA,
         "kind": "numbers",
         "study": study,
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
         "health": {k: v.to_json() for k, v in health.items()},
+        "runs": {name: mark(payload) for name, payload in payloads.items()},
         "provenance": {
-            **{k: v for k, v in first.items() if k not in ONE_RUN},
-            "runs": len(traces),
-            "wall_s": significant(sum(t.provenance["wall_s"] for t in traces.values()), 3),
+            **{k: v for k, v in held[0].items() if k not in ONE_RUN},
+            "runs": len(held),
+            "wall_s": significant(sum(one["wall_s"] for one in held), 3),
         },
     }
-    write_json(run_path(study, profile, "numbers"), {**content, "digest": digest(content)})
+
+
+def mark(payload: Mapping[str, Any]) -> str:
+    """A short digest of all of a run but what a restamp changes."""
+    left_out = {k: v for k, v in payload["provenance"].items() if k not in STAMPED}
+    content = {k: v for k, v in payload.items() if k != "digest"}
+    return digest({**content, "provenance": left_out})[:16]
 
 
 def is_fresh(payload: Mapping[str, Any]) -> bool:

@@ -13,7 +13,9 @@ from fedlib.core import Trace, jsonfile
 from fedlib.core.run import check_seeds, resolve_device
 from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
+from papers.kit.close import Close
 from papers.kit.health import Health, of_run
+from papers.kit.holding import held_together
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
@@ -74,6 +76,8 @@ class Study:
     claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
     watch : patterns of runs -> what tells their health; the first that fits counts, and where none
         does, the first metric of a known name.
+    close : patterns of runs -> how closely one that is computed anew follows the stored one, where
+        that is not to the end and up to rounding; the first that fits counts.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Study:
     figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     watch: Watches = field(default_factory=dict)
+    close: Mapping[str, Close] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -160,9 +165,10 @@ class Study:
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
         if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
             return None
-        traces = self.load(profile)
+        payloads = {name: self.payload(name, profile) for name in specs}
+        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         numbers = self.numbers(traces, profile)
-        store.write_numbers(self.name, profile, numbers, traces, self.health(traces))
+        store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
 
     def health(self, traces: Traces) -> dict[str, Health]:
@@ -175,8 +181,12 @@ class Study:
         return {n: store.to_trace(self.payload(n, profile)) for n in names}
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
-        """One stored run as it is on disk."""
-        return jsonfile.read(store.run_path(self.name, profile, run_name))
+        """One stored run as it is on disk; refused if it contradicts itself or its place."""
+        path = store.run_path(self.name, profile, run_name)
+        held = jsonfile.read(path)
+        if wrong := held_together(held, path):
+            raise ValueError(wrong[0])
+        return held
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""

@@ -121,3 +121,22 @@ def test_the_score_of_the_mutants_stands_below_the_summary(build, notebook, tmp_
         "Of 90 mutants of one token, drawn by cosmic-ray 1.2 with seed 7 from the algorithms and "
         "ingredients of commit 0123456 on 2026-01-02, 88 fail a test."
     )
+
+
+def test_what_was_computed_again_is_told_by_study(build, tmp_path):
+    stored = tmp_path / "results" / "toy" / "full" / "numbers.json"
+    marks = {"old": "a mark", "new": "another", "third": "a third"}
+    toy_book.seal(stored, {**toy_book.NUMBERS, "runs": marks})
+    seen = {"of": 30, "seeds": [0, 1], "date": "2026-02-02", "commit": "0123456789ab"}
+    runs = {
+        "toy/old": {**seen, "rounds": 30, "mark": "a mark"},
+        "toy/new": {**seen, "rounds": 15, "mark": "another"},
+        "toy/third": {**seen, "rounds": 30, "mark": "of the run before"},
+    }
+    toy_book.seal(tmp_path / "results" / "recheck.json", {"kind": "recheck", "runs": runs})
+    status, messages, page = build("```{rechecked}\n```")
+    assert status == 0, messages
+    assert "2 of 3 stored runs have been recomputed" in page
+    assert "1 of them to the end" in page
+    cells = [re.sub("<.*?>", "", c) for c in re.findall(r"<td>.*?</td>", page, flags=re.S)]
+    assert cells == ["toy", "3", "2", "1", "75 %", "third"]

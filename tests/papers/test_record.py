@@ -7,7 +7,7 @@ import pytest
 from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import record
-from papers.kit.claims import Reading
+from papers.kit.claims import PaperValue, Reading
 from papers.kit.needs import Needs
 from papers.kit.rules import Rule, of
 
@@ -64,6 +64,23 @@ class TestWhatDecides:
     def test_a_change_of_it_is_another_rule(self, other):
         assert record.fingerprint(other) != record.fingerprint(self.OURS)
 
+    @pytest.mark.parametrize(
+        "other",
+        [
+            replace(OURS, runs=OURS.runs[1:]),
+            replace(OURS, wording="Another sentence."),
+            replace(OURS, measure="Another measure."),
+            replace(OURS, readings=(Reading("without dropout", RULE, ("hard",)),)),
+        ],
+    )
+    def test_a_change_of_what_it_is_applied_to_is_another_setting(self, other):
+        assert record.setting(other) != record.setting(self.OURS)
+
+    def test_so_is_a_change_of_the_least_that_all_claims_need(self, monkeypatch):
+        before = record.setting(self.OURS)
+        monkeypatch.setattr(record, "SEEDS", 2)
+        assert record.setting(self.OURS) != before
+
     def test_observations_and_what_is_told_are_not_part_of_it(self):
         rule = replace(self.RULE, observations={"g": of("g") < 1}, measured="other")
         assert record.fingerprint(replace(self.OURS, rule=rule)) == record.fingerprint(self.OURS)
@@ -74,7 +91,7 @@ def study(monkeypatch, tmp_path):
     """One claim on stored runs, with a record of its own."""
     path = tmp_path / "record.json"
     monkeypatch.setattr(record, "path_of", lambda _: path)
-    made = replace(STUDIES["np_workshop"], claims=(CLAIM,))
+    made = replace(STUDIES["np_workshop"], claims=(CLAIM,), paper_values=())
     assert record.add([made], [], "") == [CLAIM.id]
     return made
 
@@ -126,6 +143,29 @@ class TestAdding:
         last = record.read(study)[CLAIM.id][-1]
         assert (last.verdict, last.digest) == ("withdrawn", "")
         assert not [*record.due(gone)]
+
+
+class TestPrintedValues:
+    VALUE = PaperValue("bits", "hard.f", 0.1, "0.1", "Table 1")
+
+    def test_they_have_entries_of_their_own_that_are_no_claims(self, study):
+        made = replace(study, paper_values=(self.VALUE,))
+        assert record.add([made], [], "") == [record.PRINTED]
+        assert [*record.read(made)] == [CLAIM.id]
+        assert record.read_all(made)[record.PRINTED][-1].words == "bits: 0.1 (Table 1)"
+        assert not [*record.due(made)]
+
+    @pytest.mark.parametrize("changes", [{"paper": 0.12}, {"rtol": 0.2}, {"place": "Table 2"}])
+    def test_one_that_changed_is_refused_without_a_reason(self, study, changes):
+        record.add([replace(study, paper_values=(self.VALUE,))], [], "")
+        other = replace(study, paper_values=(replace(self.VALUE, **changes),))
+        with pytest.raises(ValueError, match="reason must say why printed values changed"):
+            record.add([other], [], "")
+        assert record.add([other], [], "misread") == [record.PRINTED]
+
+    def test_the_last_one_left_out_is_due_too(self, study):
+        record.add([replace(study, paper_values=(self.VALUE,))], [], "")
+        assert [name for name, _ in record.due(study)] == [record.PRINTED]
 
 
 def test_a_study_without_a_package_has_no_record():

@@ -1,114 +1,39 @@
-"""The stored numbers are those that the code gives: digests, derivations, recomputed prefixes."""
+"""The stored runs and numbers are those that the code gives, and no part contradicts another."""
 
 import json
 import re
 import shutil
-from dataclasses import replace
-from pathlib import Path
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from fedlib import data
 from fedlib.core import jsonfile
 from papers import STUDIES, all_claims
+from papers import recheck as command
 from papers.__main__ import main
-from papers.kit import store
+from papers.kit import rechecked, standing, store
+from papers.kit.holding import held_together, rounded
+from papers.kit.numbers import significant
+from papers.kit.recheck import Stretch, differences, problem_here, sample
 from papers.kit.rules import VERDICTS
 
-ROOT = Path(__file__).resolve().parents[2]
-PREFIX = 12  # rounds that are recomputed
-#: Chaotic or long runs (rounding in another order ends an episode a step earlier, or doubles in a
-#: network every few steps): how many of the first rounds are recomputed, how close their metrics
-#: must be, and which reports of the rounds, how close.
-FEW = {
-    "cartpole": (3, 0.5, "g_hat", 0.5),
-    "cmoo_pairs": (1, 1e-3, "direction weight_1", 1e-2),
-    "cmoo_sweeps": (1, 1e-3, "direction weight_1", 1e-2),
-    "cmoo_probe": (1, 1e-3, "direction weight_1", 1e-2),
-    "cmoo_many": (1, 1e-3, "direction weight_1", 1e-2),
-    "cmoo_qm9": (1, 1e-3, "direction weight_1", 1e-2),
-    "fw_leakage": (3, 1.0, "", 0.0),
-    "arena": (20, 1e-4, "", 0.0),  # more rounds: it is evaluated every ninth or so
-}
+WORKSHOP = STUDIES["np_workshop"]
 
 
-def case(study):
-    """The study as a parameter, skipped where its data are not in the cache."""
-    missing = [name for name in study.data if not data.available(name)]
-    reason = f"{', '.join(missing)} not in the data cache; set FEDLIB_DATA"
-    return pytest.param(study, marks=pytest.mark.skipif(bool(missing), reason=reason))
+@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
+def test_everything_stored_of_a_study_stands_together(study):
+    wrong = standing.standing(study)
+    kinds = Counter(sentence.partition(": ")[2][:40] for sentence in wrong)
+    assert not wrong, f"{len(wrong)} in {study.name}: {wrong[:3]}; by kind {kinds}"
 
 
-studies = pytest.mark.parametrize(
-    "study", [case(s) for s in STUDIES.values()], ids=lambda s: s.name
-)
+def test_nothing_else_is_among_the_results():
+    assert not standing.strangers(STUDIES)
 
 
-def sample(study):
-    """Some runs of every kind: those without a suffix, and one in nine of the others."""
-    names = list(study.specs(study.resolve("full")))
-    return sorted({n for n in names if "_" not in n} | set(names[::9]))
-
-
-@studies
-def test_every_run_is_stored_whole_and_with_the_configuration_of_today(study):
-    folder = store.results_dir() / study.name / "full"
-    specs = study.specs(study.resolve("full"))
-    assert {p.stem for p in folder.glob("*.json")} == {*specs, "numbers"}
-    for name, spec in specs.items():
-        held = study.payload(name)
-        assert held["key"] == spec.key(), f"{name}: its configuration changed; reproduce it"
-        assert held["name"] == name
-
-
-@studies
-def test_every_run_is_fresh(study):
-    stale = [n for n in study.specs(study.resolve("full")) if not store.is_fresh(study.payload(n))]
-    what = f"{len(stale)} runs of {study.name}, such as {stale[:3]}"
-    assert not stale, f"{what}, were made by other code than today's; run `make reproduce`"
-
-
-@studies
-def test_the_stored_numbers_follow_from_the_stored_runs(study):
-    stored = store.read_numbers(study.name)
-    derived = study.numbers(study.load())
-    assert derived.keys() == stored.keys()
-    for key, number in derived.items():
-        now = np.array([number.value, number.low, number.high, *number.per_seed])
-        held = stored[key]
-        then = np.array([held.value, held.low, held.high, *held.per_seed])
-        np.testing.assert_allclose(then, now, rtol=1e-4, atol=1e-7, err_msg=key)
-
-
-@studies
-def test_the_first_rounds_of_stored_runs_are_what_the_code_gives(study):
-    specs = study.specs(study.resolve("full"))
-    rounds, close, reports, near = FEW.get(study.name, (PREFIX, 1e-5, "", 0.0))
-    short = {
-        name: replace(specs[name], rounds=rounds, seeds=specs[name].seeds[:2])
-        for name in sample(study)
-    }
-    now = store.compute_or_load(study.name, "full", short, progress=False)
-    for name, trace in now.items():
-        held = store.to_trace(study.payload(name))
-        columns = np.flatnonzero(trace.rounds[:-1] < min(rounds, held.rounds[-1]))
-        for k, v in trace.metrics.items():
-            np.testing.assert_allclose(
-                v[:, columns],
-                held.metrics[k][:2, columns],
-                rtol=2e-3,
-                atol=close,
-                err_msg=f"{name} {k}",
-            )
-        for k in (k for k in reports.split() if k in held.info):
-            then = held.info[k][:2, :rounds]
-            what = f"{name} {k}"
-            np.testing.assert_allclose(trace.info[k], then, rtol=near, atol=near, err_msg=what)
-
-
-def copy_with(study, tmp_path, run, change):
-    """A copy of a study's results with one digit of one run changed and the digest made anew."""
+def planted(tmp_path, run, change, study=WORKSHOP):
+    """A copy of a study's results with one run changed and its digest made anew."""
     shutil.copytree(store.results_dir() / study.name, tmp_path / study.name)
     path = tmp_path / study.name / "full" / f"{run}.json"
     held = json.loads(path.read_text(encoding="utf-8"))
@@ -117,25 +42,87 @@ def copy_with(study, tmp_path, run, change):
     path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("run", "metric", "place", "factor", "caught_by"),
-    [
-        ("hard", "g", 5, 1.01, test_the_first_rounds_of_stored_runs_are_what_the_code_gives),
-        ("soft", "f", 95, 1.2, test_the_stored_numbers_follow_from_the_stored_runs),
-    ],
-)
-def test_a_forged_digit_with_a_forged_digest_is_caught(
-    tmp_path, monkeypatch, run, metric, place, factor, caught_by
-):
-    study = STUDIES["np_workshop"]
+def whole(run, study=WORKSHOP):
+    """All rounds of a run, in two seeds."""
+    spec = study.specs(study.resolve("full"))[run]
+    return spec, Stretch(study.name, run, spec.rounds, spec.rounds, spec.seeds[3:5])
 
-    def forge(held):
-        held["metrics"][metric][0][place] *= factor
 
-    copy_with(study, tmp_path, run, forge)
+class TestRecomputing:
+    @pytest.mark.parametrize("run", ["hard", "soft_beta60"])
+    def test_a_stored_run_is_what_the_code_gives(self, run):
+        assert differences(WORKSHOP, *whole(run)) == []
+
+    @pytest.mark.parametrize(
+        ("change", "what"),
+        [
+            (lambda held: held["metrics"]["g"][4].__setitem__(95, 0.123), "g must be what .* 95"),
+            (lambda held: held["info"]["sigma"][3].__setitem__(99, 0.5), "sigma must .* 99"),
+            (lambda held: held["bits"].update(bits_up=1281.0), "bits_up must be 1280, got 1281"),
+            (lambda held: held["final_w"][3].__setitem__(7, 0.5), "the final model must"),
+            (lambda held: held["output_w"][3].__setitem__(7, 0.5), "the output must"),
+        ],
+    )
+    def test_what_it_does_not_give_is_said(self, tmp_path, monkeypatch, change, what):
+        planted(tmp_path, "hard", change)
+        monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+        assert re.search(what, " ".join(differences(WORKSHOP, *whole("hard"))))
+
+    def test_a_draw_takes_the_studies_in_turn_and_is_the_seeds(self):
+        def drawn(seed):
+            rng = np.random.default_rng(seed)
+            each = sample([WORKSHOP, STUDIES["bounds"]], rng, 10.0)
+            return [part for (_, _, part), _ in zip(each, range(6), strict=False)]
+
+        parts = drawn(0)
+        assert Counter(p.study for p in parts) == {"np_workshop": 3, "bounds": 3}
+        assert all(1 <= p.rounds <= p.of and (len(p.seeds) == 2 or p.rounds == p.of) for p in parts)
+        assert parts == drawn(0) != drawn(1)
+
+    def test_data_that_are_not_there_are_not_downloaded(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+        study = STUDIES["ssca_tradeoff"]
+        here = [problem_here(s) is not None for s in study.specs(study.resolve("full")).values()]
+        assert (here.count(True), here.count(False)) == (2, 24)  # two with made-up data
+
+    def test_the_command_says_what_it_saw_and_what_nobody_has(self, tmp_path, monkeypatch, capsys):
+        shutil.copytree(store.results_dir() / "np_workshop", tmp_path / "np_workshop")
+        monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+        line = ["recheck", "np_workshop", "--seconds", "1", "--seed", "3", "--store"]
+        assert main(line) == 0
+        out = capsys.readouterr().out
+        (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d, \d", out)[:1]
+        assert "recomputed by nobody yet: 3" in out
+        seen = rechecked.of_study("np_workshop")
+        assert seen[run].rounds <= seen[run].of
+        content = store.read(store.run_path("np_workshop", "full", "numbers"))
+        content["runs"][run] = "stored anew"
+        monkeypatch.setattr(
+            rechecked, "read", lambda path: content if path.stem == "numbers" else {"runs": {}}
+        )
+        assert rechecked.of_study("np_workshop")[run] is None
+
+    def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
+        monkeypatch.setattr(command, "differences", lambda *_: ["np_workshop/x: f must be."])
+        assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
+        assert "np_workshop/x: f must be." in capsys.readouterr().err
+
+
+def test_stored_numbers_have_six_digits_and_others_are_told_apart():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000) * 10.0 ** rng.integers(-200, 200, 2000)
+    stored = np.array([significant(v) for v in x], float)
+    assert rounded(np.append(stored, [0.0, np.nan, 1e-320])).all()
+    assert not rounded(stored * 1.0123456789).any()
+
+
+def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
+    planted(tmp_path, "hard", lambda held: held["config"].update(rounds=101))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    with pytest.raises(AssertionError, match=rf"{run}[ .]{metric}"):
-        caught_by(study)
+    with pytest.raises(ValueError, match="np_workshop/hard: key must be the digest of the conf"):
+        WORKSHOP.load()
+    held = store.read(store.run_path("np_workshop", "full", "hard"))
+    assert len(held_together(held)) == 3  # and the curves and rounds do not fit
 
 
 def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
@@ -153,7 +140,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
 
 
 def test_a_verdict_changes_with_the_numbers():
-    study = STUDIES["np_workshop"]
+    study = WORKSHOP
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
     assert c4.judge(numbers).verdict == "reproduced"

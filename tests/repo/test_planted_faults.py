@@ -64,7 +64,7 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
     folder = tmp_path / STUDY.name
     shutil.copytree(store.results_dir() / STUDY.name, folder)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    check = test_results.test_every_run_is_stored_whole_and_with_the_configuration_of_today
+    check = test_results.test_everything_stored_of_a_study_stands_together
     check(STUDY)
     path = folder / "full" / "hard.json"
     path.write_text(
@@ -80,15 +80,17 @@ def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, m
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
-    test_results.test_every_run_is_fresh(STUDY)
+    test_results.test_everything_stored_of_a_study_stands_together(STUDY)
     path = tmp_path / "fedlib" / "steps" / "switching.py"
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace("return (z > 0)", "return (z >= 0)"), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != before
-    sentence = r"runs of np_workshop, such as .* made by other code .*; run `make reproduce`"
+    sentence = r"in np_workshop: .* made by other code than today's; run `make reproduce`"
     with pytest.raises(AssertionError, match=sentence):
-        test_results.test_every_run_is_fresh(STUDY)
-    test_results.test_every_run_is_fresh(STUDIES["ssca_long"])  # it does not switch
+        test_results.test_everything_stored_of_a_study_stands_together(STUDY)
+    test_results.test_everything_stored_of_a_study_stands_together(
+        STUDIES["ssca_long"]
+    )  # it does not switch
 
 
 @pytest.mark.parametrize("folder", ["executed", "quick"])

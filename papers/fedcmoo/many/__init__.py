@@ -25,6 +25,7 @@ from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import METHODS, SETS, derive, per_task
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 from papers.kit.watch import Watch, Watches
@@ -192,5 +193,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
+    close={"*": Close(rounds=1)},
     **PARAMETERS,
 )

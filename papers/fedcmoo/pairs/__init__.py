@@ -15,6 +15,7 @@ from papers.fedcmoo.pairs import claims, figures
 from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import dropped_standin, noted, standin_problem, stands_in
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, learning
@@ -107,5 +108,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
+    close={"*": Close(rounds=1)},
     **PARAMETERS,
 )

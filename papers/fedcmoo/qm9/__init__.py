@@ -21,6 +21,7 @@ from papers.fedcmoo.problems.qm9 import qm9
 from papers.fedcmoo.qm9 import claims, figures
 from papers.fedcmoo.qm9.numbers import LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, nothing
@@ -147,5 +148,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
+    close={"*": Close(rounds=1)},
     **PARAMETERS,
 )

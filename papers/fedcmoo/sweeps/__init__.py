@@ -10,6 +10,7 @@ from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.numbers import derive
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, learning
@@ -69,5 +70,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
+    close={"*": Close(rounds=1)},
     **PARAMETERS,
 )

@@ -21,6 +21,7 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, learning, nothing
@@ -186,5 +187,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
+    close={"nuclear_*": Close(blurred=("fw_gap",))},
     **PARAMETERS,
 )

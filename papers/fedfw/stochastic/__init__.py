@@ -10,6 +10,7 @@ from fedlib.algorithms.fedfw import FedFWSto
 from papers.fedfw.cells import CODE_FEDDR, COLUMNS, ETA, KEEP, make_problem
 from papers.fedfw.stochastic import claims, figures
 from papers.fedfw.stochastic.numbers import COLUMNS_3, TRACED_3, derive
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watches, learning
@@ -96,5 +97,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
+    close={"cnn_*": Close(rounds=12)},
     **PARAMETERS,
 )

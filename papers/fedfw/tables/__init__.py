@@ -25,6 +25,7 @@ from papers.fedfw.cells import (
 )
 from papers.fedfw.tables import claims, figures
 from papers.fedfw.tables.numbers import derive
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watches, learning
@@ -178,5 +179,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
+    close={"cnn_*": Close(rounds=12)},
     **PARAMETERS,
 )

@@ -17,6 +17,7 @@ from fedlib.problems.cart import HORIZON
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
+from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches
@@ -143,5 +144,6 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
+    close={"*": Close(rounds=3)},
     **PARAMETERS,
 )

@@ -162,7 +162,8 @@ def test_numbers_round_trip_with_missing_values():
     traces = have(store=True)
     numbers = {"x": mean([1.0, 2.0, 4.0], "rounds"), "y": Number(float("nan"), 0, 1, (2.0,), "")}
     health = {name: of_run(trace) for name, trace in traces.items()}
-    store.write_numbers("toy", "full", numbers, traces, health)
+    payloads = {name: read(run_path("toy", "full", name)) for name in traces}
+    store.write_numbers("toy", "full", numbers, payloads, health)
     assert store.read_health("toy") == health
     back = store.read_numbers("toy")
     assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())

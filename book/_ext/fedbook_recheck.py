@@ -1,0 +1,61 @@
+"""What was recomputed of the stored runs, as the status page tells it."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from fedbook_data import BookDirective, Cell, folder_of, page_link, table
+from sphinx.application import Sphinx
+
+HEAD = ("Study", "Runs", "Recomputed", "To the end", "Share of rounds", "By nobody yet")
+WIDTHS = (16, 8, 11, 11, 14, 40)
+FEW = 4  # runs that are named
+
+
+class Rechecked(BookDirective):
+    """``{rechecked}``: of every study, how many stored runs were computed again, and how far."""
+
+    kind = "rechecked"
+
+    def build(self) -> list[nodes.Node]:
+        """A sentence, and one line a study."""
+        from papers import STUDIES
+        from papers.kit import rechecked
+
+        self.env.note_dependency(str(rechecked.path()))
+        found = {}
+        for name in STUDIES:
+            numbers = folder_of(name) / "numbers.json"
+            if numbers.is_file():
+                self.env.note_dependency(str(numbers))
+                found[name] = rechecked.of_study(name)
+        everything = [seen for runs in found.values() for seen in runs.values()]
+        done = [seen for seen in everything if seen is not None]
+        whole = sum(seen.rounds == seen.of for seen in done)
+        text = (
+            f"{len(done)} of {len(everything)} stored runs have been recomputed and were what the "
+            f"code gives, {whole} of them to the end."
+        )
+        rows = [self.row(name, runs) for name, runs in found.items()]
+        return [nodes.paragraph(text, text), table(HEAD, rows, WIDTHS, "rechecked")]
+
+    def row(self, study: str, runs: dict[str, object]) -> list[Cell]:
+        """The counts of one study, and which runs are left."""
+        from papers.kit.rechecked import Seen
+
+        done = [seen for seen in runs.values() if isinstance(seen, Seen)]
+        left = [name for name, seen in runs.items() if seen is None]
+        share = sum(seen.share for seen in done) / len(done) if done else 0.0
+        more = f" and {len(left) - FEW} more" if len(left) > FEW else ""
+        return [
+            page_link(self.env, study),
+            str(len(runs)),
+            str(len(done)),
+            str(sum(seen.rounds == seen.of for seen in done)),
+            f"{100 * share:.0f} %" if done else "–",
+            f"{', '.join(left[:FEW])}{more}" if left else "none",
+        ]
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directive."""
+    app.add_directive("rechecked", Rechecked)

@@ -1,0 +1,232 @@
+"""Stored runs recomputed: a sample, as far as the time allows, and a record of all that was.
+
+A run is drawn at random and computed again from its start: all of it where it fits, else some of
+its seeds for as many rounds as fit. Every stored curve, the bits and, at the end, the models must
+be what is stored, up to rounding: a run is computed alone here, and was computed in a grid. What
+lies beyond the stretch, or in other seeds, is not seen; the record says how far anyone came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedlib.core import Problem, Trace, run
+from fedlib.data import DataError, File, cache
+from papers.kit import store
+from papers.kit.close import Close, close_of
+from papers.kit.store import Spec
+from papers.kit.study import Study
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SEEDS = 2  # of a run, that are computed again
+SHARE = 5  # of the time, one part of so many goes to one run at most,
+MOST_S = 6.0  # and so many seconds
+ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
+SHIFT = 1e-6  # of a start, as much as the digits of a float32 come to in some rounds
+NOTHING = 1e-12  # smaller numbers are zeros, rounded
+ROUGH = 1e-5  # what six digits of a model come to
+ENDS = ("the final model", "the output")
+START_S = 0.5  # to make a problem and record its round
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The first rounds of one stored run, and some of its seeds."""
+
+    study: str
+    name: str
+    rounds: int
+    of: int
+    seeds: tuple[int, ...]
+
+    @property
+    def run(self) -> str:
+        """What it is called."""
+        return f"{self.study}/{self.name}"
+
+
+def problem_here(spec: Spec) -> Problem | None:
+    """The problem of a run's first seed; None without its data, which are not downloaded."""
+    with _no_download():
+        try:
+            return spec.problem(spec.seeds[0])
+        except DataError:
+            return None
+
+
+@contextmanager
+def _no_download() -> Iterator[None]:
+    usual = cache._download
+
+    def refuse(file: File, path: Path) -> Path:
+        raise OSError(f"{file.path} is not wanted from afar, for {path}")
+
+    cache._download = refuse
+    try:
+        yield
+    finally:
+        cache._download = usual
+
+
+def sample(
+    studies: Iterable[Study], rng: np.random.Generator, seconds: float
+) -> Iterator[tuple[Study, Spec, Stretch]]:
+    """Stored runs in a random order, one of each study in turn; each fits its share of the time."""
+    left = {}
+    for study in studies:
+        specs = [*study.specs(study.resolve("full")).items()]
+        left[study.name] = (study, [specs[i] for i in rng.permutation(len(specs))])
+    while left:
+        for name in rng.permutation([*left]):
+            study, specs = left[name]
+            run_name, spec = specs.pop()
+            yield study, spec, stretch(study, run_name, spec, rng, min(seconds / SHARE, MOST_S))
+            if not specs:
+                del left[name]
+
+
+def stretch(
+    study: Study, name: str, spec: Spec, rng: np.random.Generator, seconds: float
+) -> Stretch:
+    """As many rounds of a run as fit the time, by how long it took, and some seeds.
+
+    Where the whole run fits, all seeds do: the time that is stored is theirs.
+    """
+    took = float(study.payload(name)["provenance"]["wall_s"])
+    fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
+    most = min(close_of(name, study.close).rounds or spec.rounds, spec.rounds)
+    drawn = rng.permutation(spec.seeds)[: SEEDS if fits < spec.rounds else None]
+    return Stretch(
+        study.name, name, max(1, min(fits, most)), spec.rounds, tuple(sorted(drawn.tolist()))
+    )
+
+
+def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
+    """Where a stored run is not what the code gives over a stretch: a sentence each.
+
+    Where a start that is shifted by rounding leads elsewhere too, nothing is compared: another CPU
+    may round so that a switch at its threshold falls to the other side.
+    """
+    payload, close = study.payload(part.name), close_of(part.name, study.close)
+    held, trace = store.to_trace(payload), _computed(spec, part)
+    pairs = [p for p in _pairs(trace, held, part) if p[0] not in close.timed]
+    near = [_near(now, then, close) for _, now, then in pairs]
+    if not all(one.all() for one in near):
+        shifted = _pairs(_computed(spec, part, SHIFT), held, part)
+        other = {what: now for what, now, _ in shifted}
+        near = [
+            one | ~_steady(other[what], now, close, ends=what in ENDS)
+            for one, (what, now, _) in zip(near, pairs, strict=True)
+        ]
+    places = [(what, one, part.seeds) for (what, _, _), one in zip(pairs, near, strict=True)]
+    for name, now, then in _ends(held, spec):
+        if not any(fnmatchcase(name, pattern) for pattern in close.blurred):
+            what = f"the last {name}, of the final model,"
+            places.append((what, _near(now, then, close, ROUGH), held.seeds))
+    return [
+        f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
+        f"{seeds[row]}; find out why, or reproduce it."
+        for what, one, seeds in places
+        for row, at in np.argwhere(~one)[:1]
+    ] + [*_bits(trace, payload, part)]
+
+
+def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
+    """A stretch computed now, from a start with so much noise."""
+    made = {seed: spec.problem(seed) for seed in part.seeds}
+    if shift:
+        for seed, problem in made.items():
+            noise = torch.randn(problem.dim, generator=torch.Generator().manual_seed(seed))
+            w0 = problem.w0 + shift * noise.to(problem.w0)
+            made[seed] = replace(problem, w0=w0)
+    trace: Trace = run(
+        spec.algorithm,
+        made.__getitem__,
+        rounds=part.rounds,
+        seeds=part.seeds,
+        evaluate_every=spec.evaluate_every,
+        progress=False,
+    )
+    return trace
+
+
+def _pairs(trace: Trace, held: Trace, part: Stretch) -> list[tuple[str, Array, Array]]:
+    """What was computed beside what is stored: curves, and models where the end is reached."""
+    rows = [held.seeds.index(seed) for seed in part.seeds]
+    models = _models(trace, held, rows) if part.rounds == part.of else ()
+    return [*_curves(trace, held, rows), *models]
+
+
+def _curves(trace: Trace, held: Trace, rows: Sequence[int]) -> Iterator[tuple[str, Array, Array]]:
+    """Each stored curve as it is now and as it is stored, where both were evaluated."""
+    there = {int(t): i for i, t in enumerate(held.rounds)}
+    columns = [i for i, t in enumerate(trace.rounds) if int(t) in there]
+    stored = [there[int(trace.rounds[i])] for i in columns]
+    for name, curve in held.metrics.items():
+        yield name, trace.metrics[name][:, columns], curve[rows][:, stored]
+    for name, curve in held.info.items():
+        yield name, trace.info[name], curve[rows][:, : trace.rounds[-1]]
+
+
+def _models(trace: Trace, held: Trace, rows: Sequence[int]) -> Iterator[tuple[str, Array, Array]]:
+    if held.state is not None:
+        yield ENDS[0], trace.state.w.double().numpy(), held.state[rows]
+    if held.output is not None and trace.output is not None:
+        yield ENDS[1], trace.output, held.output[rows]
+
+
+def _ends(held: Trace, spec: Spec) -> Iterator[tuple[str, Array, Array]]:
+    """The last entry of every curve as it follows from the stored final models of all seeds."""
+    if held.state is None or not held.metrics:
+        return
+    each = []
+    for seed, model in zip(held.seeds, held.state, strict=True):
+        problem = spec.problem(seed)
+        w = torch.tensor(model, dtype=problem.w0.dtype)
+        each.append({k: float(v) for k, v in problem.metrics(w, problem).items()})
+    for name, curve in held.metrics.items():
+        # the curve goes with it, for its size: an entry near zero is rounded as the others are
+        now = np.concatenate([curve[:, :-1], [[one[name]] for one in each]], axis=1)
+        yield name, now, curve
+
+
+def _near(now: Array, then: Array, close: Close, least: float = NOTHING) -> Flags:
+    """Where two curves, a row a seed, differ by no more than rounding does."""
+    if now.shape != then.shape:
+        return np.zeros((1, 1), bool)
+    size = np.max(np.abs(then), axis=1, initial=0.0, keepdims=True, where=np.isfinite(then))
+    both = np.isfinite(now) & np.isfinite(then)
+    with np.errstate(invalid="ignore"):
+        near = abs(now - then) <= close.rtol * abs(then) + close.atol * size + least
+    return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
+
+
+def _steady(shifted: Array, now: Array, close: Close, *, ends: bool) -> Flags:
+    """Where a shifted start has led to the same so far; of a model, in all of it."""
+    same = _near(shifted, now, close)
+    if ends:
+        return np.broadcast_to(same.all(axis=1, keepdims=True), same.shape)
+    return np.logical_and.accumulate(same, axis=1)
+
+
+def _bits(trace: Trace, payload: Mapping[str, Any], part: Stretch) -> Iterator[str]:
+    """Bits are exact; where they differ between rounds, only the mean of a whole run is known."""
+    for name, mean in payload["bits"].items():
+        bits = trace.info[name]
+        alike = (bits == bits[:1]).all()  # in all seeds, as it seems
+        known = float(mean).is_integer() and bits.min() == bits.max()
+        if part.rounds == part.of and (alike or list(part.seeds) == payload["seeds"]):
+            known = True
+        if known and not np.isclose(bits.mean(), mean, 1e-9):
+            yield f"{part.run}: {name} must be {bits.mean():.10g}, got {mean:.10g}; reproduce it."

@@ -1,0 +1,77 @@
+"""The command that recomputes a sample of the stored runs within some time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fedlib import data
+from fedlib.core.jsonfile import digest
+from fedlib.core.provenance import versions
+from papers.kit import rechecked
+from papers.kit.recheck import Stretch, differences, problem_here, sample
+from papers.kit.study import Study
+
+
+def recheck(
+    studies: Mapping[str, Study],
+    names: Sequence[str],
+    seconds: float,
+    seed: int | None,
+    *,
+    store: bool,
+) -> int:
+    """Recompute stored runs drawn at random; 2 if one is not what the code gives."""
+    chosen = [studies[name] for name in names or studies]
+    seed = of_today() if seed is None else seed
+    print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
+    began, done, wrong = time.monotonic(), list[Stretch](), 0
+    for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds):
+        if time.monotonic() - began > seconds:
+            break
+        if problem_here(spec) is None:
+            continue
+        found = differences(study, spec, part)
+        seeds = ", ".join(map(str, part.seeds))
+        print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {seeds}", flush=True)
+        for sentence in found:
+            print(sentence, file=sys.stderr)
+        wrong += bool(found)
+        done += [] if found else [part]
+    if store:
+        rechecked.enter(done, studies)
+    tell(done, wrong, time.monotonic() - began, chosen)
+    return 2 if wrong else 0
+
+
+def of_today() -> int:
+    """A seed of this commit and this day: every day and every commit see other runs."""
+    made = versions()
+    return int(digest([made["commit"], made["date"]])[:8], 16)
+
+
+def tell(done: Sequence[Stretch], wrong: int, took: float, studies: Sequence[Study]) -> None:
+    """What was recomputed, what could not be, and what nobody ever has."""
+    whole = sum(part.rounds == part.of for part in done)
+    print(
+        f"recheck: {len(done)} runs of {len({p.study for p in done})} studies are what the code "
+        f"gives, {whole} of them to the end, {wrong} are not ({took:.0f} s)"
+    )
+    away, never = {}, {}
+    for study in studies:
+        lacking = not all(map(data.available, study.data))
+        specs = study.specs(study.resolve("full")).values() if lacking else ()
+        away[study.name] = sum(problem_here(spec) is None for spec in specs)
+        never[study.name] = sum(one is None for one in rechecked.of_study(study.name).values())
+    if any(away.values()):
+        print(f"recheck: not checked here, without their data: {_counted(away)}")
+    if any(never.values()):
+        print(f"recheck: recomputed by nobody yet: {_counted(never)}")
+
+
+def _counted(runs: Mapping[str, int]) -> str:
+    each = ", ".join(f"{name} {n}" for name, n in runs.items() if n)
+    return f"{sum(runs.values())} runs ({each})"
