@@ -37,7 +37,8 @@ def parts(trace):
     for curves in (trace.metrics, trace.info):
         for name in sorted(curves):
             yield name, curves[name]
-    for place, leaf in enumerate(pytree.tree_leaves((trace.state, trace.output))):
+    models = () if trace.output is None else trace.output  # None would be a leaf
+    for place, leaf in enumerate(pytree.tree_leaves((trace.state, models))):
         yield str(place), np.asarray(leaf)
 
 def digest(trace):
