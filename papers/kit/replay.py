@@ -2,7 +2,7 @@
 
 Two trees that give a run the same digest compute the same rounds to the bit: the same states,
 metrics and infos of all its seeds, in the grid that the store computes it in, from the same data.
-The trees are asked in processes of their own, by the same few lines, so that a tree of a commit
+Rounds are not recorded first, which would take longer than they do and changes no bit. The trees are asked in processes of their own, by the same few lines, so that a tree of a commit
 before this file can be asked too.
 """
 
@@ -23,14 +23,16 @@ Run = tuple[str, str, str]  # study, profile, name
 PLAY = """
 import hashlib, json, sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 import numpy as np
 from torch.utils import _pytree as pytree
-from fedlib.core import run
+from fedlib.core import batched, run
 from papers import STUDIES
 from papers.kit import store
 
 assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
+batched.record = lambda function, *example, fixed=(): partial(function, *fixed)
 rounds, wanted = json.load(sys.stdin)
 
 def parts(trace):
