@@ -2,8 +2,9 @@
 
 Two trees that give a run the same digest compute the same rounds to the bit: the same states,
 metrics and infos of all its seeds, in the grid that the store computes it in, from the same data.
-Rounds are not recorded first, which would take longer than they do and changes no bit. The trees are asked in processes of their own, by the same few lines, so that a tree of a commit
-before this file can be asked too.
+Rounds are not recorded first, which would take longer than they do and changes no bit. The trees
+are asked in processes of their own, by the same few lines, so that a tree of a commit before this
+file can be asked too.
 """
 
 from __future__ import annotations
