@@ -9,7 +9,7 @@ from fedlib.core.commands import Parser, carried_out, known
 from papers import STUDIES, all_claims
 from papers.compare import compare
 from papers.kit import record
-from papers.kit.restamp import restamp
+from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
 from papers.recheck import recheck
@@ -48,10 +48,13 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
     two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
     two.add_argument("--force", action="store_true", help="even over a .csv that is not of compare")
-    three = commands.add_parser("restamp", help="a new digest for runs whose code only moved")
+    three = commands.add_parser("restamp", help="a new digest for runs whose numbers are the same")
     three.add_argument("study", help="its name, or all")
     three.add_argument("--from-commit", required=True, help="at which the runs were fresh")
     three.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
+    three.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    three.add_argument("--replay", type=int, metavar="ROUNDS", help="where definitions changed")
+    three.add_argument("--reason", default="", help="why that changes no number; with --replay")
     return whole
 
 
@@ -77,7 +80,8 @@ def carry_out(given: argparse.Namespace) -> int:
             known("recheck", "study", name, STUDIES)
         return recheck(STUDIES, given.study, given.seconds, given.seed, store=given.store)
     elif given.command == "restamp":
-        return give_stamps(given.study, given.from_commit, given.name)
+        replay = None if given.replay is None else Replay(given.replay, given.reason)
+        return give_stamps(given.study, given.runs, given.from_commit, given.name, replay)
     else:
         reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
     return 0
@@ -138,13 +142,13 @@ def enter(names: list[str], reason: str, amend: bool) -> None:
     print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
 
 
-def give_stamps(study: str, commit: str, names: list[str]) -> int:
+def give_stamps(study: str, runs: str, commit: str, names: list[str], replay: Replay | None) -> int:
     """Restamp the runs of one study, or of all; 2 if some were refused, each with a sentence."""
     wrong = [pair for pair in names if len(pair.split("=")) != 2]
     if wrong:
         raise ValueError(f"restamp: name must be OLD=NEW, got {wrong[0]}.")
-    paths = sorted(results_dir().glob(f"{'*' if study == 'all' else study}/*/*.json"))
-    done, refused = restamp(paths, commit, dict(pair.split("=") for pair in names))
+    paths = sorted(results_dir().glob(f"{'*' if study == 'all' else study}/*/{runs}.json"))
+    done, refused = restamp(paths, commit, dict(pair.split("=") for pair in names), replay)
     for sentence in refused.values():
         print(sentence, file=sys.stderr)
     print(f"{len(done)} runs restamped from commit {commit}, {len(refused)} refused")

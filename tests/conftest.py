@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 from problems import np_problem
 
 from fedlib import data
 
 ROOT = Path(__file__).resolve().parents[1]
+
+#: Drawn examples: a few in the suite, always the same; a thousand with `--hypothesis-profile=many`.
+COMMON = {"deadline": None, "database": None}
+settings.register_profile("suite", max_examples=30, derandomize=True, **COMMON)
+settings.register_profile("many", max_examples=1000, print_blob=True, **COMMON)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 
 PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
-ANNOTATED = re.compile(
-    r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]"
-)
+ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import types
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from numbers import Integral
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.core.protocols import Algorithm
 
 Path = tuple[str, ...]
@@ -73,13 +78,41 @@ def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
 def floats(value: Any, path: Path = ()) -> dict[str, float]:
     """All float fields of a dataclass by dotted name, those of its ingredients included.
 
+    A field that is declared a float counts as one whatever number stands in it, 1 as much as 1.0.
     Fields marked `metadata={"shape": True}` decide shapes and stay what they are.
     """
     found: dict[str, float] = {}
     for f in fields(value):
         x = getattr(value, f.name)
-        if isinstance(x, float) and not f.metadata.get("shape"):
-            found[".".join((*path, f.name))] = x
-        elif is_dataclass(x) and not isinstance(x, type):
+        if is_dataclass(x) and not isinstance(x, type):
             found |= floats(x, (*path, f.name))
+        elif not f.metadata.get("shape") and _is_float(x, type(value), f.name):
+            found[".".join((*path, f.name))] = x
     return found
+
+
+def _is_float(x: Any, record: type, name: str) -> bool:
+    """Whether the value of a field is a float, or a whole number where a float is declared."""
+    if isinstance(x, bool) or not isinstance(x, Integral):
+        return isinstance(x, float)
+    kinds = _kinds(_annotations(record).get(name))
+    return float in kinds and int not in kinds
+
+
+@cache
+def _annotations(record: type) -> dict[str, Any]:
+    """The annotations of a record; none if one of them names what cannot be found."""
+    try:
+        return checks.hints(record)
+    except NameError:  # a class that is defined inside a function, say
+        return {}
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types among which an annotation lets choose, without what `Annotated` adds."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _kinds(parts[0])
+    if origin in (typing.Union, types.UnionType):
+        return {kind for part in parts for kind in _kinds(part)}
+    return {annotation}

@@ -52,8 +52,8 @@ def noise(
     make: dict[str, Callable[[], Tensor]] = {
         "sphere": lambda: x,
         "sign": lambda: torch.where(u < 0.5, one, -one),
-        "skewed": lambda: torch.where(u < 0.1, 9.0, -1.0) * SKEWED * one,
-        "rare": lambda: torch.where(u < 0.01, sqrt(log((math.e - 0.99) / 0.01)), 0.0) * x,
+        "skewed": lambda: torch.where(u < 0.1, 9 * one, -one) * SKEWED,
+        "rare": lambda: torch.where(u < 0.01, sqrt(log((math.e - 0.99) / 0.01)) * x, 0 * x),
         "exponential": lambda: (-(1 - 1 / math.e) * torch.log1p(-u)).sqrt() * x,
     }
     return make[family]()

@@ -5,6 +5,11 @@ to other modules. A run is restamped if, first, it was fresh at a given commit: 
 commit says so, run in a work tree of its own. And if, second, no definition behind it has changed
 since: digests of today's form, taken of the sources of then and of now, are equal. All other runs
 are refused, and stay as they are. The run remembers the digest and the commit that it came from.
+
+A definition may have changed without changing a bit of a run: a fault that float32 does not see,
+say. Such a run is restamped if the code of then and the code of now are both asked for its first
+rounds (`papers.kit.replay`) and give the same bits, and if a reason is given. How many rounds were
+replayed, and the reason, are remembered with the stamp.
 """
 
 from __future__ import annotations
@@ -17,13 +22,16 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from fedlib import checks
 from fedlib.core.jsonfile import as_text, digest, read, write_json
 from papers.kit import fingerprint
 from papers.kit.fingerprint import PACKAGES, Source, source
+from papers.kit.replay import Run, play
 
 #: Run by the Python of today on the modules of then: which of many provenances are fresh.
 ASK = """
@@ -41,8 +49,32 @@ class Refused(ValueError):
     """A run cannot be restamped; one sentence says why."""
 
 
+@dataclass(frozen=True)
+class Replay:
+    """How many rounds of a run are replayed if its definitions have changed, and why they have."""
+
+    rounds: int
+    reason: str
+
+    def __post_init__(self) -> None:
+        checks.count("restamp", "replay", self.rounds)
+        if not self.reason.strip():
+            raise ValueError("restamp: reason must say why no number changes, got none.")
+
+
+class Changed(Refused):
+    """Definitions behind a run have changed since; `roots` are its roots now."""
+
+    def __init__(self, text: str, roots: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.roots = roots
+
+
 def restamp(
-    paths: Sequence[Path], commit: str, names: Mapping[str, str] | None = None
+    paths: Sequence[Path],
+    commit: str,
+    names: Mapping[str, str] | None = None,
+    replay: Replay | None = None,
 ) -> tuple[list[Path], dict[Path, str]]:
     """Restamp stored runs that were fresh at `commit`; those that were, and why others were not.
 
@@ -54,19 +86,55 @@ def restamp(
     runs = {path: run for path, run in runs.items() if run["kind"] == "run"}
     runs = {path: run for path, run in runs.items() if not _is_done(run["provenance"], now)}
     with _tree(commit) as (tree, full):
-        fresh = _fresh_then(tree, [run["provenance"] for run in runs.values()])
-        moved = _Moved(Source(tree), now, names or {})
-        for (path, run), was_fresh in zip(runs.items(), fresh, strict=True):
-            try:
-                if not was_fresh:
-                    raise Refused(f"was not fresh at commit {full[:12]}; compute it again")
-                roots = moved.roots(run["provenance"]["roots"])
-                _write(path, run, roots, now.digest(roots), full)
-                done.append(path)
-            except Refused as error:
-                what = "/".join(path.with_suffix("").parts[-3:])
-                refused[path] = f"restamp: {what} {error}."
+        found = _roots_now(runs, tree, full, _Moved(Source(tree), now, names or {}))
+        changed = {path: runs[path] for path in runs if isinstance(found[path], Changed)}
+        same = _same_rounds(changed, tree, replay.rounds) if replay and changed else set()
+    for path, run in runs.items():
+        stamp: dict[str, Any] = {"commit": full[:12]}
+        try:
+            roots = found[path]
+            if isinstance(roots, Changed) and replay:
+                if path not in same:
+                    raise Refused(f"differs in its first {replay.rounds} rounds; compute it again")
+                stamp |= {"replayed": replay.rounds, "reason": replay.reason}
+                roots = roots.roots
+            if isinstance(roots, Refused):
+                raise roots
+            _write(path, run, roots, now.digest(roots), stamp)
+            done.append(path)
+        except Refused as error:
+            refused[path] = f"restamp: {'/'.join(_run_of(path))} {error}."
     return done, refused
+
+
+def _roots_now(
+    runs: Mapping[Path, Mapping[str, Any]], tree: Path, full: str, moved: _Moved
+) -> dict[Path, tuple[str, ...] | Refused]:
+    """The full names now of the roots of every run, or why the run is refused."""
+    found: dict[Path, tuple[str, ...] | Refused] = {}
+    fresh = _fresh_then(tree, [run["provenance"] for run in runs.values()])
+    for (path, run), was_fresh in zip(runs.items(), fresh, strict=True):
+        try:
+            if not was_fresh:
+                raise Refused(f"was not fresh at commit {full[:12]}; compute it again")
+            found[path] = moved.roots(run["provenance"]["roots"])
+        except Refused as error:
+            found[path] = error
+    return found
+
+
+def _same_rounds(runs: Mapping[Path, Mapping[str, Any]], tree: Path, rounds: int) -> set[Path]:
+    """Which runs have the same first rounds by the code of another work tree and by that of now."""
+    wanted = [_run_of(path) for path in runs]
+    then, now = (play(where, wanted, rounds) for where in (tree, fingerprint.ROOT))
+    same = {run for run in wanted if run in then and then[run] == now.get(run)}
+    return {p for p, run in runs.items() if _run_of(p) in same and now[_run_of(p)][0] == run["key"]}
+
+
+def _run_of(path: Path) -> Run:
+    """Study, profile and name of a stored run, by its path."""
+    study, profile, name = path.with_suffix("").parts[-3:]
+    return study, profile, name
 
 
 class _Moved:
@@ -84,7 +152,8 @@ class _Moved:
             held, new = {*self.then.reached(before).values()}, {*self.now.reached(after).values()}
             texts = {entry[:2] for entry in held} ^ {entry[:2] for entry in new}
             changed = ", ".join(sorted({entry[0] for entry in texts or held ^ new}))
-            raise Refused(f"depends on definitions that have changed: {changed}; compute it again")
+            what = f"depends on definitions that have changed: {changed}; compute it again"
+            raise Changed(what, after)
         return after
 
     def _full(self, root: str) -> str:
@@ -161,13 +230,15 @@ def _git(*words: str) -> str:
     return os.fsdecode(done.stdout).strip()
 
 
-def _write(path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, full: str) -> None:
+def _write(
+    path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, why: Mapping[str, Any]
+) -> None:
     """Write a run with its new stamp; nothing else of the file changes, to the byte."""
     if path.read_bytes() != as_text(run).encode():
         raise Refused("is not written as this version writes it; compute it again")
     held = run["provenance"]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    stamp = {"code": held["code"], "commit": full[:12], "date": today}
+    stamp = {"code": held["code"], **why, "date": today}
     held = {k: v for k, v in held.items() if k != "restamped"} | {
         "roots": list(roots),
         "code": code,

@@ -8,8 +8,10 @@ all. Loading it gives the same Trace, digit for digit, as computing it does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ import numpy as np
 from fedlib import checks
 from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace, run
-from fedlib.core.grid import fill, floats
+from fedlib.core.grid import floats
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.core.protocols import Algorithm
 from fedlib.core.provenance import ROOT, versions
@@ -32,8 +34,7 @@ from papers.kit.numbers import Number, number, significant
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
 STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
-BESIDE = ("faults", "recheck.json")  # of the results folder: what is of no study
-ANY = 0.5  # a value that every float of an algorithm may take, shares and thresholds included
+BESIDE = ("faults", "mutants", "recheck.json")  # of the results folder: what is of no study
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,17 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """Specs that can advance as one grid: equal but for floats of the algorithm."""
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        blank = fill(spec.algorithm, dict.fromkeys(floats(spec.algorithm), ANY))
-        where = repr((blank, replace(spec, algorithm=blank).config(), spec.keep))
+        where = repr((_without(spec.config(), floats(spec.algorithm)), spec.keep))
         found.setdefault(where, {})[name] = spec
     return list(found.values())
+
+
+def _without(config: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """A configuration without some parameters of its algorithm, by dotted name."""
+    for name in names:
+        *path, last = name.split(".")
+        del reduce(getitem, path, config["algorithm"])[last]
+    return config
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:

@@ -1,7 +1,7 @@
 """The loop: seeds and grids together and alone, resuming, stopping, bad input."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
+from fedlib import checks
 from fedlib.core.grid import fill, floats
 from fedlib.core.run import resolve_device
+from fedlib.data.split_labels import padded
 from fedlib.problems import quadratics
 
 SGM = fl.FedSGM(
@@ -153,3 +155,64 @@ class Rolling(fl.FedAvg):
 def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds):
     with pytest.raises(ValueError, match=sentence):
         quiet(method(0.1, 1, 3), seeds=seeds, rounds=2)
+
+
+def unequal(seed):
+    """Five clients with 7 rows each, or 1 to 13, or 3 to 10; float64."""
+    sizes = ((7,) * 5, (1, 3, 7, 11, 13), (3, 6, 7, 9, 10))[seed]
+    rng = torch.Generator().manual_seed(seed)
+    whole = torch.randn(35, 3, generator=rng, dtype=torch.float64)
+    rows, sizes = padded(torch.arange(35).split(sizes))
+    return replace(quadratics(whole, whole, level=1.0), rows=rows, sizes=sizes)
+
+
+def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows():
+    method = fl.FedAvg(lr=0.1, local_steps=2, participants=3)
+    together = quiet(method, unequal, seeds=range(3))
+    for seed in range(3):
+        alone = quiet(method, unequal, seeds=[seed])
+        np.testing.assert_allclose(together.state.w[seed], alone.state.w[0], rtol=0, atol=1e-15)
+
+
+def test_weights_of_rows_are_made_in_the_dtype_of_the_model():
+    problem = unequal(1)
+    with_lengths = replace(problem, lengths=torch.tensor(problem.sizes))
+    for p in (problem, with_lengths):
+        weight = p.all_clients().weight
+        for own, size in zip(weight, problem.sizes, strict=True):
+            assert own[:size].tolist() == [1 / size] * size
+            assert not own[size:].any()
+        single = replace(p, w0=p.w0.float()).all_clients().weight
+        real = torch.arange(13) < torch.tensor(problem.sizes).unsqueeze(1)
+        assert torch.equal(single, real / torch.tensor(problem.sizes).unsqueeze(1))  # as before
+
+
+@dataclass(frozen=True)
+class Loose:
+    """Fields that a whole number may stand in."""
+
+    rate: float = 1
+    power: checks.Positive = 2
+    bound: checks.Positive | None = 3
+    either: int | float = 4
+    steps: int = 5
+    flag: bool = True
+    never: float | None = None
+    listed: float | tuple[float, ...] = (1, 2)
+    wide: float = field(default=1, metadata={"shape": True})
+
+
+def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
+    assert floats(Loose()) == {"rate": 1, "power": 2, "bound": 3}
+    assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
+        **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6},
+    }
+
+
+def test_a_grid_takes_whole_numbers_where_floats_are_meant():
+    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((1, 20), (0.5, 40.0))]
+    together = quiet(grid, rounds=3)
+    for algorithm, trace in zip(grid, together, strict=True):
+        alone = quiet(algorithm, rounds=3)
+        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
+        assert trace.config["algorithm"]["lr"] is algorithm.lr  # the record keeps what was given

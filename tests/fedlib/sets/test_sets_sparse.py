@@ -149,3 +149,16 @@ def test_the_wire_carries_extreme_points_in_so_many_bits(convex_set, dim, bits):
     if not isinstance(convex_set, Ball) and dim > 2:  # it cannot carry anything else
         other = torch.full((dim,), 0.3, dtype=torch.float64)
         assert not torch.allclose(wire.decode(wire.encode(other), other), other)
+
+
+@pytest.mark.parametrize("radius", [0.1, 1 / 3, 1e-6, 7e5])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_a_vertex_has_the_radius_in_its_own_dtype(radius, dtype):
+    exact = torch.tensor(radius, dtype=dtype)
+    for g in torch.tensor([[0.3, -2.0], [0.3, 2.0], [0.0, 0.0]], dtype=dtype):
+        for convex_set in (L1Ball(radius), Simplex(radius)):
+            s = convex_set.lmo(g)
+            assert s.dtype == dtype
+            assert s.abs().amax() == exact
+    if dtype == torch.float64:
+        assert L1Ball(radius).contains(L1Ball(radius).lmo(torch.tensor([1.0, 2.0]).double()), tol=0)

@@ -13,7 +13,7 @@ from torch.func import jvp, vmap
 
 from fedlib import models
 from fedlib.problems import cart
-from fedlib.problems.cartpole import CartPole, simulate
+from fedlib.problems.cartpole import CartPole, cartpole, simulate
 
 #: the module; the package has a function of its name
 physics = import_module("fedlib.problems.cartpole")
@@ -113,6 +113,14 @@ class TestPolicy:
             assert 0.95 * bound < part.abs().max() <= bound
         assert 0.0099 / math.sqrt(128) * 0.95 < parts[4].abs().max() <= 0.01 / math.sqrt(128)
         assert torch.equal(parts[5], torch.tensor([0.0, -0.5]))
+
+    def test_two_logits_start_as_a_fair_coin(self):
+        gaussian, logits = (cartpole(0, head=head).w0 for head in ("gaussian", "logits"))
+        assert torch.equal(gaussian[:-2], logits[:-2])  # the same draws
+        assert torch.equal(logits[-2:], torch.zeros(2))
+        states = uniform(6, 30, 5).float() - 0.5
+        chance = CartPole(head_name="logits").policy(logits, states).softmax(-1)
+        assert torch.allclose(chance, torch.full_like(chance, 0.5), rtol=0, atol=0.005)
 
     def test_is_the_network_with_the_same_vector(self):
         w = physics.parameters(generator()).double()

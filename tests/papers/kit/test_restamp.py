@@ -8,7 +8,8 @@ import pytest
 
 from fedlib.core.jsonfile import digest, read, write_json
 from papers.kit import fingerprint
-from papers.kit.restamp import restamp
+from papers.kit import restamp as restamping
+from papers.kit.restamp import Replay, restamp
 
 #: A library whose store has digests of another form: of the bytes of its files.
 STORE = """
@@ -71,7 +72,8 @@ def stored(place, roots=("method:Method", "helpers:problem"), code=None):
     held = {"roots": list(roots), "code": code or hashlib.sha256(whole).hexdigest(), "date": "then"}
     path = place.parent / "results" / "toy" / "full" / "run.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"schema": 1, "kind": "run", "metrics": {"f": [[1.5, 0.25]]}, "provenance": held}
+    curves = {"metrics": {"f": [[1.5, 0.25]]}}
+    content = {"schema": 1, "kind": "run", "key": "one", **curves, "provenance": held}
     write_json(path, {**content, "digest": digest(content)})
     return path
 
@@ -203,3 +205,73 @@ def test_code_that_cannot_tell_what_is_fresh_stops_it(place):
     git(place, "commit", "-qam", "without")
     with pytest.raises(ValueError, match=r"must tell what is fresh, got AttributeError"):
         restamp([path], "HEAD")
+
+
+WHY = Replay(3, "another way to write the same number")
+RUN = ("toy", "full", "run")
+
+
+@pytest.fixture
+def rounds(place, monkeypatch):
+    """What the code then and the code now answer when the run is replayed: `(key, digest)`."""
+    answers = {"then": {RUN: ("one", "bits")}, "now": {RUN: ("one", "bits")}}
+
+    def play(tree, runs, count):
+        assert runs == [RUN]
+        assert count == 3
+        return answers["now" if tree == place.parent else "then"]
+
+    monkeypatch.setattr(restamping, "play", play)
+    return answers
+
+
+def test_a_changed_definition_that_gives_the_same_rounds_is_restamped_with_its_reason(
+    place, rounds
+):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
+    assert "have changed: twice; compute it again" in refused(path)  # without a replay
+    assert restamp([path], "HEAD", replay=WHY) == ([path], {})
+    held = read(path)["provenance"]
+    assert held["code"] == fingerprint.code_digest(held["roots"])
+    (stamp,) = held["restamped"]
+    assert {k: stamp[k] for k in ("replayed", "reason")} == {"replayed": 3, "reason": WHY.reason}
+    assert stamp["commit"] == git(place, "rev-parse", "HEAD")[:12]
+    assert stamp["code"] == hashlib.sha256((METHOD + HELPERS).encode()).hexdigest()
+    del rounds["now"]  # nothing is left to replay
+    assert restamp([path], "HEAD", replay=WHY) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("when", "answer"),
+    [
+        ("now", {RUN: ("one", "other bits")}),
+        ("now", {RUN: ("two", "bits")}),
+        ("now", {}),
+        ("then", {}),
+    ],
+)
+def test_other_bits_another_key_or_a_run_that_is_gone_are_refused(place, rounds, when, answer):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
+    rounds[when] = answer
+    before = path.read_bytes()
+    done, sentences = restamp([path], "HEAD", replay=WHY)
+    assert done == []
+    assert path.read_bytes() == before
+    expected = "restamp: toy/full/run differs in its first 3 rounds; compute it again."
+    assert sentences == {path: expected}
+
+
+def test_a_replay_makes_no_run_fresh_that_was_stale(place, rounds):
+    path = stored(place, code="other")
+    edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
+    rounds.clear()  # it is not even asked
+    _, sentences = restamp([path], "HEAD", replay=WHY)
+    assert "was not fresh" in sentences[path]
+
+
+@pytest.mark.parametrize(("count", "reason"), [(0, "why"), (True, "why"), (3, " ")])
+def test_a_replay_has_rounds_and_a_reason(count, reason):
+    with pytest.raises((ValueError, TypeError), match=r"^restamp: (replay|reason) must .*\.$"):
+        Replay(count, reason)

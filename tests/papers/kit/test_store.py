@@ -168,3 +168,10 @@ def test_numbers_round_trip_with_missing_values():
     back = store.read_numbers("toy")
     assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())
     assert np.isnan(back["y"].value)
+
+
+def test_whole_numbers_in_float_fields_are_computed_with_the_others():
+    whole = {"a": SPECS["a"], "d": replace(SPECS["a"], algorithm=replace(SGM, lr=1))}
+    assert [sorted(g) for g in store.groups(whole)] == [["a", "d"]]
+    assert whole["d"].config()["algorithm"]["lr"] is whole["d"].algorithm.lr
+    assert set(have(whole)) == {"a", "d"}

@@ -1,0 +1,259 @@
+"""What sets, compressors, weights and estimates promise, on examples that hypothesis draws.
+
+A few examples each in the suite, always the same; `--hypothesis-profile=many` draws a thousand.
+"""
+
+import itertools
+import math
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedlib import compress
+from fedlib.compress import Identity, RandK, Rounding, TopK
+from fedlib.sets import Ball, Blocks, Box, L1Ball, NuclearBall, Simplex
+from fedlib.sets.vertices import gauge_of, wire_of
+from fedlib.weights import FindWeights, Least, MinNorm
+from fedlib.weights.gram import combine, gram_of, symmetric
+from fedlib.weights.rules import project_simplex
+
+DTYPES = st.sampled_from([torch.float32, torch.float64])
+EXPONENTS = st.integers(-6, 6)
+SEEDS = st.integers(0, 2**16)
+
+
+@st.composite
+def vectors(draw, dim=None, dtype=None, exponents=EXPONENTS):
+    """A vector of some scale: a few round entries, ties and zeros among them, or normal ones."""
+    dim = dim or draw(st.integers(1, 7))
+    dtype = dtype or draw(DTYPES)
+    round_entries = st.lists(st.integers(-4, 4).map(float), min_size=dim, max_size=dim)
+    normal = SEEDS.map(lambda s: torch.randn(dim, generator=generator(s)).tolist())
+    entries = torch.tensor(draw(st.one_of(round_entries, normal)), dtype=torch.float64)
+    return (entries * 10.0 ** draw(exponents)).to(dtype)
+
+
+@st.composite
+def sets(draw):
+    """A set of any radius from 1e-6 to 1e6, and its dimension."""
+    radius = draw(st.sampled_from([1.0, 1 / 3, 7.7])) * 10.0 ** draw(st.integers(-6, 5))
+    dim = draw(st.integers(1, 7))
+    kind = draw(st.sampled_from([Ball, Box, L1Ball, Simplex, NuclearBall, Blocks]))
+    if kind is NuclearBall:
+        return NuclearBall(radius, dim, 3), 3 * dim
+    if kind is Blocks:
+        return Blocks((L1Ball(radius), Ball(2 * radius)), (dim, 2)), dim + 2
+    return (
+        (Box(-radius, 0.5 * radius) if draw(st.booleans()) else Box(radius), dim)
+        if (kind is Box)
+        else (kind(radius), dim)
+    )
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
+
+
+def precision(dtype, factor=64):
+    """Some units of rounding."""
+    return factor * torch.finfo(dtype).eps
+
+
+def size_of(convex_set):
+    """The largest entry of a point of a set."""
+    if isinstance(convex_set, Blocks):
+        return max(map(size_of, convex_set.sets))
+    return (
+        max(abs(convex_set.low), convex_set.high)
+        if isinstance(convex_set, Box)
+        else (convex_set.radius)
+    )
+
+
+def support(convex_set, g):
+    """The largest <g, s> over the set, by its formula, in float64."""
+    if isinstance(convex_set, Blocks):
+        parts = torch.split(g, convex_set.sizes)
+        return sum(support(s, part) for s, part in zip(convex_set.sets, parts, strict=True))
+    if isinstance(convex_set, Box):
+        return torch.maximum(convex_set.low * g, convex_set.high * g).sum()
+    norm = {
+        Ball: lambda: torch.linalg.vector_norm(g),
+        L1Ball: lambda: g.abs().amax(),
+        Simplex: lambda: g.amax(),
+        NuclearBall: lambda: torch.linalg.svdvals(g.view(-1, 3))[0],
+    }
+    return convex_set.radius * norm[type(convex_set)]()
+
+
+@given(sets(), st.data())
+def test_a_projection_is_the_nearest_point_of_the_set(pair, data):
+    convex_set, dim = pair
+    x, y = data.draw(vectors(dim)), data.draw(vectors(dim))
+    p, q = convex_set.project(x), convex_set.project(y.to(x.dtype))
+    unit = precision(x.dtype)
+    assert p.dtype == x.dtype
+    assert convex_set.contains(p, tol=unit)
+    away, inside = (x.double() - p.double()), p.double()
+    exact = isinstance(convex_set, NuclearBall)  # a decomposition's error is that of x
+    slack = unit * dim * (size_of(convex_set) + float(x.double().norm()) * exact)
+    # no point of the set lies further in the direction from p to x than p does
+    assert support(convex_set, away) - away @ inside <= slack * (away.norm() + slack)
+    assert away.norm() <= (x.double() - q.double()).norm() + slack
+
+
+@given(sets(), st.data())
+def test_an_oracle_attains_the_support_function(pair, data):
+    convex_set, dim = pair
+    g = data.draw(vectors(dim))
+    s = convex_set.lmo(g)
+    unit = precision(g.dtype)
+    assert s.dtype == g.dtype
+    assert convex_set.contains(s, tol=unit)
+    bound = unit * dim * size_of(convex_set) * float(g.double().norm())
+    assert abs(g.double() @ s.double() + support(convex_set, -g.double())) <= bound
+    wire = wire_of(convex_set, dim)
+    back = wire.decode(wire.encode(s), s)
+    if isinstance(convex_set, NuclearBall):
+        assert torch.allclose(back, s, rtol=0, atol=unit * convex_set.radius)
+    elif g.any() or not isinstance(convex_set, Blocks):
+        assert torch.equal(back, s)
+
+
+@given(sets(), st.data())
+def test_a_gauge_says_who_lies_in_the_set(pair, data):
+    convex_set, dim = pair
+    x = data.draw(vectors(dim))
+    unit = precision(x.dtype)
+    p = convex_set.project(x)
+    assert gauge_of(convex_set, p) <= 1 + unit
+    out = float(gauge_of(convex_set, x))
+    if isinstance(convex_set, Simplex) or abs(out - 1) < unit:
+        return  # the simplex is no ball of its norm
+    assert bool(convex_set.contains(x, tol=0)) == (out < 1)
+    if out < 1:
+        assert torch.allclose(p, x, rtol=unit, atol=0)
+
+
+FRACTIONS = st.sampled_from([0.01, 0.3, 0.5, 0.75, 1.0])
+
+
+@given(vectors(exponents=st.integers(-30, 30)), FRACTIONS, st.integers(1, 22))
+def test_a_contraction_holds_for_every_vector(x, fraction, digits):
+    for c in (Identity(), TopK(fraction), Rounding(digits)):
+        q = c.contraction(len(x))
+        wide = x.double()
+        left = (c(x).double() - wide).square().sum()
+        assert left <= (1 - q) * wide.square().sum() * (1 + 1e-12)
+
+
+@given(vectors(dtype=torch.float64), FRACTIONS, st.booleans())
+def test_rand_k_over_all_its_positions_has_the_mean_and_the_spread_that_it_says(
+    x, fraction, scaled
+):
+    c, dim = RandK(fraction, scaled=scaled), len(x)
+    k = c.draw(1, dim, generator()).shape[-1]
+    chosen = torch.tensor(list(itertools.combinations(range(dim), k)))
+    found = torch.stack([c(x, noise) for noise in chosen])
+    spread = (found - x).square().sum(1).mean()
+    square = x.square().sum()
+    if c.variance(dim) is not None:
+        torch.testing.assert_close(found.mean(0), x, rtol=1e-12, atol=0)
+        torch.testing.assert_close(spread, c.variance(dim) * square, rtol=1e-12, atol=1e-30)
+    if c.contraction(dim) is not None:
+        assert spread <= (1 - c.contraction(dim)) * square * (1 + 1e-12) + 1e-30
+
+
+@given(vectors(exponents=st.just(0)), FRACTIONS, st.integers(1, 22), SEEDS)
+def test_what_is_decoded_is_what_was_sent(x, fraction, digits, seed):
+    short = (torch.float16, torch.bfloat16)
+    for c in (Identity(), TopK(fraction), RandK(fraction), Rounding(digits)):
+        for dtype in (x.dtype,) if isinstance(c, Rounding) else (x.dtype, *short):
+            noise = c.draw(1, len(x), generator(seed))
+            own = noise[0] if isinstance(noise, torch.Tensor) else ()
+            y = c(x.to(dtype), own)
+            message = c.encode(y, own)
+            assert y.dtype == dtype
+            assert torch.equal(c.decode(message, y, own), y)
+            entry = 9 + digits if isinstance(c, Rounding) else 32
+            listed = isinstance(message.positions, torch.Tensor)
+            place = math.ceil(math.log2(len(x))) if listed else 0
+            assert c.bits(len(x)) == message.values.numel() * (entry + place)
+
+
+@given(st.integers(1, 4), st.integers(1, 12), st.sampled_from([0.3, 1.0, 2.5]), SEEDS)
+def test_a_sketch_is_as_long_as_it_says_and_survives_its_wire(tasks, dim, budget, seed):
+    x = normal(tasks, dim, seed=seed)
+    for s in (
+        compress.Exact(), compress.Largest(budget), compress.Masked(budget),
+        compress.LowRank(budget), compress.LowRank(budget, order="row"),
+    ):  # fmt: skip
+        noise = s.draw(1, tasks, dim, generator(seed))
+        own = noise[0] if isinstance(noise, torch.Tensor) else ()
+        y = s(x, own)
+        message = s.encode(y, own)
+        close = {"rtol": 0, "atol": 1e-12 if isinstance(s, compress.LowRank) else 0}
+        torch.testing.assert_close(s.decode(message, y, own), y, **close)
+        if not isinstance(s, compress.Largest):
+            assert s.bits(tasks, dim) == 32 * message.values.numel()
+        assert torch.equal(s(x, own), y)
+
+
+@given(st.integers(1, 5), st.integers(1, 6), EXPONENTS, SEEDS)
+def test_minimum_norm_weights_are_optimal(tasks, dim, exponent, seed):
+    G = gram_of(normal(tasks, dim, seed=seed)) * 10.0**exponent
+    start = torch.full((tasks,), 1 / tasks, dtype=torch.float64)
+    w = MinNorm()(G, start)
+    scale = float(G.abs().max())
+    assert w.min() >= 0
+    assert abs(w.sum() - 1) < 1e-12
+    assert (G @ w).min() >= w @ G @ w - 1e-8 * scale
+    near = FindWeights(step=1.0 / (tasks * scale), steps=500, normalize=False)(G, start)
+    assert near.min() >= 0
+    assert abs(near.sum() - 1) < 1e-12
+    assert near @ G @ near <= start @ G @ start + 1e-12 * scale
+    assert (G @ near).min() >= near @ G @ near - 5e-2 * scale
+
+
+@given(vectors(exponents=st.integers(-6, 1)), st.sampled_from([0.0, 0.2, 0.9]))
+def test_the_simplex_and_the_smaller_one_within(v, share):
+    w = project_simplex(v)
+    unit = precision(v.dtype) * (1 + float(v.abs().max()))
+    away = v.double() - w.double()
+    assert w.min() >= 0
+    assert abs(w.sum() - 1) <= unit
+    assert away.max() - away @ w.double() <= unit * (1 + away.norm())
+    for rule in (Least(share), Least(share, mixture=False)):
+        inner = rule(w)
+        assert inner.min() >= share / len(w) - unit
+        assert abs(inner.sum() - 1) <= unit
+        if rule.mixture:
+            torch.testing.assert_close(inner, share / len(w) + (1 - share) * w)
+        else:  # the nearest point: no vertex of the smaller simplex is further on
+            rest = w.double() - inner.double()
+            corner = share / len(w) * rest.sum() + (1 - share) * rest.max()
+            assert corner - rest @ inner.double() <= unit * (1 + rest.norm())
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 5), SEEDS)
+def test_the_two_way_estimate_leaves_out_the_products_of_errors_alone(n, tasks, dim, seed):
+    H, C = normal(n, tasks, dim, seed=seed), normal(n, tasks, dim, seed=seed + 1)
+    R, h = H - C, C.sum(0)
+    found = combine(gram_of(H), C, R @ (h - C).mT)
+    left_out = symmetric(gram_of(R.sum(0)) - gram_of(R).sum(0)) / n**2
+    torch.testing.assert_close(found + left_out, gram_of(H.mean(0)), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(combine(gram_of(H), H, 0 * C @ C.mT), gram_of(H.mean(0)))
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.4, 1.0]), SEEDS)
+def test_a_scaled_mask_is_unbiased_over_all_its_positions(tasks, dim, budget, seed):
+    x, sketch = normal(tasks, dim, seed=seed), compress.Masked(budget)
+    k = sketch.draw(1, tasks, dim, generator()).shape[-1]
+    chosen = itertools.combinations(range(tasks * dim), k)
+    mean = torch.stack([sketch(x, torch.tensor(noise)) for noise in chosen]).mean(0)
+    torch.testing.assert_close(mean, x)
