@@ -95,7 +95,7 @@ def problem_calls() -> Iterator[Calls]:
     start = (*tensors((2,)), torch.zeros(0), torch.zeros(2, 1), torch.zeros(2).to("meta"))
     held = (None, A, [A], ("a",), (None,), (A / 0,), (A.to(torch.complex64),), ({"a": A},))
     lengths = (3, None, [1] * 4, torch.ones(3).long(), torch.ones(4), torch.tensor([1, 1, 1, 2]))
-    functions = (*bad.FUNCTION, nn.Module)
+    functions = (*bad.FUNCTION, nn.Module, *ARITIES)
     values = {
         "name": (*bad.NAME, None),
         "data": data,
