@@ -39,6 +39,10 @@ def parts() -> dict[str, Any]:
     }
 
 
+#: Functions of too few and of too many arguments.
+ARITIES = (lambda: 1, lambda w: w, lambda *, w, b: w @ b)
+
+
 def problem_calls() -> Iterator[Calls]:
     """Every field of a problem."""
     broken = A.clone()
