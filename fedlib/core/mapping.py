@@ -93,7 +93,7 @@ def looped(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[.
 def fault(error: Exception) -> str:
     """What a mapped function did that no map can follow, or the empty text for any other error."""
     text = str(error)
-    if "data-dependent" in text or ".item()" in text:
+    if any(words in text for words in ("data-dependent", ".item()", "access data pointer")):
         return (
             "branch on a tensor's value or read it, one recording serves all seeds and clients; "
             "write torch.where(condition, a, b)"

@@ -1,13 +1,14 @@
-"""What a `Problem` must be: checked when it is made, and its functions once before they run."""
+"""What a `Problem` must be, checked when it is made, and what its functions must give."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
@@ -66,10 +67,22 @@ def _check_plain(problem: Problem) -> None:
             continue
         if not callable(function) or isinstance(function, type):
             raise TypeError(checks.sentence(WHO, name, "be a function", function))
+        _check_takes(name, function, 3 if name == "gradient" else 2)
     checks.flag(WHO, "one_by_one", problem.one_by_one)
     if isinstance(problem.simulator, (type, str, bool, int, float)):
         raise TypeError(checks.sentence(WHO, "simulator", "be a simulator", problem.simulator))
     _check_config(problem.config)
+
+
+def _check_takes(name: str, function: Callable[..., Any], count: int) -> None:
+    """Whether a function takes so many arguments, if it tells."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError as error:
+        rule = f"be a function of {count} arguments ({error})"
+        raise TypeError(checks.sentence(WHO, name, rule, function)) from None
+    except ValueError:  # some that are not of Python do not tell
+        return
 
 
 def _check_config(config: object) -> None:
@@ -165,14 +178,14 @@ def _check_values(problem: Problem) -> None:
 
 
 def try_functions(problem: Problem) -> None:
-    """Call losses and gradient once, on the first client's rows.
+    """Call the losses once, on the first client's rows.
 
     A simulated problem is not: its losses need episodes.
 
     Raises
     ------
     TypeError, ValueError
-        unless losses give K numbers and the gradient d.
+        unless they give K numbers.
     """
     if problem.simulator is not None:
         return
@@ -183,13 +196,8 @@ def try_functions(problem: Problem) -> None:
     w, k = problem.w0, problem.num_objectives + problem.num_constraints
     found = _attempt(problem, "losses", lambda: problem.losses(w, batch))
     rule = f"give a tensor of floats [{k}], the objectives and then the constraints"
-    _check_given(problem, "losses", found, (k,), rule)
-    gradient = problem.gradient
-    if gradient is not None:
-        weights = torch.ones(k, dtype=w.dtype, device=w.device)
-        found = _attempt(problem, "gradient", lambda: gradient(w, batch, weights))
-        rule = f"give a tensor of floats [{problem.dim}], as long as w0"
-        _check_given(problem, "gradient", found, (problem.dim,), rule)
+    if not (isinstance(found, Tensor) and found.is_floating_point() and found.shape == (k,)):
+        raise ValueError(f"run: losses of {problem.name} must {rule}, got {told(found)}.")
 
 
 def _attempt(problem: Problem, name: str, work: Callable[[], object]) -> object:
@@ -206,12 +214,11 @@ def _attempt(problem: Problem, name: str, work: Callable[[], object]) -> object:
         ) from error
 
 
-def _check_given(
-    problem: Problem, name: str, found: object, shape: tuple[int, ...], rule: str
-) -> None:
-    if isinstance(found, Tensor) and found.is_floating_point() and found.shape == shape:
-        return
-    raise ValueError(f"run: {name} of {problem.name} must {rule}, got {told(found)}.")
+def check_gradient(found: object, w: Float[Tensor, "d"]) -> None:
+    """Check what a problem's gradient gave: in every round, so of its shape alone."""
+    if not isinstance(found, Tensor) or found.shape != w.shape:
+        rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
+        raise ValueError(f"{WHO}: gradient must {rule}, got {told(found)}.")
 
 
 def check_metrics(problem: Problem, found: object) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
-from fedlib.core.problem_checks import check_names, check_problem
+from fedlib.core.problem_checks import check_gradient, check_names, check_problem
 
 Info = dict[str, Tensor]
 
@@ -220,7 +220,9 @@ def pullback(
 ) -> Float[Tensor, "d"]:
     """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
     if gradient is not None:
-        return gradient(w, batch, weights)
+        found = gradient(w, batch, weights)
+        check_gradient(found, w)
+        return found
     derivative: Tensor = grad(lambda u: (weights * losses(u, batch)).sum())(w)
     return derivative
 

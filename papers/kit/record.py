@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.checkpoint import write_whole
+from fedlib.core.whole import write_whole
 from fedlib.core.jsonfile import digest
 from papers.kit import store
 from papers.kit.claims import Claim

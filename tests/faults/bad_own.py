@@ -9,6 +9,7 @@ import bad_values as bad
 import numpy as np
 import pandas as pd
 import torch
+from bad_frames import FUNCTIONS, TOLD, a_typo, fit, frame, no_mean
 from bad_values import Calls, tensors
 from judging import Case
 from torch import nn
@@ -37,6 +38,10 @@ def parts() -> dict[str, Any]:
         "metrics": exact_metrics,
         "heldout": (torch.zeros(2),),
     }
+
+
+#: Functions of too few and of too many arguments.
+ARITIES = (lambda: 1, lambda w: w, lambda *, w, b: w @ b)
 
 
 def problem_calls() -> Iterator[Calls]:
@@ -95,7 +100,7 @@ def problem_calls() -> Iterator[Calls]:
     start = (*tensors((2,)), torch.zeros(0), torch.zeros(2, 1), torch.zeros(2).to("meta"))
     held = (None, A, [A], ("a",), (None,), (A / 0,), (A.to(torch.complex64),), ({"a": A},))
     lengths = (3, None, [1] * 4, torch.ones(3).long(), torch.ones(4), torch.tensor([1, 1, 1, 2]))
-    functions = (*bad.FUNCTION, nn.Module)
+    functions = (*bad.FUNCTION, nn.Module, *ARITIES)
     values = {
         "name": (*bad.NAME, None),
         "data": data,
@@ -124,47 +129,6 @@ def problem_calls() -> Iterator[Calls]:
     rows_of = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.ones(3) / 3)
     values = {"values": (torch.ones(3, 1), torch.ones(2), torch.tensor(1.0))}
     yield Calls(rows_of.mean, dict, values, {}, "ClientRows.mean")
-
-
-def frame() -> pd.DataFrame:
-    """Three clinics; the columns of many kinds are features of nobody."""
-    n = 12
-    x = np.linspace(-1, 1, n)
-    return pd.DataFrame(
-        {"clinic": list("abc") * 4, "age": x, "dose": x**2, "ill": np.arange(n) % 2}
-        | {"word": ["x"] * n, "wave": x * 1j, "gap": [np.nan, *x[1:]], "one": 1.0}
-        | {"thing": [object()] * n, "day": pd.date_range("2020", periods=n), "top": [np.inf] * n}
-        | {"kind": pd.Categorical(["u"] * n), "where": [None, *"bc", *"abc" * 3]}
-    )
-
-
-def fit(rows: ClientRows) -> torch.Tensor:
-    return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
-
-
-def no_mean(rows: ClientRows) -> torch.Tensor:
-    return (rows.output.squeeze(-1) - rows.target) ** 2
-
-
-def a_number(rows: ClientRows) -> float:
-    return float(rows.weight.sum())
-
-
-def a_typo(rows: ClientRows) -> torch.Tensor:
-    return rows.outputs  # type: ignore[attr-defined, no-any-return]
-
-
-def endless(rows: ClientRows) -> torch.Tensor:
-    return rows.mean(rows.output.squeeze(-1) / 0)
-
-
-def drawing(rows: ClientRows) -> torch.Tensor:
-    return rows.mean(torch.rand_like(rows.target))
-
-
-FUNCTIONS = (no_mean, a_number, a_typo, endless, drawing, lambda: 1, lambda _: None)
-#: Words of the sentences about functions.
-TOLD = ("objective", "constraint", "measure", "gradient", "module")
 
 
 def frame_good() -> dict[str, Any]:

@@ -58,7 +58,6 @@ def wrong_losses() -> tuple[fl.Problem, ...]:
             lambda _, __: 3.0,
             lambda _, __: None,
             lambda w, b: list(losses(w, b)),
-            lambda w: w,
             lambda w, b: losses(w, b).long(),
             lambda w, b: torch.cat([losses(w, b)] * 2),
             lambda w, _: w @ torch.ones(5),
@@ -72,7 +71,6 @@ def wrong_losses() -> tuple[fl.Problem, ...]:
             lambda w, b, v: gradient(w, b, v)[:1],
             lambda w, b, v: gradient(w, b, v).sum(),
             lambda *_: None,
-            lambda w, _: w,
             lambda w, b, v: gradient(w, b, v).unsqueeze(0),
             lambda w, b, v: gradient(w, b, v).tolist(),
         )
@@ -118,7 +116,10 @@ def run_calls() -> Iterator[Calls]:
     counts = {"rounds": bad.COUNT, "evaluate_every": bad.COUNT}
     shown = tuple(x for x in bad.FLAG)
     values = {"algorithms": algorithms, "problem": problems, "seeds": seeds, "device": devices}
-    also = {"problem": ("losses", "gradient", "metric"), "algorithms": ("algorithms of one grid",)}
+    also = {
+        "problem": ("losses", "gradient", "metric", "a round"),
+        "algorithms": ("algorithms of one grid",),
+    }
     yield Calls(fl.run, run_good, {**values, **counts, "engine": engines, "progress": shown}, also)
     several = {**run_good(), "seeds": (0, 1)}
     apart = (seeded, lambda seed: like(name=f"seed {seed}"))

@@ -278,7 +278,7 @@ class TestProblem:
         [
             ({"clients": 0}, "cartpole: clients must be at least 1, got 0"),
             ({"evaluation": 0}, "cartpole: evaluation must be at least 1, got 0"),
-            ({"budgets": (-1.0, 3.0)}, "cartpole: budgets must be nonnegative, got -1"),
+            ({"budgets": (-1.0, 3.0)}, r"cartpole: budgets\[0\] must be nonnegative, got -1"),
             ({"head": "beta"}, "CartPole: head_name must be one of"),
         ],
     )
