@@ -97,9 +97,10 @@ def matrix(who: str, name: str, value: object) -> None:
         raise error(f"{who}: {name} must be a matrix of floats, got {told(value)}.")
 
 
-def drawing(who: str, rng: object, **counts: object) -> None:
-    """Require what is asked for in counts, and a generator to draw it from."""
-    values.counts(who, **counts)
+def drawing(who: str, rng: object, count: object, **sizes: object) -> None:
+    """Require how many are asked for, or none, their sizes, and a generator to draw them from."""
+    values.count(who, "count", count, 0)
+    values.counts(who, **sizes)
     generator(who, "rng", rng)
 
 

@@ -95,7 +95,8 @@ def drawing(who: str, draw: Method, **counts: int) -> Iterator[Case]:
     """Of a method that draws."""
     for name in counts:
         others = {other: value for other, value in counts.items() if other != name}
-        yield from each(f"{who}.draw", partial(draw, rng=RNG, **others), name, NO_COUNT)
+        wrong = [value for value in NO_COUNT if value != 0 or name != "count"]  # none may be asked
+        yield from each(f"{who}.draw", partial(draw, rng=RNG, **others), name, wrong)
     yield from each(f"{who}.draw", partial(draw, **counts), "rng", NO_RNG)
 
 
