@@ -266,8 +266,8 @@ def judged(place: Place) -> Outcome:
         finally:
             subprocess.run(("chmod", "-R", "u+w", name), check=False)
     here = dict(at_home())
-    saved = found.pop("saved")
-    fits = saved == here.pop("saved") if place.saves else "must be writable" in str(saved)
+    saved, expected = found.pop("saved"), here.pop("saved")
+    fits = saved == expected if place.saves else "must be writable" in str(saved)
     commit, own = found.pop("commit"), here.pop("commit")
     known = commit is not None if place.commit else commit is None
     if commit is not None and place.prepare is PLACES[0].prepare:
