@@ -25,8 +25,6 @@ PROBE = """
 import hashlib, json, os, sys, tempfile
 from pathlib import Path
 
-if sys.argv[2:]:
-    os.setgid(65534), os.setuid(65534)
 import fedlib as fl
 from fedlib.core import provenance
 from papers import STUDIES
@@ -150,6 +148,14 @@ def sealed(at: Path) -> Path:
     return place
 
 
+def anothers(at: Path) -> Path:
+    """A checkout that belongs to somebody else, of which git says nothing."""
+    place = cloned("checkout")(at)
+    for path in (place, *place.rglob("*")):
+        os.chown(path, 65534, 65534)
+    return place
+
+
 def with_git(script: str) -> Callable[[Path], Path]:
     """A checkout beside a `git` that does something else."""
 
@@ -194,9 +200,9 @@ PLACES = (
     Place("within another's repository", prepare=within_another, commit=False),
     Place("unpacked over another's repository", prepare=unpacked_over_another, commit=False),
     Place("a wheel installed elsewhere", prepare=installed, commit=False),
-    Place("a read-only checkout", prepare=sealed, nobody=True, commit=False),
-    Place("another user's checkout", prepare=cloned("checkout"), nobody=True, commit=False),
-    Place("a folder that cannot be written to", nobody=True, saves=False, commit=False),
+    Place("a read-only checkout", prepare=sealed, nobody=True),
+    Place("another user's checkout", prepare=anothers, commit=False),
+    Place("a folder that cannot be written to", nobody=True, saves=False),
     Place("files for oneself alone", prepare=cloned("checkout"), words=("UMASK",)),
 )
 
@@ -207,8 +213,8 @@ def probed(place: Place, at: Path) -> tuple[int, str, str]:
     out = at / "out"
     out.mkdir()
     at.chmod(0o755)
-    if place.saves and place.nobody:
-        out.chmod(0o777)
+    if not place.saves:
+        out.chmod(0o555)
     env = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
     env |= {"MPLCONFIGDIR": str(at / "mpl"), "FEDLIB_RESULTS": ""}
     env |= {k: v.replace("BIN", str(at / "bin")) for k, v in place.env.items() if v is not None}
@@ -220,8 +226,9 @@ def probed(place: Place, at: Path) -> tuple[int, str, str]:
     words += [
         str(at / "probe.py"),
         str(out),
-        *(["nobody"] if place.nobody and os.geteuid() == 0 else []),
     ]
+    if place.nobody and os.geteuid() == 0:  # whom permissions bind
+        words = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *words]
     mask = 0o077 if "UMASK" in place.words else -1
     done = subprocess.run(
         words, cwd=place.cwd or checkout, env=env, umask=mask, check=False, capture_output=True,
@@ -259,8 +266,8 @@ def judged(place: Place) -> Outcome:
         finally:
             subprocess.run(("chmod", "-R", "u+w", name), check=False)
     here = dict(at_home())
-    saved = found.pop("saved")
-    fits = saved == here.pop("saved") if place.saves else "must be writable" in str(saved)
+    saved, expected = found.pop("saved"), here.pop("saved")
+    fits = saved == expected if place.saves else "must be writable" in str(saved)
     commit, own = found.pop("commit"), here.pop("commit")
     known = commit is not None if place.commit else commit is None
     if commit is not None and place.prepare is PLACES[0].prepare:
