@@ -15,6 +15,7 @@ import math
 from collections.abc import Collection
 from difflib import get_close_matches
 from numbers import Integral, Real
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -205,6 +206,22 @@ def named(kind: type) -> str:
     """A class, as a sentence names it: "a FedSGM", "an Algorithm"."""
     article = "an" if kind.__name__[0] in "AEI" else "a"
     return f"{article} {kind.__name__}"
+
+
+def folder(who: str, name: str, path: str | None) -> None:
+    """Require the name of a folder, there or not yet there; None and the empty text pass.
+
+    Raises
+    ------
+    ValueError
+        for the name of a file, or the home of nobody (`~someone`).
+    """
+    try:
+        found = Path(path or ".").expanduser()
+    except RuntimeError:
+        raise ValueError(sentence(who, name, "name a folder", path)) from None
+    if found.is_file():
+        raise ValueError(sentence(who, name, "be a folder, not a file", path))
 
 
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:

@@ -188,7 +188,7 @@ class Saver:
             why = getattr(error.__cause__, "strerror", None) or error
             raise OSError(
                 f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{why}; what was there before, is whole; make room and start again."
+                f"{why}; what was there before is whole, make room and start again."
             ) from error
         self.last = time.monotonic()
 

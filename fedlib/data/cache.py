@@ -28,18 +28,13 @@ class DataError(RuntimeError):
 def cache_folder() -> Path:
     """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder.
 
-    Raises `DataError` where `FEDLIB_DATA` names a file or the home of nobody.
+    Raises ValueError where `FEDLIB_DATA` names a file or the home of nobody.
     """
     import pooch  # here and below: problems that need no file are imported without it
 
     named = os.environ.get("FEDLIB_DATA")
-    try:
-        folder = Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
-    except RuntimeError:
-        raise DataError(f"data: FEDLIB_DATA must name a folder, got {named!r}.") from None
-    if folder.is_file():
-        raise DataError(f"data: FEDLIB_DATA must be a folder, got the file {str(folder)!r}.")
-    return folder
+    checks.folder("data", "FEDLIB_DATA", named)
+    return Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
 
 
 def registry() -> pooch.Pooch:
@@ -92,7 +87,7 @@ def use_instead(source: Source) -> bool:
 def _is_whole(file: File) -> bool:
     try:
         return _matches(cache_folder() / file.path, file.checksum)
-    except (OSError, DataError):
+    except (OSError, ValueError):
         return False
 
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.whole import write_whole
 from fedlib.core.jsonfile import digest
+from fedlib.core.whole import write_whole
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.needs import ROUNDS, SEEDS, Needs

@@ -175,8 +175,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         words = (
-            "run: checkpoint run.pt must be written after round*got File too large; "
-            "what was there before is whole"
+            "run: checkpoint run.pt must be written after round*got File too large; what was there"
         )
         options = {"checkpoint": path, "checkpoint_seconds": 0, **settings}
         refuses(words, quiet, AVG, error=OSError, **options)
