@@ -22,9 +22,10 @@ from typing import Any
 
 import nbformat
 from comparing import PICTURE, how, pixels, themes_differ, unlike
-from execute import FOLDERS, profiles_of, read_source, source_names
+from execute import FOLDERS, read_source, source_names
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
+from parameters import profiles_of
 from stamping import ROOT, NotebookError, from_source, stamped_outputs
 
 Outputs = dict[int, list[NotebookNode]]

@@ -43,13 +43,19 @@ def row(held: dict[str, Any]) -> list[Cell]:
     origin = held["provenance"]
     commit = (origin["commit"] or "none")[:7] + "+" * bool(origin["dirty"])
     return [
-        held["what"],
+        titled(held),
         str(held["tried"]),
         str(held["good"]),
         fallen(held) or "–",
         nodes.literal("", f"tests/faults/{held['name']}.py"),
         f"{origin['date']}, {commit}",
     ]
+
+
+def titled(held: dict[str, Any]) -> str:
+    """What was planted, with a capital."""
+    what = str(held["what"])
+    return what[:1].upper() + what[1:]
 
 
 def fallen(held: dict[str, Any]) -> str:
@@ -68,7 +74,7 @@ def map_short(held: list[dict[str, Any]]) -> list[nodes.Node]:
     """What fell short, by script, folded away."""
     found: list[nodes.Node] = []
     for one in (one for one in held if one["short"]):
-        title = f"{one['what']}: {len(one['short'])} fell short"
+        title = f"{titled(one)}: {len(one['short'])} fell short"
         items = (nodes.paragraph("", "", *said(outcome)) for outcome in one["short"])
         found.append(raw(f"<details><summary>{escape(title)}</summary>"))
         found.append(nodes.bullet_list("", *(nodes.list_item("", item) for item in items)))

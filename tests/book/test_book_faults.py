@@ -31,12 +31,12 @@ def test_every_script_has_its_line_and_what_fell_short_is_listed(build):
     rows = re.findall(r"<tr.*?</tr>", page, flags=re.S)
     texts = [" ".join(re.sub(r"<[^>]+>", " ", one).split()) for one in rows]
     assert texts[1:] == [
-        "bad a 7 7 – tests/faults/a.py 2026-01-02, 0123456",
-        "bad b 8 7 1 accepted tests/faults/b.py 2026-01-02, 0123456",
+        "Bad a 7 7 – tests/faults/a.py 2026-01-02, 0123456",
+        "Bad b 8 7 1 accepted tests/faults/b.py 2026-01-02, 0123456",
         "All 15 14 1",
     ]
     assert page.count("<details>") == 1
-    assert "bad b: 1 fell short" in page
+    assert "Bad b: 1 fell short" in page
     assert "lr=&lt;b&gt;" in page
 
 

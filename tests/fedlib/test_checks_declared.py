@@ -124,13 +124,13 @@ BAD: list[tuple[Any, str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "values"), GOOD, ids=str)
+@pytest.mark.parametrize(("annotation", "values"), GOOD, ids=map(str, range(len(GOOD))))
 def test_takes(annotation, values):
     for value in values:
         assert checks.value("A", "b", value, annotation) is None
 
 
-@pytest.mark.parametrize(("annotation", "words", "values"), BAD, ids=str)
+@pytest.mark.parametrize(("annotation", "words", "values"), BAD, ids=map(str, range(len(BAD))))
 def test_refuses(annotation, words, values):
     for value in values:
         refuses(f"A: *{words}", checks.value, "A", "b", value, annotation, error=Refused)
