@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +16,15 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
-from fedlib import checks
 from fedlib.core.checkpoint import Progress, Saver, Shape
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.grid import fill, stack
-from fedlib.core.mapping import apart, fault, looped, only, stacked, take
+from fedlib.core.mapping import fault, looped, only, stacked, take
 from fedlib.core.problem_checks import check_metrics, try_functions
 from fedlib.core.protocols import Algorithm
 from fedlib.core.record import record
 from fedlib.core.sampling import seeded
+from fedlib.core.seeds import OneForAll, check_same_shapes, made
 from fedlib.core.trace import Trace
 from fedlib.core.types import Draw, Info, Problem
 
@@ -70,15 +68,10 @@ class Batched:
         try_functions(self.problems[0])
         alone = self.problems[0].one_by_one and device.type == "cpu"
         self.engine = engine or (Sequential if alone else Vectorized)
-        same = len({p.sizes for p in self.problems}) == 1
-        shapes = self.problems if same else padded(self.problems)
         self.template, values = stack(grid, self.problems[0].w0)
         self.hyper = {k: v.to(device) for k, v in values.items()}
-        self.form = shapes[0].to(device)
-        # what all seeds' problems have at one place in memory, such as their data, stays one copy
-        parts = apart([p.tensors() for p in shapes])
-        self.own, self.common = ([x.to(device) for x in part] for part in parts[:2])
-        self.together = parts[2]
+        self.one = OneForAll(self.problems, device)
+        self.form, self.own, self.common = self.one.form, self.one.own, self.one.common
         self._step: Callable[..., Any] | None = None
         self._measure: Callable[..., Any] | None = None
 
@@ -134,11 +127,11 @@ class Batched:
         return values
 
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
-        fed = self.engine(self.form.with_tensors(self.together(own, common)))
+        fed = self.engine(self.one.problem(own, common))
         return fill(self.template, hyper).round(fed, state, draw)
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
-        problem = self.form.with_tensors(self.together(own, common))
+        problem = self.one.problem(own, common)
         found = problem.metrics(w, problem)
         check_metrics(problem, found)
         return found
@@ -238,56 +231,6 @@ class Batched:
             )
             for g in range(len(self.grid))
         ]
-
-
-def made(problem: Callable[[int], Problem], seed: int) -> Problem:
-    """The problem of a seed."""
-    try:
-        inspect.signature(problem).bind(seed)
-    except TypeError as error:
-        rule = f"be a Problem, or a function of the seed alone ({error})"
-        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
-    except ValueError:  # some that are not of Python do not tell what they take
-        pass
-    found = problem(seed)
-    if not isinstance(found, Problem):
-        raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", found))
-    return found
-
-
-def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
-    """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
-    first = _shapes(problems[0])
-    for p, seed in zip(problems, seeds, strict=False):
-        if _shapes(p) != first:
-            raise ValueError(
-                f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
-                "differs; only the clients' numbers of rows may."
-            )
-        for name in ("name", "num_objectives", "num_constraints", "one_by_one"):
-            one, other = getattr(problems[0], name), getattr(p, name)
-            if one != other:
-                raise ValueError(
-                    f"run: the problems of all seeds must agree in {name}, it is {other!r} of seed "
-                    f"{seed} and {one!r} of seed {seeds[0]}."
-                )
-
-
-def _shapes(problem: Problem) -> Any:
-    """All shapes of a problem's tensors but the number of rows a client."""
-    whole = {**problem.tensors(), "rows": problem.rows[:, 0]}
-    return pytree.tree_map(lambda x: x.shape, whole)
-
-
-def padded(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems with equally many rows a client, by repetition, and `lengths` that say so."""
-    most = max(p.rows.shape[1] for p in problems)
-    whole = []
-    for p in problems:
-        more = p.rows[:, :1].expand(-1, most - p.rows.shape[1])
-        rows, lengths = torch.cat([p.rows, more], 1), torch.tensor(p.sizes, device=p.rows.device)
-        whole.append(replace(p, rows=rows, lengths=lengths))
-    return whole
 
 
 def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:

@@ -59,7 +59,8 @@ def tasks(seed: int, *, steps: int) -> Problem:
     assert isinstance(exact, NuclearBall)
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        right = replace(problem, set=exact)
+        assert isinstance(problem.set, NuclearBall)  # of this seed's radius
+        right = replace(problem, set=replace(problem.set, steps=exact.steps))
         return {"loss": problem.mean_losses(w)[0], "fw_gap": fw_gap(right, w)}
 
     return replace(made.within(replace(exact, steps=steps)), metrics=metrics)

@@ -11,6 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 import fedlib as fl
 from fedlib import problems
 from fedlib.problems import ClientRows
+from fedlib.problems.own import described
 from papers.kit.fingerprint import roots_of
 
 SIZES = {"a": 7, "b": 4, "c": 5}
@@ -240,3 +241,13 @@ def test_clients_that_do_not_fit():
 def test_more_participants_than_clients(frame):
     with pytest.raises(ValueError, match=r"FedSGM: participants must lie in 1\.\.3"):
         fl.run(fl.FedSGM(0.1, 1, 5, 0.1), make(frame), rounds=1)
+
+
+def test_what_is_recorded_of_a_module_and_of_functions():
+    def gap(out):
+        return out
+
+    found = described(nn.Linear(2, 1), (gap,), (gap, gap))
+    assert list(found) == ["module", "objective", "constraint"]
+    assert found["module"] == "Linear(in_features=2, out_features=1, bias=True)"
+    assert [len(found[name]) for name in ("objective", "constraint")] == [1, 2]

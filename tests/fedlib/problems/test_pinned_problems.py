@@ -47,9 +47,9 @@ def constrained(model, inputs=torch.float64, **options):
     parts = rows(24, 1, classes=3), rows(9, 2, classes=3)
     size = 1.0 if inputs.is_floating_point else 40.0
     train, test = (Samples((X.abs() * size).to(inputs), y) for X, y in parts)
-    return classifier(
-        train, test, torch.arange(24).view(4, 6), model, dtype=torch.float64, **options
-    )
+    real = torch.tensor(options.get("sizes", (6, 6, 6, 6))).unsqueeze(1)
+    own = torch.arange(6).where(torch.arange(6) < real, 0) + 6 * torch.arange(4).unsqueeze(1)
+    return classifier(train, test, own, model, dtype=torch.float64, **options)
 
 
 CASES = {
