@@ -82,7 +82,7 @@ def play(tree: Path, runs: Iterable[Run], rounds: int) -> dict[Run, tuple[str, s
     done = subprocess.run(
         [sys.executable, "-c", PLAY],
         input=json.dumps([rounds, [(*where, held) for where, held in names.items()]]),
-        cwd=tree, check=False, capture_output=True, text=True,
+        cwd=tree, check=False, capture_output=True, encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(tree)},
     )  # fmt: skip
     if done.returncode:

@@ -122,7 +122,7 @@ def commits() -> Mapping[str, date]:
     """All commits of this history and their days; nothing without git, or with a part of it."""
     if not (ROOT / ".git").exists():
         return {}
-    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     try:
         if git(("git", "rev-parse", "--is-shallow-repository")).stdout.strip() != "false":
             return {}

@@ -25,9 +25,9 @@ def said(driver, extension, tmp_path, monkeypatch):
         cells = [new_markdown_cell("# Toy"), new_code_cell("check()", outputs=[shown])]
         notebook = new_notebook(cells=cells, metadata={"fedlib": {}})
         importlib.import_module("stamping").write(notebook, path)
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         assert old in text
-        path.write_text(text.replace(old, new) if old else text)
+        path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
         assert nbformat.read(path, as_version=4)
         pages.check_seal(SimpleNamespace(env=env), None)
         return warnings

@@ -26,7 +26,7 @@ def stored() -> tuple[Path, dict[str, Any]]:
     """The smallest stored run of a study with curves, and what it holds."""
     every = (ROOT / "results").glob("bounds/full/*.json")
     path = min((p for p in every if p.stem != "numbers"), key=lambda p: p.stat().st_size)
-    return path, json.loads(path.read_text())
+    return path, json.loads(path.read_text(encoding="utf-8"))
 
 
 def changed_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -68,15 +68,15 @@ def changed_files(folder: Path) -> Iterator[tuple[str, Path]]:
     shutil.copy(numbers, folder / "numbers.json")
     yield "numbers", folder / "numbers.json"
     trace().save(folder / "own.json")
-    own = json.loads((folder / "own.json").read_text())
+    own = json.loads((folder / "own.json").read_text(encoding="utf-8"))
     for part in ("algorithm", "problem", "seeds"):
         config = {k: v for k, v in own["config"].items() if k != part}
         content = {**own, "config": config}
         del content["digest"]
         write_json(folder / f"no {part}.json", {**content, "digest": digest(content)})
         yield f"no {part}", folder / f"no {part}.json"
-    (folder / "text.json").write_text("text")
-    (folder / "list.json").write_text("[]")
+    (folder / "text.json").write_text("text", encoding="utf-8")
+    (folder / "list.json").write_text("[]", encoding="utf-8")
     (folder / "bytes.json").write_bytes(b"\xff\xfe")
     yield from ((name, folder / f"{name}.json") for name in ("text", "list", "bytes", "missing"))
 

@@ -161,7 +161,10 @@ def marked(folder: Path) -> None:
     """Make the listing of runs beside the numbers match the changed files."""
 
     def change(held: Held) -> None:
-        runs = {name: json.loads((folder / f"{name}.json").read_text()) for name in held["runs"]}
+        runs = {
+            name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            for name in held["runs"]
+        }
         held["runs"] = {name: store.mark(run) for name, run in runs.items()}
 
     rewrite(folder / "numbers.json", change, sealed=True)

@@ -75,7 +75,7 @@ def chart_of(tree: Path) -> dict[str, dict]:
         if not path.is_file():
             program = [sys.executable, str(Path(__file__).resolve()), str(tree), "--chart", suite]
             subprocess.run(program, cwd=tree, env=environment(tree), check=True, stdout=-3)
-        part = json.loads(path.read_text())
+        part = json.loads(path.read_text(encoding="utf-8"))
         took |= part["tests"]
         for file, held in part["lines"].items():
             for line, names in held.items():
@@ -131,7 +131,7 @@ def make_chart(tree: Path, suite: str) -> None:
             for line, contexts in sorted(data.contexts_by_lineno(file).items())
         }
     part_of(tree, suite).parent.mkdir(exist_ok=True)
-    part_of(tree, suite).write_text(json.dumps({"tests": passed, "lines": lines}))
+    part_of(tree, suite).write_text(json.dumps({"tests": passed, "lines": lines}), encoding="utf-8")
 
 
 def concerned(chart: dict[str, dict], path: str, changed: Iterable[int]) -> list[list[str]]:
@@ -185,7 +185,7 @@ class Runner:
     def __init__(self, tree: Path) -> None:
         program = [sys.executable, str(Path(__file__).resolve()), str(tree), "--serve"]
         self.process = subprocess.Popen(
-            program, cwd=tree, env=environment(tree), text=True, stdin=-1, stdout=-1
+            program, cwd=tree, env=environment(tree), encoding="utf-8", stdin=-1, stdout=-1
         )
 
     def __call__(self, tests: list[str], limit: float) -> tuple[str, float]:
@@ -252,7 +252,9 @@ def in_a_child(tree: Path, tests: list[str], limit: float) -> str:
 
 def first_failure(log: Path) -> str:
     """The line of pytest's summary that names the test."""
-    found = re.findall(r"^(?:FAILED|ERROR) (.*)$", log.read_text(errors="replace"), flags=re.M)
+    found = re.findall(
+        r"^(?:FAILED|ERROR) (.*)$", log.read_text(errors="replace", encoding="utf-8"), flags=re.M
+    )
     return found[0] if found else "pytest stopped"
 
 
@@ -287,7 +289,9 @@ def try_change(tree: Path, path: str, changed: Iterable[int], run: Run) -> tuple
 def changed_lines(tree: Path) -> dict[str, list[int]]:
     """The files of the library that differ from the last commit, and the lines."""
     program = ["git", "diff", "--unified=0", "--", "fedlib"]
-    text = subprocess.run(program, cwd=tree, capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        program, cwd=tree, capture_output=True, encoding="utf-8", check=True
+    ).stdout
     found, path = defaultdict(list), ""
     for line in text.splitlines():
         if line.startswith("--- a/"):

@@ -90,7 +90,7 @@ class Work:
                 found = self.do(self.folder)
             except BaseException as error:
                 found = f"{type(error).__name__}: {error}"
-            self.answer.write_text(found)
+            self.answer.write_text(found, encoding="utf-8")
         os._exit(0)
 
     @property
@@ -109,7 +109,9 @@ class Work:
                 first = time.monotonic()
         self.seconds = time.monotonic() - began
         self.in_rounds = self.seconds if first is None else time.monotonic() - first
-        return ": " not in self.answer.read_text(), self.answer.read_text()
+        return ": " not in self.answer.read_text(encoding="utf-8"), self.answer.read_text(
+            encoding="utf-8"
+        )
 
     def kill(self, rng: np.random.Generator) -> bool:
         """Begin, and kill at a random time; whether it was still at work."""

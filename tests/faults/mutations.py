@@ -73,7 +73,7 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
     """All drawn mutants; those killed before, with the file as it is, from the log."""
     tree = covering.copy_of_tree(BUILD / "tree")
     log, known = BUILD / "killed.json", equivalents()
-    killed = json.loads(log.read_text()) if log.is_file() else {}
+    killed = json.loads(log.read_text(encoding="utf-8")) if log.is_file() else {}
     with covering.Runner(tree) as run:
         covering.check_unchanged(tree, run)
         for one in mutants(options.count or COUNT, options.seed, options.only):
@@ -88,7 +88,7 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
                 yield outcome
                 if outcome.kind == "good":
                     killed[state] = outcome.said
-                    log.write_text(json.dumps(killed))
+                    log.write_text(json.dumps(killed), encoding="utf-8")
 
 
 if __name__ == "__main__":

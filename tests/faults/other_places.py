@@ -22,8 +22,12 @@ from pathlib import Path
 from judging import ROOT, Outcome, main
 
 PROBE = """
-import hashlib, json, os, sys, tempfile
+import hashlib, json, os, sys, warnings
 from pathlib import Path
+
+if sys.flags.warn_default_encoding:  # torch leaves it open, too
+    warnings.filterwarnings("ignore", category=EncodingWarning)
+    warnings.filterwarnings("error", category=EncodingWarning, module="(fedlib|papers)[.]")
 
 import fedlib as fl
 from fedlib.core import provenance
@@ -194,7 +198,8 @@ PLACES = (
     Place("git that fails", {"PATH": "BIN"}, with_git("exit 128"), commit=False),
     Place("git that hangs", {"PATH": "BIN"}, with_git("exec /bin/sleep 600"), commit=False),
     Place("a folder with spaces", prepare=cloned("a folder with spaces")),
-    Place("a folder with other letters", ASCII, cloned("Überprüfung – 検証")),
+    Place("a folder with other letters", prepare=cloned("Überprüfung – 検証")),
+    Place("a folder with other letters, ASCII everywhere", ASCII, cloned("Überprüfung – 検証")),
     Place("a link to the checkout", prepare=linked),
     Place("no history", prepare=cloned("plain", git=False), commit=False),
     Place("within another's repository", prepare=within_another, commit=False),
@@ -220,8 +225,6 @@ def probed(place: Place, at: Path) -> tuple[int, str, str]:
     env |= {k: v.replace("BIN", str(at / "bin")) for k, v in place.env.items() if v is not None}
     env = {k: v for k, v in env.items() if place.env.get(k, "") is not None}
     words = [sys.executable, *(word for word in place.words if word != "UMASK")]
-    if place.env.get("PYTHONWARNDEFAULTENCODING"):
-        words += ["-W", "error::EncodingWarning:fedlib", "-W", "error::EncodingWarning:papers"]
     (at / "probe.py").write_text(PROBE, encoding="utf-8")
     words += [
         str(at / "probe.py"),

@@ -10,7 +10,10 @@ PROGRAM = Path(__file__).with_name("changed_pages.py")
 
 def test_changes_of_a_page_are_noticed():
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), "--count", "2"], capture_output=True, text=True, check=False
+        [sys.executable, str(PROGRAM), "--count", "2"],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     *short, last = done.stdout.splitlines()

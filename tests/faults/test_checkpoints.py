@@ -26,5 +26,5 @@ def test_foreign_files_are_refused():
 def test_killed_runs_end_as_those_that_were_left_alone():
     """Whenever the kills come: on a busy machine they come earlier in the run."""
     command = (sys.executable, HERE / "kills.py", "--count", "3")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert "3 tried, 3 good" in done.stdout, done.stdout + done.stderr

@@ -77,7 +77,9 @@ def tree(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "fedlib", tmp_path / "fedlib", ignore=copied)
     (tmp_path / TESTS).parent.mkdir(parents=True)
     shutil.copy2(ROOT / TESTS, tmp_path / TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = --import-mode=importlib\n", encoding="utf-8"
+    )
     names = [TESTS]
     lines = {str(line): names for line in range(1, 100)}
     chart = {"tests": {TESTS: 1.0}, "lines": {PATH: lines}}

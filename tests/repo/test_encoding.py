@@ -8,16 +8,16 @@ FOLDERS = ("fedlib", "papers", "notebooks", "book", "benchmarks", "tests")
 FORMS = ROOT / "tests" / "papers" / "kit" / "canonical_forms"  # parsed, never run
 TEXTS = ("read_text", "write_text")
 #: Things whose `open` reads no text.
-BINARY = ("Image", "tarfile", "zipfile", "gzip")
+BINARY = ("Image", "tarfile", "zipfile", "gzip", "os")
 
 
 def leaves_it_open(call):
     """Whether a call reads or writes text and does not say in which encoding."""
     given = {word.arg: word.value for word in call.keywords}
-    if "encoding" in given:
+    if "encoding" in given or any(getattr(a, "value", None) == "utf-8" for a in call.args):
         return False
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if name in TEXTS or isinstance(given.get("text"), ast.Constant):
+    if name in TEXTS or getattr(given.get("text"), "value", None) is True:
         return True
     owner = getattr(call.func, "value", None)
     if name not in ("open", "fdopen", "NamedTemporaryFile") or (

@@ -14,8 +14,8 @@ def test_what_is_written_is_read_back_a_line_a_seed(tmp_path):
     path = tmp_path / "a.json"
     write_json(path, {**CONTENT, "digest": digest(CONTENT)})
     assert read(path) == {**CONTENT, "digest": digest(CONTENT)}
-    assert "\n   [ 1.0, 0.5 ],\n   [ 2.0, 0.25 ]\n" in path.read_text()
-    assert path.read_text() == as_text(read(path))
+    assert "\n   [ 1.0, 0.5 ],\n   [ 2.0, 0.25 ]\n" in path.read_text(encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == as_text(read(path))
 
 
 def test_the_digest_is_pinned_and_does_not_depend_on_the_order_of_the_keys():
@@ -27,11 +27,11 @@ def test_the_digest_is_pinned_and_does_not_depend_on_the_order_of_the_keys():
 def test_a_file_without_its_digest_is_refused(tmp_path, sealed):
     path = tmp_path / "deep" / "study" / "full" / "a.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**CONTENT, **sealed}))
+    path.write_text(json.dumps({**CONTENT, **sealed}), encoding="utf-8")
     refuses("store: study/full/a.json must agree with its digest", read, path)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '{"schema": 0}', '{"a": 1}', '{"schema": 2}'])
 def test_a_file_of_another_schema_is_refused(tmp_path, text):
-    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
     refuses(f"a.json must have schema {SCHEMA}, got", read, tmp_path / "a.json")

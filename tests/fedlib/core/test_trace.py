@@ -37,12 +37,14 @@ def test_what_is_saved_is_loaded(trace, tmp_path):
     np.testing.assert_array_equal(held.state, trace.state.w)
     np.testing.assert_array_equal(held.output, np.asarray(trace.output))
     held.save(tmp_path / "b.json")
-    assert (tmp_path / "b.json").read_text() == (tmp_path / "a.json").read_text()
+    assert (tmp_path / "b.json").read_text(encoding="utf-8") == (tmp_path / "a.json").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_file_has_these_entries(trace, tmp_path):
     trace.save(tmp_path / "a.json")
-    held = json.loads((tmp_path / "a.json").read_text())
+    held = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert list(held) == [
         "schema", "kind", "config", "rounds", "seeds", "metrics", "info", "final_w", "output_w",
         "provenance", "digest",

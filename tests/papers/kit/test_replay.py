@@ -23,11 +23,13 @@ def tree(tmp_path):
 
 def test_a_change_shows_in_the_runs_that_it_changes_and_in_no_other(tree):
     path = tree / "fedlib" / "algorithms" / "multiobjective.py"
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     least = "w - self.lr * "  # a step that is a little longer
     head, _, tail = text.partition("class MGDA")
     assert least in tail
-    path.write_text(head + "class MGDA" + tail.replace(least, least + "(1 + 2**-40) * ", 1))
+    path.write_text(
+        head + "class MGDA" + tail.replace(least, least + "(1 + 2**-40) * ", 1), encoding="utf-8"
+    )
     here, there = play(ROOT, RUNS, 2), play(tree, [*RUNS, ("gone", "full", "run")], 2)
     specs = STUDIES["cmoo_toy"].specs(STUDIES["cmoo_toy"].resolve("quick"))
     keys = {run: specs[run[2]].key() for run in RUNS}
@@ -38,6 +40,8 @@ def test_a_change_shows_in_the_runs_that_it_changes_and_in_no_other(tree):
 
 def test_code_that_cannot_compute_the_rounds_is_one_sentence(tmp_path):
     (tmp_path / "fedlib").mkdir()
-    (tmp_path / "fedlib" / "__init__.py").write_text("raise TypeError('not today')\n")
+    (tmp_path / "fedlib" / "__init__.py").write_text(
+        "raise TypeError('not today')\n", encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=r"^replay: the code in .* must compute .*not today\.$"):
         play(tmp_path, RUNS, 1)
