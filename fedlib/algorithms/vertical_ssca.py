@@ -58,7 +58,7 @@ class VerticalSSCA:
         7  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
         8  w <- (1 - gamma_t) w + gamma_t w_bar
 
-    >>> from fedlib import VerticalSSCA, data, problems, run
+    >>> from fedlib import PowerLaw, VerticalSSCA, data, problems, run
     >>> rows = data.digits()
     >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
     >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
@@ -141,7 +141,7 @@ class ConstrainedVerticalSSCA:
         8  w <- (1 - gamma_t) w + gamma_t w_bar
         9  every `patience` rounds: c <- growth c, if |s| > tolerance
 
-    >>> from fedlib import data, problems, run
+    >>> from fedlib import PowerLaw, data, problems, run
     >>> rows, law = data.digits(), PowerLaw(0.9, 0.3)
     >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
     >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)

@@ -156,6 +156,12 @@ class Batched:
             if not fault(error):
                 raise
             name = type(self.template).__name__
+            if self.one.radii:  # L1Ball's oracle, say, writes its radius into a tensor
+                which = type(self.form.set).__name__
+                raise ValueError(
+                    f"run: the feasible sets of all seeds must be equal, {which} differs in "
+                    f"{', '.join(self.one.radii)} from seed to seed; run the seeds one by one."
+                ) from error
             raise ValueError(f"{name}: a round must not {fault(error)}.") from error
 
     def go(self, now: Progress, rounds: int, every: int, show: bool, saver: Saver) -> Progress:

@@ -32,9 +32,10 @@ class OneForAll:
         same = len({p.sizes for p in problems}) == 1
         shapes = problems if same else padded(problems)
         self.form = shapes[0].to(device)
-        parts = apart(
-            [(p.tensors(), sizes) for p, sizes in zip(shapes, _sets(shapes), strict=True)]
-        )
+        sizes = _sets(shapes)
+        self.radii = tuple(sizes[0])  # the numbers in which the feasible sets differ
+        trees = zip([p.tensors() for p in shapes], sizes, strict=True)
+        parts = apart([*trees])
         self.own: Tensors = [x.to(device) for x in parts[0]]
         self.common: Tensors = [x.to(device) for x in parts[1]]
         self.together = parts[2]

@@ -42,7 +42,7 @@ def notebook(build, tmp_path, driver):
 
 def store_runs(tmp_path, **codes):
     for name, code in codes.items():
-        run = toy_book.stored_run(code)
+        run = toy_book.stored_run(code, name)
         run["provenance"] |= {"date": "2026-02-02", "wall_s": 1800.0}
         toy_book.seal(tmp_path / "results" / "toy" / "full" / f"{name}.json", run)
 

@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Records that no user fills in: the loop's and the reports' own, made by functions of theirs from
 #: what was checked before.
 INTERNAL = {
-    *("fedlib.checks.annotations:Takes", "fedlib.core.checkpoint:Progress"),
+    *("fedlib.core.checkpoint:Progress", "fedlib.core.checkpoint:Shape"),
+    *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
+    "papers.kit.restamp:Replay",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),

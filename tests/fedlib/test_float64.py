@@ -264,7 +264,7 @@ def test_a_problem_stays_in_float64_and_agrees_with_float32(name):
         one = Batch(tuple(x[0] for x in batch.data), batch.weight[0])
         weight = torch.ones_like(w[:1]).expand(count) / 3
         slope = pullback(p.losses, p.gradient, w, one, weight)
-        both = metrics.client_gradients(p, w) if count == 2 else ()
+        both = metrics.client_gradients(p, w) if p.num_constraints == 1 == p.num_objectives else ()
         return batch.weight, p.mean_losses(w), slope, p.metrics(w, p), both
 
     found = numbers(spied(whole, double, double.w0 + shift.double()))

@@ -49,3 +49,10 @@ def test_sets_of_another_form_are_refused(other):
     problems[1] = problems[1] if other is None else problems[1].within(other)
     words = "run: the feasible sets of all seeds must be the same but for numbers, that of seed 1"
     refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
+
+
+def test_a_set_whose_oracle_takes_one_radius_is_refused_in_a_sentence():
+    centres = torch.zeros(2, 3, 1, 6).double()
+    problems = [pareto(centres).within(fl.L1Ball(radius)) for radius in (1.0, 2.0)]
+    words = "run: the feasible sets of all seeds must be equal, L1Ball differs in radius"
+    refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
