@@ -58,8 +58,7 @@ class L1Ball:
         checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
-        size = torch.full_like(there, self.radius)  # two numbers would meet in float32
-        value = torch.where(there < 0, size, -size)
+        value = torch.where(there < 0, self.radius, -self.radius).to(there.dtype)
         return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:
