@@ -53,6 +53,6 @@ def test_sets_of_another_form_are_refused(other):
 
 def test_a_set_whose_oracle_takes_one_radius_is_refused_in_a_sentence():
     centres = torch.zeros(2, 3, 1, 6).double()
-    problems = [pareto(centres).within(fl.L1Ball(radius)) for radius in (1.0, 2.0)]
-    words = "run: the feasible sets of all seeds must be equal, L1Ball differs in radius"
+    problems = [pareto(centres).within(fl.Simplex(radius)) for radius in (1.0, 2.0)]
+    words = "run: the feasible sets of all seeds must be equal, Simplex differs in radius"
     refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
