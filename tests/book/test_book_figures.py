@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 import toy_book
@@ -69,11 +70,21 @@ def output(metadata):
     return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
 
 
+def page_digest(made):
+    """The seal of an executed notebook."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "notebooks")
+        return importlib.import_module("stamping").page_digest(made)
+
+
 def page_of(build, folder, name, text):
     """Builds a small book with one executed notebook; returns that notebook's page."""
     executed = folder / "notebooks" / "executed"
     executed.mkdir(parents=True)
-    (executed / f"{name}.ipynb").write_text(text, encoding="utf-8")
+    made = nbformat.reads(text, as_version=4)
+    made.metadata["fedlib"] = {}
+    made.metadata["fedlib"]["page"] = page_digest(made)
+    (executed / f"{name}.ipynb").write_text(nbformat.writes(made), encoding="utf-8")
     status, messages, index = build(
         f"```{{toctree}}\nnotebooks/executed/{name}\n```\n\n```{{claims}}\n```"
     )
