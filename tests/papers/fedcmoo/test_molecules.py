@@ -121,7 +121,7 @@ def test_fedcmoo_runs_on_molecules(few):
 
 def test_errors(few):
     refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
-    refuses("qm9: evaluate must lie in 1..12", qm9, small(few), small(few), clients=2, evaluate=0)
+    refuses("qm9: evaluate must be at least 1", qm9, small(few), small(few), clients=2, evaluate=0)
 
 
 # ---- real files -----------------------------------------------------------------------------

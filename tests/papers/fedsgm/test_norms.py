@@ -108,7 +108,7 @@ def test_errors():
     refuses("norms: b must fit a", c.norms, torch.ones(2, 3), torch.ones(3, 3), 1.0, torch.ones(3))
     refuses("norms: w0 must fit", c.norms, torch.ones(2, 3), torch.ones(2, 3), 1.0, torch.ones(2))
     refuses("c must be positive", c.norms, torch.ones(2, 3), torch.ones(2, 3), 0.0, torch.ones(3))
-    refuses("random_norms: seed must be at least 0", c.random_norms, -1)
+    refuses("random_norms: seed must lie in 0..", c.random_norms, -1)
 
 
 def test_a_minimizer_on_a_kink_is_reported():

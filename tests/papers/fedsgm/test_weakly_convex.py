@@ -180,7 +180,7 @@ def test_multiplier_bound_by_hand():
 
 def test_errors():
     clipped, zero = c.clipped_distances, column(0.0)
-    refuses("random_clipped: seed must be at least 0", c.random_clipped, -1)
+    refuses("random_clipped: seed must lie in 0..", c.random_clipped, -1)
     refuses("a, b, w0 must be", clipped, zero, column(0.0, 1.0), 1.0, 1.0, 1.0, zero[0])
     refuses("w0 must lie in the ball", clipped, zero, zero, 1.0, 1.0, 1.0, column(3.0)[0])
     refuses("clip must be positive", clipped, zero, zero, 1.0, 0.0, 1.0, zero[0])
