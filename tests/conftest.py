@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Known faults: a vertex of the l1 ball and the weights of clients with unequal rows pass through
 #: float32 (6e-8 and 3e-8 off in float64), and two logits start with the bias of a log deviation. To
-#: mend them is to compute again the stored runs that they are behind. Each test here must fail until
-#: that is done, and then leaves this list.
+#: mend them is to compute again the stored runs that they are behind. Each test here must fail
+#: until that is done, and then leaves this list.
 KNOWN = (
     *(f"test_a_function_stays_in_float64_and_agrees_with_float32[{x}]" for x in ("l1", "blocks")),
     "test_a_function_stays_in_float64_and_agrees_with_float32[l1, again]",
