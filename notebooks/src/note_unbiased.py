@@ -205,6 +205,7 @@ from math import exp, sqrt
 import numpy as np
 import pandas as pd
 import torch
+from torch.func import vmap
 
 from fedlib.algorithms import FedSGM
 from fedlib.compress import RandK
@@ -237,7 +238,7 @@ x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torc
 errors = {}
 for kept in (1, 2, 3, 5):
     choices = [torch.tensor(c).expand(50, -1) for c in combinations(range(6), kept)]
-    sent = torch.stack([RandK(kept / 6)(x, c) for c in choices])
+    sent = torch.stack([vmap(RandK(kept / 6))(x, c) for c in choices])
     spread = (sent - x).square().sum(-1).mean(0) / x.square().sum(-1)
     errors[kept] = (float((sent.mean(0) - x).abs().max()), spread.numpy())
 
@@ -258,7 +259,7 @@ for kept, (bias, spread) in errors.items():
 # %%
 def ratio(x, rand, common=False):
     noise = rand.draw(4000 * (1 if common else len(x)), 3, torch.Generator().manual_seed(seed))
-    sent = rand(x.expand(4000, *x.shape), noise.view(4000, -1, 1).expand(-1, len(x), -1))
+    sent = vmap(vmap(rand))(x.expand(4000, *x.shape), noise.view(4000, -1, 1).expand(-1, len(x), -1))
     square = sent.mean(1).square().sum(-1) / (25 * (1 + rand.variance(x.shape[-1]) / len(x)))
     return float(square.mean()), float(square.std()) / sqrt(4000)
 
@@ -296,7 +297,7 @@ sides = np.array([lemma_1_sides(instance(seed + k), *c) for k in range(instances
 def compressed_left(problem, x):
     noise = rand.draw(4000 * len(x), 3, torch.Generator().manual_seed(seed)).view(4000, len(x), -1)
     away = problem.w0 - problem.heldout[0]
-    values = -0.1 * rand(x.expand(4000, *x.shape), noise).mean(1) @ away
+    values = -0.1 * vmap(vmap(rand))(x.expand(4000, *x.shape), noise).mean(1) @ away
     return float(values.mean()), float(values.std()) / sqrt(4000)
 
 
