@@ -7,6 +7,7 @@ block, and formulas such as ``|w0 - w*|``, whose marks mean other things to reSt
 from __future__ import annotations
 
 import re
+import sys
 
 PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
 ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
@@ -63,3 +64,9 @@ def escape(line: str) -> str:
     parts = CODE.split(line)
     parts[::2] = [MARKS.sub(r"\\\1", part) for part in parts[::2]]
     return "".join(parts)
+
+
+def at_home(app: object, module: str, attribute: str) -> str | None:
+    """The source of a name such as an annotation that was given one: where it was given."""
+    found = getattr(sys.modules.get(module), attribute, None)
+    return module if getattr(found, "__module__", None) == "builtins" else None
