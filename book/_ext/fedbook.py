@@ -153,4 +153,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", fedbook_docstrings.prepare, priority=100)
     app.connect("autodoc-process-signature", fedbook_docstrings.shorten)
+    app.connect("viewcode-follow-imported", fedbook_docstrings.at_home)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
