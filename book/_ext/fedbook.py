@@ -151,6 +151,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx.ext.autodoc")
+    app.setup_extension("sphinx.ext.viewcode")
     app.connect("autodoc-process-docstring", fedbook_docstrings.prepare, priority=100)
     app.connect("autodoc-process-signature", fedbook_docstrings.shorten)
     app.connect("viewcode-follow-imported", fedbook_docstrings.at_home)
