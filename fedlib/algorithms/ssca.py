@@ -1,11 +1,9 @@
 """Successive convex approximation by mini-batches, samples split over the clients.
 
 Ye, Cui, *Sample-based and Feature-based Federated Learning via Mini-batch SSCA* (arXiv 2104.06011):
-Algorithms 1 and 2 with the quadratic surrogates of (7), (11), and their sample-based SGD baseline.
-
-Paper -> here: I clients -> N, N_i of N samples -> the shares pi_i of the samples, omega -> w,
-bar omega -> the best response, c -> `penalty`, U -> `levels`, lambda -> `ridge`,
-bar a / t^bar alpha -> `lr`.
+Algorithms 1 and 2 with the surrogates of (7), (11), and their SGD baseline. Paper -> here: I -> N,
+N_i of N samples -> the shares pi_i, omega -> w, bar omega -> the best response, c -> `penalty`,
+U -> `levels`, lambda -> `ridge`, bar a / t^bar alpha -> `lr`.
 """
 
 from __future__ import annotations

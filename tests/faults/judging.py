@@ -96,6 +96,12 @@ def report(what: str, found: Sequence[Outcome]) -> None:
     print(f"{what}: {len(found)} tried, " + ", ".join(f"{count[k]} {k}" for k in KINDS))
 
 
+def plain(outcome: Outcome) -> dict[str, str]:
+    """What is stored of an outcome: without the places of the machine that it was tried on."""
+    said = outcome.said.replace(str(ROOT), ".")
+    return {**asdict(outcome), "said": re.sub(r"(?<![\w.])/(?:[\w.-]+/)+", ".../", said)}
+
+
 def store(name: str, what: str, found: Sequence[Outcome], wall: float, seed: int) -> None:
     """Write results/faults/NAME.json, sealed."""
     count = Counter(outcome.kind for outcome in found)
@@ -107,7 +113,7 @@ def store(name: str, what: str, found: Sequence[Outcome], wall: float, seed: int
         "seed": seed,
         "tried": len(found),
         **{kind: count[kind] for kind in KINDS},
-        "short": [asdict(outcome) for outcome in found if outcome.kind != "good"],
+        "short": [plain(outcome) for outcome in found if outcome.kind != "good"],
         "provenance": {**versions(), "wall_s": round(wall, 1)},
     }
     path = ROOT / "results" / "faults" / f"{name}.json"
