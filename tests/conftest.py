@@ -13,36 +13,6 @@ from fedlib import data
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Known faults: a vertex of the l1 ball and the weights of clients with unequal rows pass through
-#: float32 (6e-8 and 3e-8 off in float64), and two logits start with the bias of a log deviation. To
-#: mend them is to compute again the stored runs that they are behind. Each test here must fail
-#: until that is done, and then leaves this list.
-KNOWN = (
-    *(f"test_a_function_stays_in_float64_and_agrees_with_float32[{x}]" for x in ("l1", "blocks")),
-    "test_a_function_stays_in_float64_and_agrees_with_float32[l1, again]",
-    "test_a_function_stays_in_float64_and_agrees_with_float32[blocks, again]",
-    *(
-        f"test_a_problem_stays_in_float64_and_agrees_with_float32[{x}]"
-        for x in ("classifier", "fairness", "own")
-    ),
-    *(
-        f"test_a_vertex_has_the_radius_in_its_own_dtype[dtype2-{x}]"
-        for x in ("0.1", "0.3333333333333333", "1e-06")
-    ),
-    "test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows",
-    "test_weights_of_rows_are_made_in_the_dtype_of_the_model",
-    "test_an_oracle_attains_the_support_function",
-    "test_two_logits_start_as_a_fair_coin",  # not float32: the bias of a log deviation
-)
-
-
-def pytest_collection_modifyitems(items):
-    """Known faults are expected, strictly."""
-    for item in items:
-        if item.name in KNOWN:
-            item.add_marker(pytest.mark.xfail(reason="known, and waits for its runs"))
-
-
 #: Drawn examples: a few in the suite, always the same; a thousand with `--hypothesis-profile=many`.
 COMMON = {"deadline": None, "database": None}
 settings.register_profile("suite", max_examples=30, derandomize=True, **COMMON)

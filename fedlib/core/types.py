@@ -167,7 +167,8 @@ class Problem:
             lengths = torch.tensor(self.sizes, device=rows.device)
         size = lengths[clients].unsqueeze(-1)
         real = torch.arange(self.rows.shape[-1], device=rows.device) < size
-        return Batch(tuple(x[rows] for x in self.data), (real / size).to(self.w0.dtype))
+        weight = real.to(self.w0.dtype) / size  # whole numbers alone would meet in float32
+        return Batch(tuple(x[rows] for x in self.data), weight)
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""

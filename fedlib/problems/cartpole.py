@@ -26,11 +26,11 @@ START_LOG_STD, LAST_SCALE = -0.5, 0.01
 HEADS: dict[str, Head] = {"gaussian": Gaussian(), "logits": Logits()}
 
 
-def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
+def parameters(rng: torch.Generator, head: str = "gaussian") -> Float[Tensor, "d"]:
     """A start of the policy network 4-128-128-2, 17,410 numbers.
 
     Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that actions
-    start alike; the second output starts at -0.5 (a Gaussian's log deviation).
+    start alike; a Gaussian's log deviation starts at -0.5, two logits at 0, a fair coin.
     """
     bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
     parts = [
@@ -38,7 +38,7 @@ def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
         for size, inputs in zip(SIZES, bounds, strict=True)
     ]
     parts[4] = parts[4] * LAST_SCALE
-    parts[5] = torch.tensor([0.0, START_LOG_STD])
+    parts[5] = torch.tensor([0.0, START_LOG_STD if head == "gaussian" else 0.0])
     return torch.cat(parts)
 
 
@@ -248,7 +248,7 @@ def cartpole(
         checks.nonnegative("cartpole", "budgets", budget)
     simulator = CartPole(environments=environments, head_name=head)
     rng = seeded(seed, "split")
-    w0 = parameters(rng)
+    w0 = parameters(rng, head)
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])

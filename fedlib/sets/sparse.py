@@ -58,7 +58,8 @@ class L1Ball:
         checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
-        value = torch.where(there < 0, self.radius, -self.radius).to(there.dtype)
+        size = torch.ones_like(there) * self.radius  # two numbers would meet in float32
+        value = torch.where(there < 0, size, -size)
         return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:
@@ -111,7 +112,7 @@ class Simplex:
         checks.vector("Simplex", "direction", direction)
         place = direction.argmin()
         there = direction.gather(0, place.unsqueeze(0))
-        value = torch.full_like(there, self.radius)
+        value = torch.ones_like(there) * self.radius
         return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:

@@ -118,10 +118,12 @@ def test_of_equal_entries_the_first_counts():
     assert SIMPLEX.lmo(torch.ones(2)).tolist() == [1.5, 0.0]
 
 
-def test_radii_of_projections_may_be_stacked_under_vmap():
+def test_radii_may_be_stacked_under_vmap():
     x, radii = torch.tensor([3.0, 0.0]), torch.tensor([1.0, 5.0])
     assert vmap(lambda r: L1Ball(r).project(x))(radii).tolist() == [[1.0, 0.0], [3.0, 0.0]]
     assert vmap(lambda r: Simplex(r).project(x))(radii).tolist() == [[1.0, 0.0], [4.0, 1.0]]
+    assert vmap(lambda r: L1Ball(r).lmo(x))(radii).tolist() == [[-1.0, 0.0], [-5.0, 0.0]]
+    assert vmap(lambda r: Simplex(r).lmo(x))(radii).tolist() == [[0.0, 1.0], [0.0, 5.0]]
 
 
 @pytest.mark.parametrize(
