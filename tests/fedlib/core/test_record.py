@@ -6,7 +6,8 @@ from torch.func import grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from fedlib.compress import Rounding
-from fedlib.core.record import record, simplify
+from fedlib.core.record import record
+from fedlib.core.simplify import simplify
 
 
 def operations(function, *example):

@@ -1,0 +1,132 @@
+"""Shortening a recorded list of tensor operations; no result changes by a bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import Graph, GraphModule, Node
+
+aten = torch.ops.aten
+
+#: Operations that change nothing if the shape stays what it was.
+RESHAPING = frozenset({"view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze"})
+#: Operations that only relabel entries if a dense tensor stays dense and loses none of them.
+RELABELING = RESHAPING | {"select", "slice", "permute", "transpose", "t", "alias", "detach"}
+#: The in-place forms that vmap uses on values which nobody else sees.
+OUT_OF_PLACE = {
+    aten.squeeze_.default: aten.squeeze.default,
+    aten.squeeze_.dim: aten.squeeze.dim,
+    aten.squeeze_.dims: aten.squeeze.dims,
+}
+
+
+def simplify(module: GraphModule) -> None:
+    """Drop what `vmap` leaves behind; no result changes by a bit.
+
+    Chains of views become one, rows are gathered by `index_select` (which copies whole rows), equal
+    operations are done once a call. Values in memory that some operation writes to are left alone.
+    """
+    graph = module.graph
+    for node in graph.nodes:
+        if node.target in OUT_OF_PLACE and len(node.args[0].users) == 1:
+            node.target = OUT_OF_PLACE[node.target]
+    graph.eliminate_dead_code()
+    written = _written(graph)
+    for node in [n for n in graph.nodes if n not in written and isinstance(_value(n), Tensor)]:
+        if node.target is aten.index.Tensor:
+            _select_rows(graph, node)
+        else:
+            _shorten_view(node)
+    graph.eliminate_dead_code()
+    _merge_equals(graph, written)
+    graph.eliminate_dead_code()
+    module.recompile()
+
+
+def _value(node: Any) -> Any:
+    """What the recording knows of a value: a tensor without data, or None."""
+    return node.meta.get("val")
+
+
+def _name(node: Node) -> str:
+    return str(getattr(node.target, "__name__", "")).partition(".")[0]
+
+
+def _pure(node: Node) -> bool:
+    """Whether equal arguments give equal values, and nothing else happens."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    random = torch.Tag.nondeterministic_seeded in node.target.tags
+    return not (random or node.target._schema.is_mutable)
+
+
+def _written(graph: Graph) -> set[Node]:
+    """All values that share memory with something that an operation writes to, or reshapes."""
+    family: dict[Node, set[Node]] = {}
+    targets: list[Node] = []
+    for node in graph.nodes:
+        kin = node.all_input_nodes if _may_share(node) else []
+        family[node] = {node}.union(*(family[k] for k in kin))
+        for member in family[node]:
+            family[member] = family[node]
+        if node.op == "call_function" and not _pure(node) and _name(node) != "getitem":
+            targets += [node, *node.all_input_nodes]
+    return set().union(*(family[t] for t in targets))
+
+
+def _may_share(node: Node) -> bool:
+    """Whether the result may share memory with an argument."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return node.op == "call_function"
+    declared = any(r.alias_info is not None for r in node.target._schema.returns)
+    return declared or _name(node) == "_unsafe_view"
+
+
+def _shorten_view(node: Node) -> None:
+    """Take a view from the first of its chain, and drop it if it changes nothing."""
+    source: Any = node.args[0] if node.args else None
+    if _name(node) not in RELABELING or not isinstance(source, Node):
+        return
+    now, before = _value(node), _value(source)
+    if not isinstance(before, Tensor) or now.dtype != before.dtype:
+        return
+    if _name(node) in RESHAPING and now.shape == before.shape:
+        node.replace_all_uses_with(source)
+    elif _dense(now) and _dense(before) and now.numel() == before.numel():
+        if source.meta.get("relabels"):
+            source = source.args[0]
+        node.target, node.args, node.kwargs = aten.reshape.default, (source, list(now.shape)), {}
+        node.meta["relabels"] = True
+        if now.shape == _value(source).shape:
+            node.replace_all_uses_with(source)
+
+
+def _dense(value: Tensor) -> bool:
+    return value.is_contiguous() and value.numel() > 0
+
+
+def _select_rows(graph: Graph, node: Node) -> None:
+    """`x[rows]` for one table of row numbers, none of them negative."""
+    arguments: Any = node.args
+    table, (rows, *more) = arguments
+    if more or rows is None or _value(rows).dtype not in (torch.int64, torch.int32):
+        return
+    shape = list(_value(node).shape)
+    with graph.inserting_before(node):
+        flat = graph.call_function(aten.reshape.default, (rows, [-1]))
+        flat.meta["val"] = _value(rows).reshape(-1)
+        picked = graph.call_function(aten.index_select.default, (table, 0, flat))
+        picked.meta["val"] = _value(node).flatten(0, _value(rows).dim() - 1)
+    node.target, node.args = aten.reshape.default, (picked, shape)
+
+
+def _merge_equals(graph: Graph, written: set[Node]) -> None:
+    """Do an operation once if an earlier one has the same arguments."""
+    seen: dict[str, Node] = {}
+    for node in graph.nodes:
+        if _pure(node) and written.isdisjoint([node, *node.all_input_nodes]):
+            key = repr((node.target, node.args, sorted(node.kwargs.items())))
+            if seen.setdefault(key, node) is not node:
+                node.replace_all_uses_with(seen[key])
