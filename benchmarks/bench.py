@@ -70,15 +70,19 @@ def timed(arguments: list[str] | None) -> int:
     return 0
 
 
-def apart(function: Callable[..., Any], *, limit: float | None = None, **case: Any) -> Any:
+def apart(
+    function: Callable[..., Any], *, limit: float | None = None, start: str = "spawn", **case: Any
+) -> Any:
     """`function` in a process of its own, which leaves Ctrl-C to this one.
+
+    `start` is how the process is made; "forkserver" spares the imports where many follow.
 
     Raises
     ------
     TimeoutError
         if it takes longer than `limit` seconds; the process is ended.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+    with ProcessPoolExecutor(1, mp_context=get_context(start)) as alone:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the process inherits it
         found = alone.submit(function, **case)
         signal.signal(signal.SIGINT, before)

@@ -58,7 +58,7 @@ TASKS = {
     "W2": Task(
         "LeNet of two tasks, 34,635 parameters, 100 clients, 10 a round, 10 steps on batches "
         "of 128",
-        *(0.6, "lenet", LENET, 1, 5),
+        *(0.6, "lenet", LENET, 1, 4),
     ),
     "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 300, 9),
     "W3, 33 runs": Task(
