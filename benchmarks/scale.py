@@ -148,11 +148,12 @@ def measure(method: str, size: Size) -> dict[str, Any]:
     loop = Batched([algorithm_of(method, size)], problem, seeds, device, None)
     now = loop.start()
     first, _ = clocked(loop, now, 1)
-    _, again = clocked(loop, now, 1)  # warms up
-    rounds = max(1, min(50, int(0.05 / again)))
-    began, each = time.perf_counter(), []
-    while len(each) < PASSES and (not each or time.perf_counter() - began < ENOUGH):
+    began = time.perf_counter()
+    _, again = clocked(loop, now, 1)  # warms up, and counts where a round takes long
+    rounds, each = max(1, min(50, int(0.05 / again))), list[float]()
+    while len(each) < PASSES and time.perf_counter() - began < ENOUGH:
         each.append(1e3 * clocked(loop, now, rounds)[1] / rounds)
+    each = each or [1e3 * again]
     tensors = [*problem.data, problem.rows]
     return {
         "cpu_ms": median(each),
