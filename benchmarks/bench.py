@@ -37,6 +37,7 @@ from fedlib.core.run import resolve_device
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 AFTER_STOP = "nothing was written"
+KEPT = "with --json the cases so far are kept, and the same command goes on"
 PASSES = 7
 LOOP_ROUNDS = 3  # the plain twin is slow
 #: Makes glibc keep freed memory: fetching large arrays anew each round costs page faults.

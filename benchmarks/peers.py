@@ -22,7 +22,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, advance, apart, collected, machine
+from benchmarks.bench import KEPT, advance, apart, collected, machine
 from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem_of, work
 from benchmarks.workloads import WORKLOADS
 from fedlib.core.batched import Batched
@@ -39,7 +39,7 @@ Entry = tuple[Advance, Models]
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status of the command line."""
-    return carried_out(lambda: timed(arguments), "benchmarks.peers", AFTER_STOP)
+    return carried_out(lambda: timed(arguments), "benchmarks.peers", KEPT)
 
 
 def timed(arguments: list[str] | None) -> int:

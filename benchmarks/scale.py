@@ -26,8 +26,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import (
-    AFTER_STOP,
     KEEP_MEMORY,
+    KEPT,
     apart,
     clocked,
     collected,
@@ -74,7 +74,7 @@ METHODS = ("FedAvg", "FedSGM", "FedCMOO", "SSCA", "FedFW")
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status of the command line."""
-    return carried_out(lambda: timed(arguments), "benchmarks.scale", AFTER_STOP)
+    return carried_out(lambda: timed(arguments), "benchmarks.scale", KEPT)
 
 
 def timed(arguments: list[str] | None) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, collected, machine
+from benchmarks.bench import KEPT, collected, machine
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,7 +40,7 @@ CACHES = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "FEDLIB_DATA", "TORCHINDUCTOR_CACH
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status of the command line."""
-    return carried_out(lambda: timed(arguments), "benchmarks.start", AFTER_STOP)
+    return carried_out(lambda: timed(arguments), "benchmarks.start", KEPT)
 
 
 def timed(arguments: list[str] | None) -> int:
