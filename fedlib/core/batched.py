@@ -178,7 +178,7 @@ class Batched:
             if not fault(error):
                 raise
             name = type(self.template).__name__
-            if self.one.radii:  # the simplex's oracle, say, writes its radius into a tensor
+            if self.one.radii:  # an oracle that writes its radius into a tensor, say
                 which = type(self.form.set).__name__
                 raise ValueError(
                     f"run: the feasible sets of all seeds must be equal, {which} differs in "
