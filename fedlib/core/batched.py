@@ -149,7 +149,7 @@ class Batched:
         try:
             return Unrolled(*over, fixed, now.state, draw, call, every)
         except Exception as error:  # whatever the compiler, or the lack of one, says
-            warnings.warn(f"run: rounds are not compiled: {error!s:.200}", stacklevel=2)
+            warnings.warn(f"run: rounds are replayed, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
     def _over(

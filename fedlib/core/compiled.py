@@ -95,8 +95,12 @@ class Kernels(Recording):
         from torch._inductor import config
 
         inputs = [*self.always, *pytree.tree_leaves(example)]
-        threads = {"cpp.threads": torch.get_num_threads(), "compile_threads": 1}
-        with config.patch(threads), warnings.catch_warnings():
+        settings = {
+            "cpp.threads": torch.get_num_threads(),
+            "compile_threads": 1,
+            "cpp_cache_precompile_headers": False,  # half a minute, the first time
+        }
+        with config.patch(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch's own lowerings
             self.again: Callable[..., Sequence[Tensor]] = torch._inductor.compile(
                 self.graph, inputs
