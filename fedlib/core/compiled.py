@@ -27,14 +27,14 @@ from fedlib.core.types import Draw
 LONG = 60.0
 #: Entries of the largest tensor of a round up to which compiled code was faster: beyond, the time
 #: is that of memory, and of products that are called all the same.
-LARGEST = 2**21
+LARGEST = 2**22
 Named = dict[str, Tensor]
 
 MOST = 8  # rounds of one call
 SMALL = 3e-4  # seconds: from there on a round is long beside its call
 
 #: What the operations of a replay take: each of them, an entry of its result, a multiplication.
-PER_OPERATION, PER_ENTRY, PER_FLOP = 1.5e-6, 3e-10, 3e-11
+PER_OPERATION, PER_ENTRY, PER_FLOP = 1.5e-6, 3e-10, 1e-11
 
 
 def cost(graph: GraphModule) -> tuple[float, int]:
