@@ -82,7 +82,7 @@ class Batched:
             states = [algorithm.init(p) for p in self.problems]
         states = states if self.own_problem else states * s
         state = pytree.tree_map(
-            lambda x: x.to(self.device).expand(g, *x.shape).clone(), stacked(states)
+            lambda x: x.to(self.device).expand(g, *x.shape).contiguous(), stacked(states)
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
@@ -113,9 +113,10 @@ class Batched:
         return Draw(*parts)._replace(others=tuple(map(self._together, others)))
 
     def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """One round of every run."""
+        """One round of every run; the state is spent, but for its model."""
         if self._step is None:
-            self._step = self._batched(self._round, (state, draw), (0, 0), (0, None))
+            spent = [i for i, x in enumerate(pytree.tree_leaves(state)) if x is not state.w]
+            self._step = self._batched(self._round, (state, draw), (0, 0), (0, None), spent)
         after: tuple[Any, Info] = self._step(state, draw)
         return after
 
@@ -137,7 +138,12 @@ class Batched:
         return found
 
     def _batched(
-        self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
+        self,
+        function: Callable[..., Any],
+        example: Any,
+        seed_dims: Any,
+        grid_dims: Any,
+        spent: Sequence[int] = (),
     ) -> Callable[..., Any]:
         """`function` over grid and seeds: recorded vmaps, or plain loops."""
         mapper = looped if self.engine.one_by_one else vmap
@@ -151,7 +157,7 @@ class Batched:
         if self.engine.one_by_one:
             return partial(both, *fixed)
         try:
-            return record(both, *example, fixed=fixed)
+            return record(both, *example, fixed=fixed, spent=spent)
         except RuntimeError as error:
             if not fault(error):
                 raise
@@ -170,7 +176,7 @@ class Batched:
         with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
             while now.round < rounds:
                 began = time.perf_counter()
-                before, first = now.state, now.round
+                before, first = copied(now.state), now.round
                 last = min(first + length, rounds)
                 draws = [self.draws(now.rngs) for _ in range(first, last)]
                 for draw in draws:
@@ -199,7 +205,7 @@ class Batched:
     def _say_where(self, state: Any, draws: list[Draw], first: int) -> None:
         """Repeat the chunk round by round, and raise at the first state that is not finite."""
         for t, draw in enumerate(draws, start=first):
-            after, _ = self.step(state, draw)
+            after, _ = self.step(copied(state), draw)
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any():
                 g, s = (int(i) for i in bad.nonzero()[0])
@@ -237,6 +243,11 @@ class Batched:
             )
             for g in range(len(self.grid))
         ]
+
+
+def copied(state: Any) -> Any:
+    """The state in memory of its own."""
+    return pytree.tree_map(torch.clone, state)
 
 
 def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:

@@ -9,7 +9,7 @@ interpreter. The operations are PyTorch's ordinary eager kernels: nothing is com
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from fedlib.core.simplify import simplify
+from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
 
@@ -27,7 +27,10 @@ UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
 
 
 def record(
-    function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] = ()
+    function: Callable[..., Any],
+    *example: Any,
+    fixed: tuple[Any, ...] = (),
+    spent: Collection[int] = (),
 ) -> Callable[..., Any]:
     """A fast replay of `function(*fixed, *arguments)` as a function of `arguments`.
 
@@ -39,6 +42,8 @@ def record(
     function : the pure function.
     example : arguments; those of every replay must have their structure and shapes.
     fixed : first arguments, the same in every replay.
+    spent : tensors of the arguments, by number, that a replay may write to. Tensor i of the result
+        takes the place of tensor i of the arguments, which the caller must not look at again.
 
     Raises
     ------
@@ -58,7 +63,9 @@ def record(
 
     graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*always, *leaves)
     simplify(graph)
-    replay = _replay(graph, (*always, *leaves))
+    written = overwrite(graph, {len(always) + i: i for i in spent})
+    inputs = enumerate([*always, *leaves])
+    replay = _replay(graph, tuple(x.clone() if i in written else x for i, x in inputs))
 
     def call(*arguments: Any) -> Any:
         inputs, given = pytree.tree_flatten(arguments)
