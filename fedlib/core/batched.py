@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -67,7 +67,7 @@ class Batched:
             states = [algorithm.init(p) for p in self.problems]
         states = states if self.own_problem else states * s
         state = pytree.tree_map(
-            lambda x: x.to(self.device).expand(g, *x.shape).clone(), stacked(states)
+            lambda x: x.to(self.device).expand(g, *x.shape).contiguous(), stacked(states)
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
@@ -111,9 +111,9 @@ class Batched:
         return x
 
     def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """One round of every run."""
+        """One round of every run; the state is spent, but for its model."""
         if self._step is None:
-            self._step = self._batched(self._round, (state, draw), *ROUND)
+            self._step = self._batched(self._round, (state, draw), *ROUND, spent(state))
         after: tuple[Any, Info] = self._step(state, draw)
         return after
 
@@ -139,7 +139,7 @@ class Batched:
         if self.engine.one_by_one or self.device.type != "cpu":
             return None
         now, draw = self.example()
-        self._step = self._batched(self._round, (now.state, draw), *ROUND)
+        self._step = self._batched(self._round, (now.state, draw), *ROUND, spent(now.state))
         self._measure = self._batched(self._metrics, (now.state.w,), *METRICS)
         call = rounds_of_a_call(self._step, self._measure, rounds, every)
         if not call:
@@ -165,7 +165,12 @@ class Batched:
         return (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
 
     def _batched(
-        self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
+        self,
+        function: Callable[..., Any],
+        example: Any,
+        seed_dims: Any,
+        grid_dims: Any,
+        given_up: Collection[int] = (),
     ) -> Callable[..., Any]:
         """`function` over grid and seeds, recorded unless it is looped."""
         both = self._over(function, seed_dims, grid_dims)
@@ -173,7 +178,7 @@ class Batched:
         if self.engine.one_by_one:
             return partial(both, *fixed)
         try:
-            return record(both, *example, fixed=fixed)
+            return record(both, *example, fixed=fixed, spent=given_up)
         except RuntimeError as error:
             if not fault(error):
                 raise
@@ -216,6 +221,16 @@ class Batched:
             )
             for g in range(len(self.grid))
         ]
+
+
+def spent(state: Any) -> list[int]:
+    """The tensors of a state that a round may write to, by number: all but the model."""
+    return [i for i, x in enumerate(pytree.tree_leaves(state)) if x is not state.w]
+
+
+def copied(state: Any) -> Any:
+    """The state in memory of its own."""
+    return pytree.tree_map(torch.clone, state)
 
 
 def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:

@@ -9,7 +9,7 @@ interpreter. The operations are PyTorch's ordinary eager kernels: nothing is com
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from fedlib.core.simplify import simplify
+from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
 
@@ -48,10 +48,17 @@ class Recording:
 class Replay(Recording):
     """A recording that a call performs again, one operation after the other."""
 
-    def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        example: Any,
+        fixed: tuple[Any, ...],
+        spent: Collection[int],
+    ) -> None:
         super().__init__(function, example, fixed)
-        leaves = pytree.tree_leaves(example)
-        self.again = _replay(self.graph, (*self.always, *leaves))
+        written = overwrite(self.graph, {len(self.always) + i: i for i in spent})
+        inputs = enumerate([*self.always, *pytree.tree_leaves(example)])
+        self.again = _replay(self.graph, tuple(x.clone() if i in written else x for i, x in inputs))
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's value, by the operations that were recorded."""
@@ -64,7 +71,12 @@ class Replay(Recording):
         return pytree.tree_unflatten(list(self.again(*self.always, *inputs)), self.out)
 
 
-def record(function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] = ()) -> Replay:
+def record(
+    function: Callable[..., Any],
+    *example: Any,
+    fixed: tuple[Any, ...] = (),
+    spent: Collection[int] = (),
+) -> Replay:
     """A fast replay of `function(*fixed, *arguments)` as a function of `arguments`.
 
     `function` takes and returns nested tuples, lists and dicts of tensors and must not branch on
@@ -75,13 +87,15 @@ def record(function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] =
     function : the pure function.
     example : arguments; those of every replay must have their structure and shapes.
     fixed : first arguments, the same in every replay.
+    spent : tensors of the arguments, by number, that a replay may write to. Tensor i of the result
+        takes the place of tensor i of the arguments, which the caller must not look at again.
 
     Raises
     ------
     ValueError
         at a replay, for arguments of another structure.
     """
-    return Replay(function, example, fixed)
+    return Replay(function, example, fixed, spent)
 
 
 def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., Any]:

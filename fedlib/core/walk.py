@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import torch
 from tqdm import tqdm
 
-from fedlib.core.batched import Batched, part
+from fedlib.core.batched import Batched, copied, part
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.compiled import Unrolled, block
 from fedlib.core.mapping import take
@@ -55,7 +55,7 @@ class Walk:
         ) as bar:
             while now.round < self.rounds:
                 began = time.perf_counter()
-                before, first = now.state, now.round
+                before, first = copied(now.state), now.round
                 draws = self.advance(now, length)
                 if not torch.isfinite(now.state.w).all():
                     self._say_where(before, draws, first)
@@ -112,7 +112,7 @@ class Walk:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""
         of, count = self.of, len(draws.participants)
         for t in range(count):
-            after, _ = of.step(state, part(draws, t))
+            after, _ = of.step(copied(state), part(draws, t))
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
                 break
