@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from fedlib.core.captured import captured
 from fedlib.core.checkpoint import Progress, Shape, together
 from fedlib.core.compiled import Unrolled, rounds_of_a_call
 from fedlib.core.federation import Federation, Sequential, Vectorized
@@ -114,6 +115,8 @@ class Batched:
         """One round of every run; the state is spent, but for its model."""
         if self._step is None:
             self._step = self._batched(self._round, (state, draw), *ROUND, spent(state))
+            if self.device.type == "cuda":
+                self._step = captured(self._step, state, draw)
         after: tuple[Any, Info] = self._step(state, draw)
         return after
 
@@ -226,11 +229,6 @@ class Batched:
 def spent(state: Any) -> list[int]:
     """The tensors of a state that a round may write to, by number: all but the model."""
     return [i for i, x in enumerate(pytree.tree_leaves(state)) if x is not state.w]
-
-
-def copied(state: Any) -> Any:
-    """The state in memory of its own."""
-    return pytree.tree_map(torch.clone, state)
 
 
 def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:

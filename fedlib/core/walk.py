@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import torch
 from tqdm import tqdm
 
-from fedlib.core.batched import Batched, copied, part
+from fedlib.core.batched import Batched, part
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.compiled import Unrolled, block
-from fedlib.core.mapping import take
+from fedlib.core.mapping import copied, take
 from fedlib.core.types import Draw
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
