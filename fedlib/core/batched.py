@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from fedlib.core.captured import captured
 from fedlib.core.checkpoint import Progress, Shape, together
 from fedlib.core.compiled import Unrolled, rounds_of_a_call
 from fedlib.core.federation import Federation, Sequential, Vectorized
@@ -113,13 +114,11 @@ class Batched:
     def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
         """One round of every run; the state is spent, but for its model."""
         if self._step is None:
-            self._step = self._recorded(state, draw)
+            self._step = self._batched(self._round, (state, draw), *ROUND, spent(state))
+            if self.device.type == "cuda":
+                self._step = captured(self._step, state, draw)
         after: tuple[Any, Info] = self._step(state, draw)
         return after
-
-    def _recorded(self, state: Any, draw: Draw) -> Callable[..., Any]:
-        spent = [i for i, x in enumerate(pytree.tree_leaves(state)) if x is not state.w]
-        return self._batched(self._round, (state, draw), *ROUND, spent=spent)
 
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
@@ -143,7 +142,7 @@ class Batched:
         if self.engine.one_by_one or self.device.type != "cpu":
             return None
         now, draw = self.example()
-        self._step = self._recorded(now.state, draw)
+        self._step = self._batched(self._round, (now.state, draw), *ROUND, spent(now.state))
         self._measure = self._batched(self._metrics, (now.state.w,), *METRICS)
         call = rounds_of_a_call(self._step, self._measure, rounds, every)
         if not call:
@@ -174,8 +173,7 @@ class Batched:
         example: Any,
         seed_dims: Any,
         grid_dims: Any,
-        *,
-        spent: Sequence[int] = (),
+        given_up: Collection[int] = (),
     ) -> Callable[..., Any]:
         """`function` over grid and seeds, recorded unless it is looped."""
         both = self._over(function, seed_dims, grid_dims)
@@ -183,7 +181,7 @@ class Batched:
         if self.engine.one_by_one:
             return partial(both, *fixed)
         try:
-            return record(both, *example, fixed=fixed, spent=spent)
+            return record(both, *example, fixed=fixed, spent=given_up)
         except RuntimeError as error:
             if not fault(error):
                 raise
@@ -226,6 +224,11 @@ class Batched:
             )
             for g in range(len(self.grid))
         ]
+
+
+def spent(state: Any) -> list[int]:
+    """The tensors of a state that a round may write to, by number: all but the model."""
+    return [i for i, x in enumerate(pytree.tree_leaves(state)) if x is not state.w]
 
 
 def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:

@@ -58,8 +58,7 @@ class Replay(Recording):
         super().__init__(function, example, fixed)
         written = overwrite(self.graph, {len(self.always) + i: i for i in spent})
         inputs = enumerate([*self.always, *pytree.tree_leaves(example)])
-        trial = tuple(x.clone() if i in written else x for i, x in inputs)
-        self.again = _replay(self.graph, trial)
+        self.again = _replay(self.graph, tuple(x.clone() if i in written else x for i, x in inputs))
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's value, by the operations that were recorded."""

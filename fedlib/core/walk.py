@@ -6,22 +6,16 @@ import time
 from typing import Any, NoReturn
 
 import torch
-from torch.utils import _pytree as pytree
 from tqdm import tqdm
 
 from fedlib.core.batched import Batched, part
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.compiled import Unrolled, block
-from fedlib.core.mapping import take
+from fedlib.core.mapping import copied, take
 from fedlib.core.types import Draw
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
-
-
-def copied(state: Any) -> Any:
-    """The state in memory of its own: rounds write into what they are given."""
-    return pytree.tree_map(torch.clone, state)
 
 
 class Diverged(FloatingPointError):
