@@ -65,11 +65,8 @@ def overwrite(module: GraphModule, places: Mapping[int, int]) -> set[int]:
     """
     nodes = list(module.graph.nodes)
     inputs = [n for n in nodes if n.op == "placeholder"]
-    outputs, order, family = (
-        nodes[-1].args[0],
-        {n: i for i, n in enumerate(nodes)},
-        _families(nodes),
-    )
+    outputs: Any = nodes[-1].args[0]
+    order, family = {n: i for i, n in enumerate(nodes)}, _families(nodes)
     done: set[int] = set()
     for node in [n for n in nodes if n.target in IN_PLACE]:
         kin = family[node.args[0]]
