@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.sampling import distinct
+from fedlib.core.sampling import distinct, distinct_each
 from fedlib.core.types import Draw, Problem
 from fedlib.steps.schedules import PowerLaw, averaging
 from fedlib.steps.surrogate import Surrogate
@@ -126,8 +126,7 @@ def draw_batches(
     sizes = problem.sizes
     if len(set(sizes)) == 1:
         return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
-    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
-    return Draw(who, batches=torch.stack(each))
+    return Draw(who, batches=distinct_each(sizes, steps, batch_size, rng))
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

@@ -62,7 +62,8 @@ class FedFW:
 
     Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
     surrogate (exact for full batches); `distance` is the root of sum_i |x_i - w|^2; both before the
-    round.
+    round. They are sums over all N clients, which is why lines 3 and 4 are computed for everybody
+    and only dropped for who does not take part.
 
     Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows

@@ -19,6 +19,11 @@ def take(tree: Any, index: Any) -> Any:
     return pytree.tree_map(lambda x: x[index], tree)
 
 
+def copied(tree: Any) -> Any:
+    """The tree with every tensor in memory of its own."""
+    return pytree.tree_map(torch.clone, tree)
+
+
 def stacked(trees: Sequence[Any]) -> Any:
     """Trees of one structure as one tree, every tensor with a leading axis."""
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)

@@ -9,7 +9,7 @@ interpreter. The operations are PyTorch's ordinary eager kernels: nothing is com
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from fedlib.core.simplify import simplify
+from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
 
@@ -26,9 +26,57 @@ aten = torch.ops.aten
 UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
 
 
+class Recording:
+    """The operations `graph` that one call of a function performs, on leaves of its arguments."""
+
+    def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
+        self.always, fixed_tree = pytree.tree_flatten(fixed)
+        leaves, self.tree = pytree.tree_flatten(example)
+        self.out: Any = None
+
+        def flat(*inputs: Tensor) -> tuple[Tensor, ...]:
+            first = pytree.tree_unflatten(list(inputs[: len(self.always)]), fixed_tree)
+            rest = pytree.tree_unflatten(list(inputs[len(self.always) :]), self.tree)
+            leaves, self.out = pytree.tree_flatten(function(*first, *rest))
+            return tuple(leaves)
+
+        tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
+        self.graph = tracer(*self.always, *leaves)
+        simplify(self.graph)
+
+
+class Replay(Recording):
+    """A recording that a call performs again, one operation after the other."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        example: Any,
+        fixed: tuple[Any, ...],
+        spent: Collection[int],
+    ) -> None:
+        super().__init__(function, example, fixed)
+        written = overwrite(self.graph, {len(self.always) + i: i for i in spent})
+        inputs = enumerate([*self.always, *pytree.tree_leaves(example)])
+        self.again = _replay(self.graph, tuple(x.clone() if i in written else x for i, x in inputs))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The function's value, by the operations that were recorded."""
+        inputs, given = pytree.tree_flatten(arguments)
+        if given != self.tree:
+            raise ValueError(
+                "record: the arguments must have the structure of the recorded example, "
+                f"got {given} in place of {self.tree}."
+            )
+        return pytree.tree_unflatten(list(self.again(*self.always, *inputs)), self.out)
+
+
 def record(
-    function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] = ()
-) -> Callable[..., Any]:
+    function: Callable[..., Any],
+    *example: Any,
+    fixed: tuple[Any, ...] = (),
+    spent: Collection[int] = (),
+) -> Replay:
     """A fast replay of `function(*fixed, *arguments)` as a function of `arguments`.
 
     `function` takes and returns nested tuples, lists and dicts of tensors and must not branch on
@@ -39,37 +87,15 @@ def record(
     function : the pure function.
     example : arguments; those of every replay must have their structure and shapes.
     fixed : first arguments, the same in every replay.
+    spent : tensors of the arguments, by number, that a replay may write to. Tensor i of the result
+        takes the place of tensor i of the arguments, which the caller must not look at again.
 
     Raises
     ------
     ValueError
         at a replay, for arguments of another structure.
     """
-    always, fixed_tree = pytree.tree_flatten(fixed)
-    leaves, tree = pytree.tree_flatten(example)
-    out_tree: list[Any] = []
-
-    def flat(*inputs: Tensor) -> tuple[Tensor, ...]:
-        first = pytree.tree_unflatten(list(inputs[: len(always)]), fixed_tree)
-        out = function(*first, *pytree.tree_unflatten(list(inputs[len(always) :]), tree))
-        out_leaves, spec = pytree.tree_flatten(out)
-        out_tree[:] = [spec]
-        return tuple(out_leaves)
-
-    graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*always, *leaves)
-    simplify(graph)
-    replay = _replay(graph, (*always, *leaves))
-
-    def call(*arguments: Any) -> Any:
-        inputs, given = pytree.tree_flatten(arguments)
-        if given != tree:
-            raise ValueError(
-                "record: the arguments must have the structure of the recorded example, "
-                f"got {given} in place of {tree}."
-            )
-        return pytree.tree_unflatten(list(replay(*always, *inputs)), out_tree[0])
-
-    return call
+    return Replay(function, example, fixed, spent)
 
 
 def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., Any]:

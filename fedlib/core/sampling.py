@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
 from math import prod
 
 import torch
@@ -13,6 +16,7 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.types import Draw, Problem
 
 IDENTITY = Identity()
+CELLS = 2**18  # most entries of a table of permutations that is made at once (2 MB)
 
 
 def draw_round(
@@ -71,7 +75,7 @@ def draw_coins(
     return Draw(
         participants=torch.arange(n),
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(_counts(problem.sizes), local_steps, batch_size, rng),
     )
 
 
@@ -81,9 +85,9 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
     Few of many are drawn with replacement, and all but the first of equal ones again until none
     are left. That looks at equality alone, so no choice is preferred to another.
     """
-    if 4 * shape[-1] > size:
-        rows = [torch.randperm(size, generator=rng)[: shape[-1]] for _ in range(prod(shape[:-1]))]
-        return torch.stack(rows).view(shape)
+    if _crowded(size, shape[-1]):
+        rows = _permuted([size] * prod(shape[:-1]), shape[-1], rng)
+        return rows.view(shape)
     flat = torch.randint(size, shape, generator=rng).view(-1, shape[-1])
     while True:
         ordered, where = flat.sort(stable=True)
@@ -91,6 +95,60 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
         if not len(row):
             return flat.view(shape)
         flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
+
+
+def distinct_each(
+    sizes: Sequence[int], steps: int, count: int, rng: torch.Generator
+) -> Int[Tensor, "N E B"]:
+    """`distinct(size, (steps, count))` of one size after another."""
+    parts = []
+    for crowded, group in groupby(sizes, lambda size: _crowded(size, count)):
+        if crowded:
+            rows = [size for size in group for _ in range(steps)]
+            parts.append(_permuted(rows, count, rng).view(-1, steps, count))
+        else:
+            parts.append(torch.stack([distinct(size, (steps, count), rng) for size in group]))
+    return torch.cat(parts)
+
+
+def _crowded(size: int, count: int) -> bool:
+    return 4 * count > size
+
+
+def _permuted(sizes: Sequence[int], count: int, rng: torch.Generator) -> Int[Tensor, "R B"]:
+    """`torch.randperm(size)[:count]` of one size after another: the same numbers from `rng`."""
+    if len(sizes) < 8 * count:  # few long rows: a call each is faster than a step for all
+        return torch.stack([torch.randperm(size, generator=rng)[:count] for size in sizes])
+    length = max(1, CELLS // max(sizes))  # rows at once
+    starts = range(0, len(sizes), length)
+    return torch.cat([_shuffled(torch.tensor(sizes[i : i + length]), count, rng) for i in starts])
+
+
+def _shuffled(sizes: Int[Tensor, "R"], count: int, rng: torch.Generator) -> Int[Tensor, "R B"]:
+    """As `_permuted`, all rows at once.
+
+    `torch.randperm(n)` takes n - 1 numbers of 32 bits from the generator, one after another, and
+    for each of them swaps place i = 0, ..., n - 2 with place i + number % (n - i). Here the numbers
+    of all rows are taken in one call, and the first `count` swaps are made in all rows at once.
+    """
+    raw = _raw(int((sizes - 1).sum()), rng)
+    first = (sizes - 1).cumsum(0) - (sizes - 1)  # where a row's numbers begin
+    rows = torch.arange(int(sizes.max())).view(-1, 1).repeat(1, len(sizes))
+    for i in range(min(count, len(rows) - 1)):
+        left = (sizes - i).clamp_min(1)  # a row that is through swaps with itself
+        there = (i + raw[(first + i).clamp_max(len(raw) - 1)] % left).unsqueeze(0)
+        here = rows[i].clone()
+        rows[i] = rows.gather(0, there)[0]
+        rows.scatter_(0, there, here.unsqueeze(0))
+    return rows[:count].T
+
+
+def _raw(count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
+    """The generator's next `count` numbers of 32 bits; of an odd last one the last bit alone."""
+    pairs = torch.empty(count // 2, dtype=torch.int64).random_(-(2**63), None, generator=rng)
+    flat = torch.stack([pairs >> 32, pairs], 1).view(-1) & 0xFFFFFFFF
+    # the last number of all is the last of its row, which asks for it modulo 2
+    return torch.cat([flat, torch.randint(2, (count % 2,), generator=rng)])
 
 
 def check_work(
@@ -133,13 +191,19 @@ def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int)
         )
 
 
+@lru_cache(maxsize=2)
+def _counts(sizes: tuple[int, ...]) -> Tensor:
+    """The sizes of all clients as a tensor, made once: it takes longer than a round's draws."""
+    return torch.tensor(sizes)
+
+
 def _positions(
-    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+    sizes: list[int] | Tensor, steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
-    return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
+    return (unit * torch.as_tensor(sizes).view(-1, 1, 1)).long()
 
 
 def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:

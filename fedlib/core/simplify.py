@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ OUT_OF_PLACE = {
     aten.squeeze_.dim: aten.squeeze.dim,
     aten.squeeze_.dims: aten.squeeze.dims,
 }
+#: Operations that can write into their first argument what they would write into a copy of it.
+IN_PLACE = {aten.scatter.src: aten.scatter_.src}
 
 
 def simplify(module: GraphModule) -> None:
@@ -45,6 +48,44 @@ def simplify(module: GraphModule) -> None:
     module.recompile()
 
 
+def overwrite(module: GraphModule, places: Mapping[int, int]) -> set[int]:
+    """Scatter into an input itself where nobody can tell the difference, in place of into a copy.
+
+    An input may be written to if the output that takes its place is the result, no other output
+    shares memory with either, and all that reads the input is done by then.
+
+    Parameters
+    ----------
+    module : a recording; what it returns stays the same, bit for bit.
+    places : inputs that the caller gives up, and the number of the output that replaces each.
+
+    Returns
+    -------
+    The inputs that are now written to.
+    """
+    nodes = list(module.graph.nodes)
+    inputs = [n for n in nodes if n.op == "placeholder"]
+    outputs: Any = nodes[-1].args[0]
+    order, family = {n: i for i, n in enumerate(nodes)}, _families(nodes)
+    done: set[int] = set()
+    for node in [n for n in nodes if n.target in IN_PLACE]:
+        kin = family[node.args[0]]
+        given = [i for i, source in enumerate(inputs) if source in kin]
+        readers = {user for member in kin for user in member.users} - kin - {node}
+        shown = [i for i, out in enumerate(outputs) if out in family[node]]
+        if (
+            len(given) == 1
+            and shown == [places.get(given[0])]
+            and kin.isdisjoint(node.args[1:])
+            and all(order[reader] < order[node] for reader in readers)
+            and _value(node).shape.numel() == _value(inputs[given[0]]).shape.numel()
+        ):
+            node.target = IN_PLACE[node.target]
+            done.update(given)
+    module.recompile()
+    return done
+
+
 def _value(node: Any) -> Any:
     """What the recording knows of a value: a tensor without data, or None."""
     return node.meta.get("val")
@@ -64,16 +105,22 @@ def _pure(node: Node) -> bool:
 
 def _written(graph: Graph) -> set[Node]:
     """All values that share memory with something that an operation writes to, or reshapes."""
-    family: dict[Node, set[Node]] = {}
-    targets: list[Node] = []
+    family, targets = _families(graph.nodes), list[Node]()
     for node in graph.nodes:
+        if node.op == "call_function" and not _pure(node) and _name(node) != "getitem":
+            targets += [node, *node.all_input_nodes]
+    return set().union(*(family[t] for t in targets))
+
+
+def _families(nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+    """For every value all that may share memory with it."""
+    family: dict[Node, set[Node]] = {}
+    for node in nodes:
         kin = node.all_input_nodes if _may_share(node) else []
         family[node] = {node}.union(*(family[k] for k in kin))
         for member in family[node]:
             family[member] = family[node]
-        if node.op == "call_function" and not _pure(node) and _name(node) != "getitem":
-            targets += [node, *node.all_input_nodes]
-    return set().union(*(family[t] for t in targets))
+    return family
 
 
 def _may_share(node: Node) -> bool:

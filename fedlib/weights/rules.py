@@ -23,6 +23,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative
+from fedlib.weights._descent import descent
 
 Array = NDArray[np.float64]
 
@@ -180,19 +181,10 @@ def descend(
     -------
     `[b, M]`.
     """
-    G, w, beta = on_cpu(gram), on_cpu(before), on_cpu(step)[:, None]
+    G, w = on_cpu(gram), on_cpu(before)
     bad = np.logical_not(np.isfinite(G.sum((1, 2)) + w.sum(1)))
     G = np.where(bad.reshape(-1, 1, 1), 0.0, G)
-    place = np.arange(1, w.shape[1] + 1)
-    for _ in range(steps):
-        v = w - beta * (G @ w[..., None])[..., 0]
-        ordered = -np.sort(-v, 1)
-        theta = (ordered.cumsum(1) - 1) / place
-        rho = np.maximum((ordered > theta).sum(1, keepdims=True), 1)
-        after = np.maximum(v - np.take_along_axis(theta, rho - 1, 1), 0)
-        if np.array_equal(after, w):
-            break
-        w = after
+    w = descent(G, w, on_cpu(step), steps)
     return torch.as_tensor(np.where(bad.reshape(-1, 1), np.nan, w)).to(before)
 
 

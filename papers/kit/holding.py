@@ -151,7 +151,7 @@ def _models(payload: Payload) -> Iterator[Wrong]:
 
 
 def _provenance(held: Payload) -> Iterator[Wrong]:
-    if {*held} - {"restamped"} != PROVENANCE:
+    if {*held} - {"restamped", "compiled"} != PROVENANCE:
         yield "provenance", f"have {', '.join(sorted(PROVENANCE))}", sorted(held)
         return
     for name, form in FORMS.items():
@@ -161,6 +161,9 @@ def _provenance(held: Payload) -> Iterator[Wrong]:
         yield "provenance dirty", "be true or false", repr(held["dirty"])
     if type(held["threads"]) is not int or held["threads"] < 1:
         yield "provenance threads", "be a count", repr(held["threads"])
+    compiled = held.get("compiled", 1)
+    if type(compiled) is not int or compiled < 1:
+        yield "provenance compiled", "be how many rounds were compiled", repr(compiled)
     took = held["wall_s"]
     if not isinstance(took, (int, float)) or not took > 0 or significant(took, 3) != took:
         yield "provenance wall_s", "be above 0, with three digits", repr(took)

@@ -32,7 +32,7 @@ from papers.kit.health import Health
 from papers.kit.numbers import Number, number, significant
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
-ONE_RUN = ("wall_s", "roots", "code", "restamped")  # of the provenance of a run alone
+ONE_RUN = ("wall_s", "compiled", "roots", "code", "restamped")  # of the provenance of a run alone
 STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
 BESIDE = ("faults", "mutants", "recheck.json")  # of the results folder: what is of no study
 
@@ -296,7 +296,11 @@ def is_fresh(payload: Mapping[str, Any]) -> bool:
 
 
 def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
-    """Where a run comes from; no name of a host or a person."""
+    """Where a run comes from; no name of a host or a person.
+
+    How many of its rounds were compiled is said of runs with such: their last digits are others.
+    """
+    compiled = trace.provenance.get("compiled", 0)
     return {
         **versions(),
         "roots": list(roots),
@@ -304,6 +308,7 @@ def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
         "device": trace.provenance["device"],
         "threads": trace.provenance["threads"],
         "wall_s": significant(trace.provenance["wall_s"], 3),
+        **({"compiled": compiled} if compiled else {}),
     }
 
 

@@ -162,6 +162,63 @@ def test_in_place_operations_change_no_result(function):
     assert all(torch.equal(a, b) for a, b in zip(replay(x), replay(x), strict=True))
 
 
+def kept(memory, other, who, new):
+    rows = who.view(-1, 1).expand_as(new)
+    seen = memory[who].sum()
+    return memory.scatter(0, rows, new + memory[who]), other + seen
+
+
+def read_late(memory, other, who, new):
+    after, other = kept(memory, other, who, new)
+    return after, other + after.sum() * memory.T.sum()
+
+
+def shown_twice(memory, other, who, new):
+    after, _ = kept(memory, other, who, new)
+    return after, after.T
+
+
+def gone_elsewhere(memory, other, who, new):
+    after, _ = kept(memory, other, who, new)
+    return other, after
+
+
+def put_from_itself(memory, other, who, new):
+    rows = who.view(-1, 1).expand_as(new)
+    return memory.scatter(0, rows, memory[-2:]), other + new.sum()
+
+
+def half_of_it(memory, other, who, new):
+    rows = who.view(-1, 1).expand_as(new)
+    return memory[:3].scatter(0, rows % 3, new).repeat(2, 1), other
+
+
+def mapped(memory, other, who, new):
+    after, other = vmap(kept)(memory.view(1, 6, 2), other[None], who[None], new[None])
+    return after[0], other[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "writes"),
+    [(kept, True), (mapped, True), (read_late, False), (shown_twice, False),
+     (gone_elsewhere, False), (put_from_itself, False), (half_of_it, False)],
+    ids=lambda x: getattr(x, "__name__", ""),
+)  # fmt: skip
+def test_a_spent_input_is_written_to_where_nobody_can_tell(function, writes):
+    first = numbers(6, 2), numbers(6, 2, seed=1)
+    who, new = torch.tensor([4, 1]), numbers(2, 2, seed=2)
+    replay = record(function, *first, who, new, spent=[0])
+    plain, state = first, tuple(x.clone() for x in first)
+    assert torch.equal(first[0], numbers(6, 2))  # recording writes to nothing
+    for t in range(4):
+        held = state[0].data_ptr()
+        state, plain = replay(*state, (who + t) % 6, new), function(*plain, (who + t) % 6, new)
+        assert all(torch.equal(a, b) for a, b in zip(state, plain, strict=True))
+        assert (state[0].data_ptr() == held) == writes
+    record(function, *first, who, new)(*first, who, new)
+    assert torch.equal(first[0], numbers(6, 2))  # nothing is spent unless one says so
+
+
 def test_every_random_number_stays_its_own():
     _, module = operations(lambda x: (torch.rand_like(x), torch.rand_like(x)), numbers(8))
     a, b = module(numbers(8))

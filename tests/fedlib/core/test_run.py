@@ -83,6 +83,18 @@ def test_divergence_stops_and_says_where():
     assert not torch.isfinite(caught.value.state.w - after).all()
 
 
+def test_the_last_finite_state_has_the_memories_of_its_round():
+    tame = replace(SGM, uplink=fl.TopK(0.5), downlink=fl.Identity())
+    wild, a = replace(tame, lr=1e20), torch.tensor([1.0, -0.7]).double().expand(20, 2)
+    problem = quadratics(a.abs(), a, level=1.0)
+    with pytest.raises(fl.Diverged) as caught:
+        quiet([wild, tame], problem, rounds=20)
+    last, _ = quiet([wild, tame], problem, rounds=caught.value.round)
+    assert caught.value.round > 0
+    for a, b in zip(caught.value.state, last.state, strict=True):
+        assert torch.equal(a, b[0])
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

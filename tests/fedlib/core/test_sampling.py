@@ -2,10 +2,21 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedlib.compress import RandK
-from fedlib.core.sampling import check_work, distinct, draw_coins, draw_round, seeded
+from fedlib.core import sampling
+from fedlib.core.sampling import (
+    check_work,
+    distinct,
+    distinct_each,
+    draw_coins,
+    draw_round,
+    seeded,
+)
 from fedlib.problems import pareto
 
 SIZES = (7, 3, 9, 4, 6)
@@ -93,6 +104,37 @@ def test_distinct_numbers_are_pinned_on_both_of_its_ways():
     crowded = distinct(40, (2000, 10), seeded(1, "rounds"))
     assert (crowded.sort(-1).values.diff() > 0).all()
     assert (crowded.flatten().bincount(minlength=40) - 500).abs().max() < 100
+
+
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=12),
+    count=st.integers(1, 12),
+    repeats=st.integers(1, 30),
+    cells=st.sampled_from([1, 40, 2**18]),
+    seed=st.integers(0, 2**16),
+)
+def test_permutations_of_all_rows_at_once_are_those_of_one_call_a_row(
+    sizes, count, repeats, cells, seed
+):
+    sizes = [min(max(size, count), 4 * count - 1) for size in sizes]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "CELLS", cells)
+        rng, plain = seeded(seed, "rounds"), seeded(seed, "rounds")
+        rows = distinct_each(sizes, repeats, count, rng)
+        once = distinct(sizes[0], (repeats, count), rng)
+    each = [torch.randperm(n, generator=plain)[:count] for n in sizes for _ in range(repeats)]
+    assert torch.equal(rows, torch.stack(each).view(rows.shape))
+    more = [torch.randperm(sizes[0], generator=plain)[:count] for _ in range(repeats)]
+    assert torch.equal(once, torch.stack(more))
+    assert torch.equal(rng.get_state(), plain.get_state())
+
+
+def test_small_and_large_clients_are_drawn_in_their_order():
+    sizes = [3, 3, 40, 40, 4, 50]  # of the large ones 3 are few of many
+    rng, plain = seeded(1, "rounds"), seeded(1, "rounds")
+    found = distinct_each(sizes, 25, 3, rng)
+    assert torch.equal(found, torch.stack([distinct(n, (25, 3), plain) for n in sizes]))
+    assert torch.equal(rng.get_state(), plain.get_state())
 
 
 def test_what_just_fits_the_problem_is_taken():
