@@ -88,23 +88,26 @@ def peers(held: dict[str, Any]) -> list[nodes.Node]:
 def beside(its: dict[str, Any]) -> list[Cell]:
     """The cells of one workload: CPU ms a run and round, the ratio, the goal."""
     times = {k: entry["cpu_ms"] for k, entry in its["entries"].items()}
-    others = {k: v for k, v in times.items() if not k.startswith("fedlib")}
-    cells: list[Cell] = [digits(times.get(k)) for k in (OURS, SWITCHED)]
-    cells.append("; ".join(loops(others)) or "–")
+    cells: list[Cell] = ["; ".join(kinds(times, k)) or "–" for k in (OURS, SWITCHED, LOOP)]
     cells += [digits(times.get(k)) for k in (SCAN, FEDJAX)]
+    others = {k: v for k, v in times.items() if not k.startswith("fedlib")}
     if not others:
         return [*cells, "–", "–"]
     best = min(others, key=others.__getitem__)
-    ratio = times[OURS] / others[best]
-    met = badge(*(("met", "fresh") if ratio <= its["goal"] else ("not met", "stale")))
-    return [*cells, f"{ratio:.2f} ({best})", [nodes.Text(f"{its['goal']:g} "), met]]
+    ratios = {k: v / others[best] for k, v in times.items() if k.startswith(OURS)}
+    met = min(ratios.values()) <= its["goal"]
+    mark = badge(*(("met", "fresh") if met else ("not met", "stale")))
+    ratio = f"{'; '.join(kinds(ratios, OURS))} ({best})"
+    return [*cells, ratio, [nodes.Text(f"{its['goal']:g} "), mark]]
 
 
-def loops(times: Mapping[str, float]) -> Iterator[str]:
-    """The torch loops, the plain one first."""
-    for name, value in times.items():
-        if name.startswith(LOOP):
-            yield ": ".join((*filter(None, [name.removeprefix(LOOP).strip(", ")]), digits(value)))
+def kinds(values: Mapping[str, float], name: str) -> Iterator[str]:
+    """An entry's value, and those of its variants by what they add to the name."""
+    for key, value in values.items():
+        if key == name:
+            yield digits(value)
+        elif key.startswith(f"{name}, "):
+            yield f"{key.removeprefix(f'{name}, ')}: {digits(value)}"
 
 
 def digits(value: float | None) -> str:
