@@ -1,8 +1,8 @@
-"""The batched rounds and evaluations of one call of `run`, and the walk through them."""
+"""The rounds and evaluations of one call of `run`, all its runs together."""
 
 from __future__ import annotations
 
-import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
-from tqdm import tqdm
 
-from fedlib.core.checkpoint import Progress, Saver, Shape
+from fedlib.core.checkpoint import Progress, Shape, together
+from fedlib.core.compiled import Unrolled, rounds_of_a_call
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.grid import fill, stack
 from fedlib.core.mapping import fault, looped, only, stacked, take
@@ -28,28 +28,13 @@ from fedlib.core.seeds import OneForAll, check_same_shapes, made
 from fedlib.core.trace import Trace
 from fedlib.core.types import Draw, Info, Problem
 
-CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
-SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
 SMALL = 50_000  # below so many parameters a second thread makes a round slower
-
-
-class Diverged(FloatingPointError):
-    """A state is no longer finite; `state`, `round` and `seed` say where it last was.
-
-    >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    Diverged: FedAvg: the model is not finite after round 2
-    """
-
-    def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
-        super().__init__(text)
-        self.state, self.round, self.seed = state, round_, seed
+#: What a round's state and draw, and what metrics are of, run over: the seeds, the grid.
+ROUND, METRICS = ((0, 0), (0, None)), ((0,), (0,))
 
 
 class Batched:
-    """The batched round and evaluation of one call of `run`, and the walk through the rounds."""
+    """The round and the evaluation of all runs of one call of `run`: recorded, or looped."""
 
     def __init__(
         self,
@@ -88,8 +73,8 @@ class Batched:
 
     def shape(self, rounds: int, every: int) -> Shape:
         """What a checkpoint must look like, seen by doing one round from the start."""
-        start = self.start()
-        state, info = self.step(start.state, self.draws(start.rngs))
+        start, draw = self.example()
+        state, info = self.step(start.state, draw)
         metrics = self.measure(start.state.w)
         return Shape(rounds, every, self.some_data(), state, metrics, info)
 
@@ -97,32 +82,45 @@ class Batched:
         """Entries of all data, evenly spread, which tell them from other data."""
         return [_entries(x) for x in (*self.own, *self.common)]
 
-    def draws(self, rngs: list[torch.Generator]) -> Draw:
-        """One round's draws of all seeds, `[S, ...]`, on the run's device."""
-        problems = self.problems if self.own_problem else self.problems * len(rngs)
-        each = [self.template.draw(p, rng) for p, rng in zip(problems, rngs, strict=True)]
-        return self._together(each)
+    def example(self) -> tuple[Progress, Draw]:
+        """The start, and the draws of round 0."""
+        start = self.start()
+        return start, part(self.draws(start.rngs, 1), 0)
 
-    def _together(self, draws: Sequence[Draw]) -> Draw:
+    def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
+        """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
+        problems = self.problems if self.own_problem else self.problems * len(rngs)
+        draw, pairs = self.template.draw, list(zip(problems, rngs, strict=True))
+        return self._together([draw(p, rng) for _ in range(rounds) for p, rng in pairs], rounds)
+
+    def _together(self, draws: Sequence[Draw], rounds: int) -> Draw:
         # field by field: on small problems the general tree_map would cost a fifth of a round
         parts: list[Any] = [
-            torch.stack(part).to(self.device) if isinstance(part[0], Tensor) else ()
-            for part in zip(*draws, strict=True)
+            self._arrived(torch.stack(each).view(rounds, -1, *each[0].shape))
+            if isinstance(each[0], Tensor)
+            else ()
+            for each in zip(*draws, strict=True)
         ]
         others = zip(*(draw.others for draw in draws), strict=True)
-        return Draw(*parts)._replace(others=tuple(map(self._together, others)))
+        return Draw(*parts)._replace(others=tuple(self._together(o, rounds) for o in others))
+
+    def _arrived(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        """On the run's device; a GPU fetches it while the CPU goes on."""
+        if self.device.type == "cuda":
+            return x.pin_memory().to(self.device, non_blocking=True)
+        return x
 
     def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
         """One round of every run."""
         if self._step is None:
-            self._step = self._batched(self._round, (state, draw), (0, 0), (0, None))
+            self._step = self._batched(self._round, (state, draw), *ROUND)
         after: tuple[Any, Info] = self._step(state, draw)
         return after
 
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         if self._measure is None:
-            self._measure = self._batched(self._metrics, (w,), (0,), (0,))
+            self._measure = self._batched(self._metrics, (w,), *METRICS)
         values: Info = self._measure(w)
         return values
 
@@ -136,17 +134,41 @@ class Batched:
         check_metrics(problem, found)
         return found
 
-    def _batched(
-        self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
+    def compiled(self, rounds: int, every: int) -> Unrolled | None:
+        """Rounds in compiled calls, if the run is long enough for that and a compiler is there."""
+        if self.engine.one_by_one or self.device.type != "cpu":
+            return None
+        now, draw = self.example()
+        self._step = self._batched(self._round, (now.state, draw), *ROUND)
+        self._measure = self._batched(self._metrics, (now.state.w,), *METRICS)
+        call = rounds_of_a_call(self._step, self._measure, rounds, every)
+        if not call:
+            return None
+        over = self._over(self._round, *ROUND), self._over(self._metrics, *METRICS)
+        fixed = (self.hyper, self.own, self.common)
+        try:
+            return Unrolled(*over, fixed, now.state, draw, call, every)
+        except Exception as error:  # whatever the compiler, or the lack of one, says
+            warnings.warn(f"run: rounds are replayed, not compiled: {error!s:.200}", stacklevel=2)
+            return None
+
+    def _over(
+        self, function: Callable[..., Any], seed_dims: Any, grid_dims: Any
     ) -> Callable[..., Any]:
-        """`function` over grid and seeds: recorded vmaps, or plain loops."""
+        """`function` over grid and seeds, by vmap or plain loops."""
         mapper = looped if self.engine.one_by_one else vmap
         over_seeds, over_grid = (
             (None, 0, None, *seed_dims),
             (0 if self.hyper else None, None, None, *grid_dims),
         )
         one = (only if len(self.seeds) == 1 else mapper)(function, in_dims=over_seeds)
-        both = (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
+        return (only if len(self.grid) == 1 else mapper)(one, in_dims=over_grid)
+
+    def _batched(
+        self, function: Callable[..., Any], example: Any, seed_dims: Any, grid_dims: Any
+    ) -> Callable[..., Any]:
+        """`function` over grid and seeds, recorded unless it is looped."""
+        both = self._over(function, seed_dims, grid_dims)
         fixed = (self.hyper, self.own, self.common)
         if self.engine.one_by_one:
             return partial(both, *fixed)
@@ -156,7 +178,7 @@ class Batched:
             if not fault(error):
                 raise
             name = type(self.template).__name__
-            if self.one.radii:  # the simplex's oracle, say, writes its radius into a tensor
+            if self.one.radii:  # an oracle that writes its radius into a tensor, say
                 which = type(self.form.set).__name__
                 raise ValueError(
                     f"run: the feasible sets of all seeds must be equal, {which} differs in "
@@ -164,55 +186,11 @@ class Batched:
                 ) from error
             raise ValueError(f"{name}: a round must not {fault(error)}.") from error
 
-    def go(self, now: Progress, rounds: int, every: int, show: bool, saver: Saver) -> Progress:
-        """All remaining rounds."""
-        name, length = type(self.template).__name__, 1
-        with tqdm(total=rounds, initial=now.round, desc=name, delay=3, disable=not show) as bar:
-            while now.round < rounds:
-                began = time.perf_counter()
-                before, first = now.state, now.round
-                last = min(first + length, rounds)
-                draws = [self.draws(now.rngs) for _ in range(first, last)]
-                for draw in draws:
-                    if now.round % every == 0:
-                        now.metrics.append(self.measure(now.state.w))
-                    now.state, info = self.step(now.state, draw)
-                    now.info.append(info)
-                    now.round += 1
-                if not torch.isfinite(now.state.w).all():
-                    self._say_where(before, draws, first)
-                took = time.perf_counter() - began
-                if took < SHORT:
-                    length = min(2 * length, CHUNK)
-                now.seconds += took
-                saver.save(now, self.some_data, done=now.round == rounds)
-                bar.update(last - first)
-        now.metrics.append(self.measure(now.state.w))
-        return now
-
     def output(self, state: Any) -> Any:
         """The solutions `[S, d]` of an algorithm whose output is not its final model."""
         if not hasattr(self.template, "output"):
             return None
         return np.asarray(vmap(self.template.output)(state).double().cpu())
-
-    def _say_where(self, state: Any, draws: list[Draw], first: int) -> None:
-        """Repeat the chunk round by round, and raise at the first state that is not finite."""
-        for t, draw in enumerate(draws, start=first):
-            after, _ = self.step(state, draw)
-            bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
-            if bad.any():
-                g, s = (int(i) for i in bad.nonzero()[0])
-                name = type(self.template).__name__
-                raise Diverged(
-                    f"{name}: the model is not finite after round {t} (seed {self.seeds[s]}, "
-                    f"{self.grid[g]!r}); the last finite state is in error.state; "
-                    "try a smaller lr.",
-                    take(state, (g, s)),
-                    t,
-                    self.seeds[s],
-                )
-            state = after
 
     def traces(self, now: Progress, rounds: int, every: int, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
@@ -222,6 +200,7 @@ class Batched:
         ran_on = {
             "device": device_name(self.device),
             "threads": threads(self.form.dim, self.device),
+            "compiled": now.compiled,  # rounds, of all
             "wall_s": now.seconds / len(self.grid),
         }
         return [
@@ -247,9 +226,15 @@ def _entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
     return flat[places].double().cpu()
 
 
-def _curves(steps: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
+def part(draws: Draw, which: int | slice) -> Draw:
+    """One round, or some, of the draws `[rounds, S, ...]` of many."""
+    parts: list[Any] = [x[which] if isinstance(x, Tensor) else x for x in draws]
+    return Draw(*parts)._replace(others=tuple(part(other, which) for other in draws.others))
+
+
+def _curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
     """Per name `[G, S, T]` in float64."""
-    return {k: torch.stack([s[k] for s in steps], -1).cpu().double().numpy() for k in steps[0]}
+    return {k: x.cpu().double().numpy() for k, x in together(blocks).items()}
 
 
 def threads(dim: int, device: torch.device) -> int:

@@ -20,8 +20,8 @@ from torch.utils import _pytree as pytree
 
 from fedlib.core.whole import clear_parts, part_of, write_whole
 
-FORMAT = b"fedlib checkpoint 2, sha256 "  # what a file begins with; then the digest of the rest
-KEYS = {"config", "data", "state", "rngs", "round", "seconds", "metrics", "info"}
+FORMAT = b"fedlib checkpoint 3, sha256 "  # what a file begins with; then the digest of the rest
+KEYS = {"config", "data", "state", "rngs", "round", "seconds", "compiled", "metrics", "info"}
 CLOSE = 1e-3  # another machine may round data otherwise; other data differ by more
 
 Named = dict[str, Float[Tensor, "..."]]
@@ -69,9 +69,10 @@ class Progress:
     state: Any
     rngs: list[torch.Generator]
     round: int = 0
-    metrics: list[Named] = field(default_factory=list)
+    metrics: list[Named] = field(default_factory=list)  # of rounds in a row, `[G, S, T]` each
     info: list[Named] = field(default_factory=list)
     seconds: float = 0.0
+    compiled: int = 0  # rounds
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,7 @@ class Saver:
             "rngs": [rng.get_state() for rng in now.rngs],
             "round": now.round,
             "seconds": now.seconds,
+            "compiled": now.compiled,
             "metrics": together(now.metrics),
             "info": together(now.info),
         }
@@ -206,9 +208,9 @@ def aside(path: Path) -> str:
     return f"it is now {free.name}, and the next start begins anew"
 
 
-def together(steps: Sequence[Named]) -> Named:
-    """One tensor `[..., T]` a name in place of T small ones a name."""
-    return {k: torch.stack([s[k] for s in steps], -1).cpu() for k in steps[0]}
+def together(blocks: Sequence[Named]) -> Named:
+    """One tensor `[..., T]` a name in place of the parts of it, on the CPU."""
+    return {k: torch.cat([b[k] for b in blocks], -1).cpu() for k in blocks[0]}
 
 
 class Fit:
@@ -219,11 +221,13 @@ class Fit:
 
     def progress(self, held: Mapping[str, Any]) -> Progress:
         """The progress that is held; raises Misfit."""
-        rounds, seconds = held["round"], held["seconds"]
+        rounds, seconds, compiled = held["round"], held["seconds"], held["compiled"]
         if type(rounds) is not int or not 1 <= rounds <= self.shape.rounds:
             raise Misfit(f"say a round in 1..{self.shape.rounds}, it says {rounds!r:.40}")
         if type(seconds) is not float or not (math.isfinite(seconds) and seconds >= 0):
             raise Misfit(f"say how many seconds it took, it says {seconds!r:.40}")
+        if type(compiled) is not int or not 0 <= compiled <= rounds:
+            raise Misfit(f"say how many rounds were compiled, it says {compiled!r:.40}")
         self.check_data(held["data"])
         leaves, spec = pytree.tree_flatten(self.shape.state)
         self.same_form("state", held["state"], leaves)
@@ -234,7 +238,8 @@ class Fit:
         evaluated = len(range(0, rounds, self.shape.every))
         metrics = self.curves("metrics", held["metrics"], self.shape.metrics, evaluated)
         info = self.curves("info", held["info"], self.shape.info, rounds)
-        return Progress(state, self.generators(held["rngs"]), rounds, metrics, info, seconds)
+        rngs = self.generators(held["rngs"])
+        return Progress(state, rngs, rounds, [metrics], [info], seconds, compiled)
 
     def check_data(self, held: Any) -> None:
         """The run's data are those that the checkpoint was written with."""
@@ -244,15 +249,13 @@ class Fit:
             if not torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True):
                 raise Misfit("belong to this run, it was written with other data")
 
-    def curves(self, name: str, held: Any, one: Named, length: int) -> list[Named]:
-        """The curves of one kind, by round."""
+    def curves(self, name: str, held: Any, one: Named, length: int) -> Named:
+        """The curves of one kind."""
         if not isinstance(held, dict) or list(held) != list(one):
             raise Misfit(f"hold the run's {name}, it holds others")
         long = [x.unsqueeze(-1).expand(*x.shape, length) for x in one.values()]
         self.same_form(name, [*held.values()], long)
-        device = self.start.state.w.device
-        each = {k: x.to(device).unbind(-1) for k, x in held.items()}
-        return [{k: x[t] for k, x in each.items()} for t in range(length)]
+        return {k: x.to(self.start.state.w.device) for k, x in held.items()}
 
     def generators(self, held: Any) -> list[torch.Generator]:
         """The run's generators, in the states that are held."""

@@ -26,9 +26,45 @@ aten = torch.ops.aten
 UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
 
 
-def record(
-    function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] = ()
-) -> Callable[..., Any]:
+class Recording:
+    """The operations `graph` that one call of a function performs, on leaves of its arguments."""
+
+    def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
+        self.always, fixed_tree = pytree.tree_flatten(fixed)
+        leaves, self.tree = pytree.tree_flatten(example)
+        self.out: Any = None
+
+        def flat(*inputs: Tensor) -> tuple[Tensor, ...]:
+            first = pytree.tree_unflatten(list(inputs[: len(self.always)]), fixed_tree)
+            rest = pytree.tree_unflatten(list(inputs[len(self.always) :]), self.tree)
+            leaves, self.out = pytree.tree_flatten(function(*first, *rest))
+            return tuple(leaves)
+
+        tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
+        self.graph = tracer(*self.always, *leaves)
+        simplify(self.graph)
+
+
+class Replay(Recording):
+    """A recording that a call performs again, one operation after the other."""
+
+    def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
+        super().__init__(function, example, fixed)
+        leaves = pytree.tree_leaves(example)
+        self.again = _replay(self.graph, (*self.always, *leaves))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The function's value, by the operations that were recorded."""
+        inputs, given = pytree.tree_flatten(arguments)
+        if given != self.tree:
+            raise ValueError(
+                "record: the arguments must have the structure of the recorded example, "
+                f"got {given} in place of {self.tree}."
+            )
+        return pytree.tree_unflatten(list(self.again(*self.always, *inputs)), self.out)
+
+
+def record(function: Callable[..., Any], *example: Any, fixed: tuple[Any, ...] = ()) -> Replay:
     """A fast replay of `function(*fixed, *arguments)` as a function of `arguments`.
 
     `function` takes and returns nested tuples, lists and dicts of tensors and must not branch on
@@ -45,31 +81,7 @@ def record(
     ValueError
         at a replay, for arguments of another structure.
     """
-    always, fixed_tree = pytree.tree_flatten(fixed)
-    leaves, tree = pytree.tree_flatten(example)
-    out_tree: list[Any] = []
-
-    def flat(*inputs: Tensor) -> tuple[Tensor, ...]:
-        first = pytree.tree_unflatten(list(inputs[: len(always)]), fixed_tree)
-        out = function(*first, *pytree.tree_unflatten(list(inputs[len(always) :]), tree))
-        out_leaves, spec = pytree.tree_flatten(out)
-        out_tree[:] = [spec]
-        return tuple(out_leaves)
-
-    graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*always, *leaves)
-    simplify(graph)
-    replay = _replay(graph, (*always, *leaves))
-
-    def call(*arguments: Any) -> Any:
-        inputs, given = pytree.tree_flatten(arguments)
-        if given != tree:
-            raise ValueError(
-                "record: the arguments must have the structure of the recorded example, "
-                f"got {given} in place of {tree}."
-            )
-        return pytree.tree_unflatten(list(replay(*always, *inputs)), out_tree[0])
-
-    return call
+    return Replay(function, example, fixed)
 
 
 def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from fedlib.core.checkpoint import Saver, checked_path
 from fedlib.core.federation import Federation
 from fedlib.core.protocols import Algorithm
 from fedlib.core.types import Problem, describe
+from fedlib.core.walk import Walk
 
 
 def resolve_device(device: str) -> torch.device:
@@ -119,7 +120,7 @@ def run(
     saver = Saver(path, config, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
         begin = saver.resume(loop.start(), lambda: loop.shape(rounds, evaluate_every))
-        now = loop.go(begin, rounds, evaluate_every, progress, saver)
+        now = Walk(loop, rounds, evaluate_every).go(begin, progress, saver)
     traces = loop.traces(now, rounds, evaluate_every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 

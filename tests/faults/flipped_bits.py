@@ -20,7 +20,7 @@ import numpy as np
 from judging import Outcome
 from resuming import Run, runs
 
-from fedlib.core import batched
+from fedlib.core import walk
 from fedlib.core.batched import Batched
 
 WHAT = "one flipped bit in a checkpoint"
@@ -64,7 +64,7 @@ def halfway(run: Run, path: Path) -> bytes:
         return step(self, *arguments)
 
     path.unlink(missing_ok=True)
-    with patch.object(Batched, "step", counted), patch.object(batched, "SHORT", float("inf")):
+    with patch.object(Batched, "step", counted), patch.object(walk, "SHORT", float("inf")):
         try:
             run(checkpoint=path, checkpoint_seconds=0)
         except KeyboardInterrupt:

@@ -34,7 +34,7 @@ from resuming import Run, runs
 
 import fedlib as fl
 import papers.__main__ as command_line
-from fedlib.core import batched, jsonfile
+from fedlib.core import jsonfile, walk
 from fedlib.core.batched import Batched
 from fedlib.core.checkpoint import unseal
 from fedlib.core.types import describe
@@ -233,7 +233,7 @@ def kills(count: int, seed: int) -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "work"
         every = runs()
-        batched.CHUNK = 4  # more checkpoints; the numbers are the same
+        walk.CHUNK = 4  # more checkpoints; the numbers are the same
         rng = np.random.default_rng(seed)
         order = [every[i] for i in rng.permutation(len(every))]
         works = [Work(run.name, folder, partial(a_run, run)) for run in order]

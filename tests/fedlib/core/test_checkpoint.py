@@ -19,7 +19,7 @@ from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.core import batched, checkpoint, whole
+from fedlib.core import checkpoint, walk, whole
 from fedlib.core.batched import Batched
 from fedlib.core.checkpoint import unseal, write_sealed
 from fedlib.core.whole import PART, write_whole
@@ -62,7 +62,7 @@ def stopped(monkeypatch, path, after, **settings):
 
     with monkeypatch.context() as patch:
         patch.setattr(Batched, "step", counted)
-        patch.setattr(batched, "SHORT", math.inf)  # 1, 2, 4, ... rounds, however busy the machine
+        patch.setattr(walk, "SHORT", math.inf)  # 1, 2, 4, ... rounds, however busy the machine
         with pytest.raises(KeyboardInterrupt):
             quiet(SGM, np_problem, checkpoint=path, checkpoint_seconds=0, **settings)
 

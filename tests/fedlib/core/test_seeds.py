@@ -51,8 +51,15 @@ def test_sets_of_another_form_are_refused(other):
     refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
 
 
+class Written(fl.Ball):
+    """A ball whose oracle writes its radius into a tensor."""
+
+    def lmo(self, direction):
+        return torch.full_like(direction, -self.radius)
+
+
 def test_a_set_whose_oracle_takes_one_radius_is_refused_in_a_sentence():
     centres = torch.zeros(2, 3, 1, 6).double()
-    problems = [pareto(centres).within(fl.Simplex(radius)) for radius in (1.0, 2.0)]
-    words = "run: the feasible sets of all seeds must be equal, Simplex differs in radius"
+    problems = [pareto(centres).within(Written(radius)) for radius in (1.0, 2.0)]
+    words = "run: the feasible sets of all seeds must be equal, Written differs in radius"
     refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))

@@ -74,8 +74,7 @@ def test_nothing_is_stored_unless_asked(results):
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
-    batched = import_module("fedlib.core.batched")
-    loop = batched.Batched
+    loop = import_module("fedlib.core.batched").Batched
     whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
 
     def counted(self, state, draw):
@@ -85,7 +84,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
         return step(self, state, draw)
 
     monkeypatch.setattr(loop, "step", counted)
-    monkeypatch.setattr(batched, "SHORT", math.inf)  # chunks do not depend on the clock
+    monkeypatch.setattr(
+        import_module("fedlib.core.walk"), "SHORT", math.inf
+    )  # chunks do not depend on the clock
     monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
     (results / "toy" / "full").mkdir(parents=True)
     (results / "toy" / "full" / ".part-1-0").write_text("of a killed process", encoding="utf-8")

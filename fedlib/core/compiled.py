@@ -1,0 +1,160 @@
+"""Several rounds in one compiled call, for runs that are long enough to earn it back.
+
+The recorded operations of some rounds, one after the other, go through inductor, torch's own
+compiler, which makes few C++ kernels of them: no time is lost between operations, and what is
+small stays in registers. The compiler takes seconds to minutes, so that only long runs gain.
+Compiled rounds agree with replayed ones up to rounding.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+from torch.utils.flop_counter import flop_registry
+
+from fedlib.core.mapping import stacked, take
+from fedlib.core.record import Recording
+from fedlib.core.types import Draw
+
+#: Seconds that all rounds would take by replay, from which on a run is compiled. Compilation takes
+#: 4 to 60 s the first time, a tenth of that from torch's cache.
+LONG = 60.0
+#: Entries of the largest tensor of a round up to which compiled code was faster: beyond, the time
+#: is that of memory, and of products that are called all the same.
+LARGEST = 2**22
+Named = dict[str, Tensor]
+
+MOST = 8  # rounds of one call
+SMALL = 3e-4  # seconds: from there on a round is long beside its call
+
+#: What the operations of a replay take: each of them, an entry of its result, a multiplication.
+PER_OPERATION, PER_ENTRY, PER_FLOP = 1.5e-6, 3e-10, 1e-11
+
+
+def cost(graph: GraphModule) -> tuple[float, int]:
+    """About how many seconds a replay of the operations takes; entries of the largest tensor.
+
+    By number and shapes alone, so that the same run is treated alike wherever it runs.
+    """
+    seconds, largest = 0.0, 0
+    for node in graph.graph.nodes:
+        if node.op == "call_function":
+            entries = sum(x.numel() for x in _tensors(node))
+            seconds += PER_OPERATION + PER_ENTRY * entries + PER_FLOP * _flops(node)
+            largest = max(largest, entries)
+    return seconds, largest
+
+
+def _tensors(node: Node) -> list[Tensor]:
+    found = pytree.tree_leaves(node.meta.get("val"))
+    return [x for x in found if isinstance(x, Tensor)]
+
+
+def _flops(node: Node) -> float:
+    counted = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if counted is None:
+        return 0.0
+    args, kwargs = pytree.tree_map_only(Node, lambda n: n.meta["val"], (node.args, node.kwargs))
+    return float(counted(*args, **kwargs, out_val=node.meta["val"]))
+
+
+def rounds_of_a_call(step: Any, measure: Any, rounds: int, every: int) -> int:
+    """How many rounds go into a call: few if they are long, and in step with the evaluations.
+
+    None at all if all rounds are too short to earn a compilation back, or too large to gain.
+    """
+    if not (isinstance(step, Recording) and isinstance(measure, Recording)):
+        return 0
+    seconds, largest = cost(step.graph)
+    if rounds * (seconds + cost(measure.graph)[0] / every) < LONG or largest > LARGEST:
+        return 0
+    most = MOST if seconds < SMALL else 1
+    if every <= most:
+        return most // every * every
+    return max(k for k in range(1, most + 1) if every % k == 0)
+
+
+class Kernels(Recording):
+    """A recording that is compiled.
+
+    Raises
+    ------
+    Exception
+        of torch's compiler, where no C++ compiler is there or an operation cannot be compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
+        super().__init__(function, example, fixed)
+        import torch._inductor  # takes seconds, and few runs need it
+        from torch._inductor import config
+
+        inputs = [*self.always, *pytree.tree_leaves(example)]
+        settings = {
+            "cpp.threads": torch.get_num_threads(),
+            "compile_threads": 1,
+            "cpp_cache_precompile_headers": False,  # half a minute, the first time
+        }
+        with config.patch(settings), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch's own lowerings
+            self.again: Callable[..., Sequence[Tensor]] = torch._inductor.compile(
+                self.graph, inputs
+            )
+            self.again(*inputs)  # what is put off until the first call is done here
+
+
+class Unrolled:
+    """`rounds` rounds in one compiled call, with the metrics of those that are evaluated.
+
+    Parameters
+    ----------
+    step : `(*fixed, state, draw) -> (state, info)`, one round.
+    measure : `(*fixed, w) -> metrics`.
+    fixed, state, draw : an example of what they take.
+    rounds : of one call.
+    every : rounds between two evaluations; those of a call are part of it if there are any in
+        every call, else the caller makes them.
+    """
+
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        measure: Callable[..., Any],
+        fixed: tuple[Any, ...],
+        state: Any,
+        draw: Draw,
+        rounds: int,
+        every: int,
+    ) -> None:
+        self.rounds, self.evaluates = rounds, every <= rounds
+
+        def unrolled(*arguments: Any) -> Any:
+            *same, state, draws = arguments
+            metrics, infos = [], []
+            for t in range(rounds):
+                if self.evaluates and t % every == 0:
+                    metrics.append(measure(*same, state.w))
+                state, info = step(*same, state, take(draws, t))
+                infos.append(info)
+            return state, block(infos), block(metrics) if metrics else {}
+
+        draws = stacked([draw] * rounds)
+        self.kernels = Kernels(unrolled, (state, draws), fixed)
+
+    def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:
+        """The state after the rounds of some draws, and their infos and metrics `[G, S, T]`."""
+        kernels = self.kernels
+        leaves = pytree.tree_leaves((state, draws))
+        found = kernels.again(*kernels.always, *leaves)
+        after: tuple[Any, Named, Named] = pytree.tree_unflatten(list(found), kernels.out)
+        return after
+
+
+def block(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """One tensor `[..., T]` a name in place of T a name."""
+    return {k: torch.stack([s[k] for s in steps], -1) for k in steps[0]}

@@ -1,0 +1,128 @@
+"""Compiled rounds: when there are any, that they give what replayed ones give, and resume."""
+
+import math
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from problems import np_problem
+
+import fedlib as fl
+from fedlib.core import compiled, walk
+from fedlib.core.batched import Batched
+from fedlib.core.compiled import cost, rounds_of_a_call
+from fedlib.core.record import record
+
+METHOD = fl.FedAvg(lr=0.2, local_steps=2, participants=5)
+compiler = pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler"
+)
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Every run counts as a long one."""
+    monkeypatch.setattr(compiled, "LONG", 0.0)
+
+
+def ran(rounds=21, **settings):
+    return fl.run(METHOD, np_problem, rounds=rounds, seeds=(0, 1), progress=False, **settings)
+
+
+def test_a_replay_costs_by_number_size_and_products_of_its_operations():
+    x = torch.ones(100, 50)
+    seconds, largest = cost(record(lambda y: y @ y.T + 1, x).graph)
+    entries, flops = 50 * 100 + 2 * 100 * 100, 2 * 100 * 50 * 100  # a view, a product, a sum
+    expected = 3 * compiled.PER_OPERATION + entries * compiled.PER_ENTRY + flops * compiled.PER_FLOP
+    assert seconds == pytest.approx(expected)
+    assert largest == 100 * 100
+
+
+@pytest.mark.parametrize(
+    ("every", "call"), [(1, 8), (3, 6), (8, 8), (10, 5), (11, 1), (50, 5), (64, 8), (10**6, 8)]
+)
+def test_a_call_is_in_step_with_the_evaluations(every, call, long):
+    step, measure = record(lambda x: x + 1, torch.ones(2)), record(lambda x: x.sum(), torch.ones(2))
+    assert rounds_of_a_call(step, measure, 100, every) == call
+
+
+def test_short_large_and_looped_runs_are_not_compiled(monkeypatch):
+    step = record(lambda x: x + 1, torch.ones(2))
+    few = math.floor(compiled.LONG / cost(step.graph)[0] / 2)
+    assert rounds_of_a_call(step, step, few - 1, 1) == 0
+    assert rounds_of_a_call(step, step, few + 1, 1) == compiled.MOST
+    assert rounds_of_a_call(lambda x: x, step, 10**9, 1) == 0
+    monkeypatch.setattr(compiled, "LARGEST", 1)
+    assert rounds_of_a_call(step, step, 10**9, 1) == 0
+
+
+def test_a_round_that_is_long_is_a_call_of_its_own(long, monkeypatch):
+    step = record(lambda x: x + 1, torch.ones(2))
+    monkeypatch.setattr(compiled, "SMALL", 0.0)
+    assert rounds_of_a_call(step, step, 100, 1) == rounds_of_a_call(step, step, 100, 10) == 1
+
+
+def test_an_ordinary_run_is_replayed():
+    assert ran().provenance["compiled"] == 0
+
+
+@compiler
+def test_compiled_rounds_give_what_replayed_ones_give_and_a_resumed_run_its_own_bits(
+    long, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(compiled, "MOST", 2)  # compiles sooner
+    path, settings = tmp_path / "run.pt", {"rounds": 5, "evaluate_every": 2}
+    whole = ran(**settings)
+    assert whole.provenance["compiled"] == 4  # two calls; the last of 5 rounds fills none
+    monkeypatch.setattr(walk, "SHORT", 0.0)  # a call at a time
+    with monkeypatch.context() as patch:
+        patch.setattr(walk.Walk, "_replay", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ran(checkpoint=path, checkpoint_seconds=0, **settings)
+    again = ran(checkpoint=path, checkpoint_seconds=0, **settings)
+    monkeypatch.setattr(compiled, "LONG", math.inf)
+    replayed = ran(**settings)
+    assert (again.provenance["compiled"], replayed.provenance["compiled"]) == (4, 0)
+    for part in ("metrics", "info"):
+        for name, values in getattr(whole, part).items():
+            np.testing.assert_array_equal(getattr(again, part)[name], values)
+            near = getattr(replayed, part)[name]
+            assert near.shape == values.shape
+            np.testing.assert_allclose(values, near, rtol=1e-6, atol=1e-9)
+    assert torch.equal(again.state.w, whole.state.w)
+    torch.testing.assert_close(whole.state.w, replayed.state.w, rtol=1e-6, atol=1e-9)
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_without_a_compiler_a_long_run_is_replayed_and_says_so(long, monkeypatch):
+    monkeypatch.setattr(compiled, "Kernels", SimpleNamespace)  # takes no such arguments
+    with pytest.warns(UserWarning, match="run: rounds are replayed, not compiled: "):
+        one = ran(rounds=9)
+    monkeypatch.setattr(compiled, "LONG", math.inf)
+    assert one.provenance["compiled"] == 0
+    assert torch.equal(one.state.w, ran(rounds=9).state.w)
+
+
+def test_evaluations_between_calls_are_where_they_belong(long, monkeypatch):
+    """Calls stand in for themselves: `Unrolled` without its compiler."""
+
+    class Plain(compiled.Recording):
+        def __init__(self, function, example, fixed):
+            super().__init__(function, example, fixed)
+            self.again = self.graph
+
+    monkeypatch.setattr(compiled, "Kernels", Plain)
+    for every, rounds in ((3, 20), (10, 32)):
+        with_calls = ran(rounds=rounds, evaluate_every=every)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Batched, "compiled", lambda *_: None)
+            without = ran(rounds=rounds, evaluate_every=every)
+        assert with_calls.provenance["compiled"] >= rounds - 6
+        for name, values in without.metrics.items():
+            np.testing.assert_array_equal(with_calls.metrics[name], values)
+        assert list(with_calls.rounds) == list(without.rounds)
