@@ -13,8 +13,9 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -28,13 +29,15 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.batched import Batched
-from fedlib.core.checkpoint import write_whole
+from fedlib.core.batched import CHUNK, Batched
+from fedlib.core.checkpoint import Progress, write_whole
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
+from fedlib.core.provenance import versions
 from fedlib.core.run import resolve_device
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 AFTER_STOP = "nothing was written"
+KEPT = "with --json the cases so far are kept, and the same command goes on"
 PASSES = 7
 LOOP_ROUNDS = 3  # the plain twin is slow
 #: Makes glibc keep freed memory: fetching large arrays anew each round costs page faults.
@@ -56,7 +59,7 @@ def timed(arguments: list[str] | None) -> int:
         for name, size in KEEP_MEMORY.items():  # read by the C library when a process starts
             os.environ.pop(name, None)
             os.environ.update({name: size} if memory == "kept" else {})
-        result = apart(case)
+        result = apart(measure, **case)
         results.append({**result, "memory": memory})
         print(
             f"{result['workload']} {result['algorithm']:7} {result['variant']:12}{memory:9}"
@@ -68,18 +71,49 @@ def timed(arguments: list[str] | None) -> int:
     return 0
 
 
-def apart(case: dict[str, Any]) -> dict[str, Any]:
-    """`measure` in a process of its own, which leaves Ctrl-C to this one."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+def apart(
+    function: Callable[..., Any], *, limit: float | None = None, start: str = "spawn", **case: Any
+) -> Any:
+    """`function` in a process of its own, which leaves Ctrl-C to this one.
+
+    `start` is how the process is made; "forkserver" spares the imports where many follow.
+
+    Raises
+    ------
+    TimeoutError
+        if it takes longer than `limit` seconds; the process is ended.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context(start)) as alone:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the process inherits it
-        found = alone.submit(measure, **case)
+        found = alone.submit(function, **case)
         signal.signal(signal.SIGINT, before)
         try:
-            return found.result()
-        except KeyboardInterrupt:
+            return found.result(limit)
+        except (KeyboardInterrupt, TimeoutError):
             for child in active_children():
                 child.terminate()
             raise
+
+
+def collected(
+    path: Path | None, where: dict[str, Any], cases: list[str], one: Callable[[str], Any]
+) -> dict[str, Any]:
+    """What `one` finds for every case, each written to the file as soon as it is there.
+
+    A file that another process began on such a machine and left unfinished is carried on.
+    """
+    report: dict[str, Any] = {"machine": where, "finished": False, "results": {}}
+    with suppress(OSError, ValueError):  # not there, or no such file
+        held = json.loads((path or Path()).read_text(encoding="utf-8"))
+        if isinstance(held, dict) and held.get("machine") == where and not held.get("finished"):
+            report = held
+    for case in cases:
+        if case not in report["results"]:
+            report["results"][case] = one(case)
+            save(path, report)
+    report["finished"] = True
+    save(path, report)
+    return report
 
 
 def save(path: Path | None, report: dict[str, Any]) -> None:
@@ -141,14 +175,14 @@ def measure(
     torch.set_num_threads(threads)
     timed, runs, rounds = _prepare(workload, algorithm, variant, device)
     now = timed.start()
-    state, first, _ = _pass(timed, now.state, now.rngs, 1)
-    state, _, _ = _pass(timed, state, now.rngs, rounds)
+    first, _ = clocked(timed, now, 1)
+    clocked(timed, now, rounds)
     wall, cpu = [], []
     for _ in range(passes):
-        state, seconds, processor = _pass(timed, state, now.rngs, rounds)
+        seconds, processor = clocked(timed, now, rounds)
         wall.append(seconds / rounds / runs * 1e3)
         cpu.append(processor / rounds / runs * 1e3)
-    values = timed.measure(state.w)
+    values = timed.measure(now.state.w)
     loss = values.get("loss", values.get("f"))
     assert loss is not None
     return {
@@ -163,7 +197,7 @@ def measure(
         "ms_highest": max(wall),
         "cpu_ms_per_run_and_round": median(cpu),
         "first_round_s": first,
-        "peak_mib": _peak(timed.device),
+        "peak_mib": peak(timed.device),
         "final_loss": float(loss[0, 0]),
     }
 
@@ -184,17 +218,24 @@ def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[
     return timed, len(grid) * len(seeds), rounds
 
 
-def _pass(timed: Batched, state: Any, rngs: Any, rounds: int) -> tuple[Any, float, float]:
-    """Some rounds as `run` does them, their seconds on the clock and on the processor."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    for draw in [timed.draws(rngs) for _ in range(rounds)]:
-        state, _ = timed.step(state, draw)
+def advance(timed: Batched, now: Progress, rounds: int) -> None:
+    """Some rounds as `run` does them, draws included, without evaluation."""
+    for done in range(0, rounds, CHUNK):
+        for draw in [timed.draws(now.rngs) for _ in range(done, min(done + CHUNK, rounds))]:
+            now.state, _ = timed.step(now.state, draw)
+    now.round += rounds
     if timed.device.type == "cuda":
         torch.cuda.synchronize(timed.device)
-    return state, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _peak(device: torch.device) -> float:
+def clocked(timed: Batched, now: Progress, rounds: int) -> tuple[float, float]:
+    """`advance`, and its seconds on the clock and on the processor."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    advance(timed, now, rounds)
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def peak(device: torch.device) -> float:
     """Largest memory so far in MiB: the process's, or the GPU's."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
@@ -203,17 +244,27 @@ def _peak(device: torch.device) -> float:
 
 
 def machine(device: str, threads: int) -> dict[str, Any]:
-    """What the numbers depend on: processor, instruction set, threads, versions."""
-    where = resolve_device(device)
+    """What the numbers depend on: processor, instruction set, threads, versions, memory."""
+    where, known = resolve_device(device), versions()
+    kept = all(os.environ.get(name) == size for name, size in KEEP_MEMORY.items())
     return {
         "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu",
+        "processor": model_of_processor(),
         "cores": os.cpu_count(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d"),
+        "memory": "kept" if kept else "default",
+        **{name: known[name] for name in ("torch", "numpy", "python", "commit", "dirty", "date")},
     }
+
+
+def model_of_processor() -> str:
+    """The model of the CPU, as Linux names it."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ together, without compression and with Top-K 0.5 both ways.
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,7 +16,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, machine, save
+from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
@@ -68,18 +67,13 @@ def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dic
     )
     loop = Batched([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
     now = loop.start()
-    began = time.perf_counter()
-    state, _ = loop.step(now.state, loop.draws(now.rngs))
-    first = time.perf_counter() - began
+    first, _ = clocked(loop, now, 1)
     wall, cpu = [], []
     for timed in range(passes + 1):
-        began, processor = time.perf_counter(), time.process_time()
-        for _ in range(rounds):
-            state, _ = loop.step(state, loop.draws(now.rngs))
-        float(state.w.sum())  # waits for a GPU
+        seconds, processor = clocked(loop, now, rounds)
         if timed:  # the first pass warms up
-            wall.append((time.perf_counter() - began) / rounds)
-            cpu.append((time.process_time() - processor) / rounds)
+            wall.append(seconds / rounds)
+            cpu.append(processor / rounds)
     return {
         "seeds": seeds,
         "device": device,

@@ -21,7 +21,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, machine, save
+from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
@@ -104,11 +104,9 @@ def workload(rows: int, passes: int, rounds: int = 20) -> list[dict[str, Any]]:
     times: dict[str, list[float]] = {name: [] for name in loops}
     for p in range(passes + 1):
         for name, loop in loops.items():
-            began = time.process_time()
-            for draw in [loop.draws(states[name].rngs) for _ in range(rounds)]:
-                states[name].state, _ = loop.step(states[name].state, draw)
+            _, seconds = clocked(loop, states[name], rounds)
             if p:  # the first pass records the round and warms up
-                times[name].append(1e3 * (time.process_time() - began) / rounds)
+                times[name].append(1e3 * seconds / rounds)
     return [summary(name, own) for name, own in times.items()]
 
 

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, machine, save
+from benchmarks.bench import AFTER_STOP, advance, machine, save
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
@@ -79,29 +79,28 @@ def cases(problem: Problem, device: str) -> dict[str, Round]:
     return {
         PLAIN: plain(problem, torch.contiguous_format),
         "plain torch loop, channels last": plain(problem, torch.channels_last),
-        LOCAL: advance(Scalarized(**common), problem, device, Sequential),
-        "local steps, all clients by vmap": advance(
+        LOCAL: alone(Scalarized(**common), problem, device, Sequential),
+        "local steps, all clients by vmap": alone(
             Scalarized(**common), problem, device, Vectorized
         ),
-        "FedCMOO": advance(FedCMOO(**many), problem, device, Sequential),
-        "FedCMOO-Pref": advance(
+        "FedCMOO": alone(FedCMOO(**many), problem, device, Sequential),
+        "FedCMOO-Pref": alone(
             FedCMOOPref(**many, value_batch_size=ROWS), problem, device, Sequential
         ),
-        "FSMGDA": advance(FSMGDA(**many), problem, device, Sequential),
+        "FSMGDA": alone(FSMGDA(**many), problem, device, Sequential),
     }
 
 
-def advance(
+def alone(
     algorithm: Any, problem: Problem, device: str, engine: type[Federation]
 ) -> Callable[[], object]:
     """A round as `fedlib.run` does it, draws included."""
     loop = Batched([algorithm], problem, (0,), resolve_device(device), engine)
     now = loop.start()
-    held = {"state": now.state}
 
     def one() -> object:
-        held["state"], _ = loop.step(held["state"], loop.draws(now.rngs))
-        return float(held["state"].w.sum())  # waits for a GPU
+        advance(loop, now, 1)
+        return float(now.state.w.sum())
 
     return one
 

@@ -20,7 +20,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, machine, save
+from benchmarks.bench import AFTER_STOP, advance, machine, save
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
@@ -94,23 +94,22 @@ def cases(problems: list[Problem], device: str) -> dict[str, tuple[Round, int]]:
     }
     found: dict[str, tuple[Round, int]] = {PLAIN: (plain(problems[0]), 1)}
     for name, (method, own) in methods.items():
-        found[name] = advance(method, own[:1], device), 1
+        found[name] = together(method, own[:1], device), 1
     for name in ("SSCA", "features: SSCA"):
         method, own = methods[name]
-        found[f"{name}, {SEEDS} seeds"] = advance(method, own, device), SEEDS
+        found[f"{name}, {SEEDS} seeds"] = together(method, own, device), SEEDS
     return found
 
 
-def advance(algorithm: Any, problems: list[Problem], device: str) -> Round:
+def together(algorithm: Any, problems: list[Problem], device: str) -> Round:
     """A round as `fedlib.run` does it, draws included, of all seeds together."""
     seeds = tuple(range(len(problems)))
     loop = Batched([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
     now = loop.start()
-    held = {"state": now.state}
 
     def one() -> object:
-        held["state"], _ = loop.step(held["state"], loop.draws(now.rngs))
-        return float(held["state"].w.sum())  # waits for a GPU
+        advance(loop, now, 1)
+        return float(now.state.w.sum())
 
     return one
 

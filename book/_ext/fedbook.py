@@ -27,6 +27,7 @@ import fedbook_previews
 import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
+import fedbook_speed
 import fedbook_status
 import fedbook_study
 from docutils import nodes
@@ -47,6 +48,7 @@ PARTS = (
     fedbook_previews,
     fedbook_methods,
     fedbook_rounds,
+    fedbook_speed,
     fedbook_errata,
     fedbook_faults,
     fedbook_intervals,

@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from fedlib.problems import mlp_classification, softmax_regression
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
 
-from benchmarks import bench, multiobjective, ssca  # noqa: E402
+from benchmarks import bench, multiobjective, peer_torch, peers, scale, ssca, start, tasks  # noqa: E402
 from benchmarks.workloads import ALGORITHMS, WORKLOADS  # noqa: E402
 
 ROWS = {"W1": 6400, "W3": 460, "W4": 1000}  # as few as the batches allow
@@ -186,3 +187,109 @@ def test_ssca_on_w4_and_every_case_advances(monkeypatch):
     assert rounds["SSCA, 2 seeds"][1] == 2
     for one, _ in rounds.values():
         assert one() != one()  # the model moved
+
+
+@pytest.fixture
+def small_w2(monkeypatch):
+    for name, value in {"PARTICIPANTS": 2, "STEPS": 2, "BATCH": 8, "ROWS": 8}.items():
+        monkeypatch.setattr(multiobjective, name, value)
+
+
+@pytest.mark.parametrize("name", ["W1", "W2", "W3", "W4"])
+def test_a_torch_loop_and_fedlib_do_the_same(name, monkeypatch, small_w2):
+    monkeypatch.setitem(tasks.TASKS, name, replace(tasks.TASKS[name], rounds=2))
+    common = tasks.work(name, turns=0, rows=ROWS.get(name, 8))
+    entries = peers.makers(name, common)
+    assert [*entries][:3] == [peers.OURS, peers.WITH_SWITCH, peers.LOOP]
+    made = {peers.OURS: entries[peers.OURS](), peers.LOOP: peer_torch.loop(common)}
+    times = peers.in_turn({key: go for key, (go, _) in made.items()}, 0, 2)
+    assert [len(own) for own in times.values()] == [1, 1]
+    ours, loop = (models() for _, models in made.values())
+    assert not torch.equal(ours[0, 0], common.problem.w0)
+    torch.testing.assert_close(ours, loop, rtol=1e-3, atol=1e-5)
+    losses = {key: common.loss(models()) for key, (_, models) in made.items()}
+    peers.check_losses(name, losses)
+    with pytest.raises(ValueError, match="must reach one loss"):
+        peers.check_losses(name, losses | {"other": 1.1 * losses[peers.OURS]})
+
+
+def test_many_runs_together_have_their_own_draws():
+    common = tasks.work("W3, 33 runs", turns=0)
+    assert (len(common.lr), common.rows.shape) == (11, (3, 200, 10, 1, 22))
+    assert not torch.equal(common.rows[0], common.rows[1])
+    assert peers.LOOP not in peers.makers("W3, 33 runs", common)
+
+
+@pytest.mark.parametrize("method", scale.METHODS)
+def test_every_method_has_a_round_at_scale(method):
+    size = scale.Size(N=6, n=3, d=5, rows=8)
+    problem = scale.problem_of(method, size)
+    assert (problem.num_clients, problem.dim, len(problem.data[0])) == (6, 5, 8)
+    ran = fl.run(scale.algorithm_of(method, size), problem, rounds=2, progress=False)
+    assert ran.metrics["norm"][0, -1] > 0
+
+
+def test_what_is_too_large_is_left_out_with_the_reason(monkeypatch):
+    size = scale.Size(d=10)
+    for error, why in (
+        (TimeoutError(), "more than 60 s"),
+        (MemoryError(), "more than 8 GB"),
+        (RuntimeError("you tried to allocate 9 bytes"), "more than 8 GB"),
+    ):
+        monkeypatch.setattr(scale, "apart", Mock(side_effect=error))
+        found = scale.tried("FedAvg", "parameters", size, {})
+        assert (found["at"], found["skipped"]) == (10, why)
+    after = scale.tried("FedAvg", "parameters", scale.Size(d=100), found)
+    assert after["skipped"] == "not tried: at 10 more than 8 GB"
+
+
+def test_a_process_has_caches_of_its_own(tmp_path):
+    code = "import os, pathlib; pathlib.Path(os.environ['HOME'], 'kept').touch()"
+    seconds, cpu = start.process(("-c", code), tmp_path)
+    assert seconds > 0
+    assert cpu > 0
+    assert (tmp_path / "home" / "kept").exists()
+
+
+def test_a_measurement_that_was_stopped_goes_on(tmp_path):
+    path, asked = tmp_path / "held.json", []
+
+    def one(case):
+        asked.append(case)
+        if asked == ["a", "b"]:
+            raise KeyboardInterrupt
+        return len(asked)
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.collected(path, {"cores": 1}, ["a", "b"], one)
+    assert not json.loads(path.read_text(encoding="utf-8"))["finished"]
+    held = bench.collected(path, {"cores": 1}, ["a", "b"], one)
+    assert asked == ["a", "b", "b"]
+    assert held == json.loads(path.read_text(encoding="utf-8"))
+    assert (held["finished"], held["results"]) == (True, {"a": 1, "b": 3})
+    assert bench.collected(path, {"cores": 1}, ["a"], one)["results"] == {"a": 4}  # begins anew
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "said"),
+    [(peers, ["W9"], "W9"), (scale, ["FedProx"], "FedProx"), (start, ["W1"], "W1")],
+)
+def test_unknown_names_are_refused(program, words, said, capsys):
+    with pytest.raises(SystemExit):
+        program.main(words)
+    assert said in capsys.readouterr().err
+
+
+def test_what_the_book_shows_is_stored_whole_and_names_no_place():
+    expected = {
+        "peers": {peers.RATES, *tasks.TASKS},
+        "start": {*start.CASES},
+        "scale": {f"{m}, {a}, {i}" for m in scale.METHODS for a in scale.AXES
+                  for i in range(len(scale.AXES[a]))},
+    }  # fmt: skip
+    for name, cases in expected.items():
+        text = (ROOT / "benchmarks" / f"{name}.json").read_text(encoding="utf-8")
+        held = json.loads(text)
+        assert held["finished"]
+        assert {*held["results"]} == cases
+        assert '"/' not in text
