@@ -29,11 +29,12 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.batched import CHUNK, Batched
+from fedlib.core.batched import Batched, part
 from fedlib.core.checkpoint import Progress, write_whole
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 from fedlib.core.provenance import versions
 from fedlib.core.run import resolve_device
+from fedlib.core.walk import CHUNK, Walk
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 AFTER_STOP = "nothing was written"
@@ -219,13 +220,22 @@ def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[
 
 
 def advance(timed: Batched, now: Progress, rounds: int) -> None:
-    """Some rounds as `run` does them, draws included, without evaluation."""
+    """Some rounds as `run` does them, draws included, one by one and without evaluation."""
     for done in range(0, rounds, CHUNK):
-        for draw in [timed.draws(now.rngs) for _ in range(done, min(done + CHUNK, rounds))]:
-            now.state, _ = timed.step(now.state, draw)
+        draws = timed.draws(now.rngs, min(CHUNK, rounds - done))
+        for t in range(len(draws.participants)):
+            now.state, _ = timed.step(now.state, part(draws, t))
     now.round += rounds
     if timed.device.type == "cuda":
         torch.cuda.synchronize(timed.device)
+
+
+def walked(walk: Walk, now: Progress, rounds: int) -> None:
+    """Some rounds as a long `run` does them, in compiled calls if it has such."""
+    last, call = now.round + rounds, walk.compiled.rounds if walk.compiled else 1
+    while last - now.round >= call:
+        walk.advance(now, min(CHUNK, (last - now.round) // call))
+    advance(walk.of, now, last - now.round)
 
 
 def clocked(timed: Batched, now: Progress, rounds: int) -> tuple[float, float]:

@@ -22,16 +22,18 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import KEPT, advance, apart, collected, machine
+from benchmarks.bench import KEPT, advance, apart, collected, machine, walked
 from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem_of, work
 from benchmarks.workloads import WORKLOADS
 from fedlib.core.batched import Batched
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
+from fedlib.core.walk import Walk
 
-OURS, WITH_SWITCH = "fedlib FedAvg", "fedlib FedSGM"
+OURS, REPLAYED, WITH_SWITCH = "fedlib FedAvg", "fedlib FedAvg, replayed", "fedlib FedSGM"
 LOOP, ORDERED = "torch loop", "torch loop, channels last"
 SCAN, FEDJAX = "jax scan", "FedJAX"
 RATES = "GFLOP/s"
+LONG = 10**7  # rounds, so that they are compiled if any are
 CLOSE = 2e-3  # how far the final losses may be apart, relatively: float32, in another order
 
 Entry = tuple[Advance, Models]
@@ -141,6 +143,8 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
         OURS: lambda: ours(common.grid, common.problem, common.task.seeds),
         WITH_SWITCH: lambda: switched(name, common),
     }
+    if name != "W2":  # where clients are taken one by one, nothing is compiled
+        found[REPLAYED] = lambda: replayed(common.grid, common.problem, common.task.seeds)
     alone = common.task.seeds * common.task.sizes == 1
     if alone:
         found[LOOP] = lambda: peer_torch.loop(common)
@@ -156,7 +160,14 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
 
 
 def ours(grid: list[Any], problem: Any, seeds: int) -> Entry:
-    """Rounds as `fedlib.run` does them, which draw for themselves what all others are given."""
+    """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
+    loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
+    walk, now = Walk(loop, LONG, LONG), loop.start()
+    return lambda first, last: walked(walk, now, last - first), lambda: now.state.w
+
+
+def replayed(grid: list[Any], problem: Any, seeds: int) -> Entry:
+    """The same as a short run does them, one by one."""
     loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
     now = loop.start()
     return lambda first, last: advance(loop, now, last - first), lambda: now.state.w

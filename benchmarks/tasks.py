@@ -60,7 +60,7 @@ TASKS = {
         "of 128",
         *(0.6, "lenet", LENET, 1, 4),
     ),
-    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 300, 9),
+    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 304, 9),
     "W3, 33 runs": Task(
         "the same, 3 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 200, 9, 3, 11
     ),
@@ -126,11 +126,11 @@ def work(name: str, turns: int, rows: int | None = None) -> Work:
     grid: list[Any] = [one] if task.sizes == 1 else WORKLOADS["W3"].grid("FedAvg")
     drawing = Batched([one], problem, tuple(range(task.seeds)), torch.device("cpu"), None)
     rngs = drawing.start().rngs
-    draws = [drawing.draws(rngs) for _ in range(task.rounds * (turns + 1))]
-    who = torch.stack([d.participants for d in draws], 1)
+    draws = drawing.draws(rngs, task.rounds * (turns + 1))
+    who = draws.participants.transpose(0, 1)
     own = problem.rows[who].unsqueeze(-2)  # [S, T, n, 1, m]
-    if isinstance(draws[0].batches, Tensor):
-        places = torch.stack([torch.as_tensor(d.batches) for d in draws], 1)
+    if isinstance(draws.batches, Tensor):
+        places = draws.batches.transpose(0, 1)
         own = own.expand(*places.shape[:-1], -1).gather(-1, places)
     data = problem.data[:2]
     if task.kind == "logistic":
