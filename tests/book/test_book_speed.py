@@ -66,8 +66,8 @@ def test_the_tables_and_the_figure(tmp_path, monkeypatch):
     assert status != 0
     assert "there is no table 'size'; known tables: peers, start, scale." in warning
     assert rows(page) == [
-        "W1: small 0.3 0.5 1,240 0.5 – 0.60 (jax scan) 0.6 met",
-        "W2: small 0.3 0.5 1,240; fast: 0.4 0.5 – 0.75 (torch loop, fast) 0.5 not met",
+        "W1: small 0.3 – 0.5 1,240 0.5 – 0.60 (jax scan) 0.6 met",
+        "W2: small 0.3 – 0.5 1,240; fast: 0.4 0.5 – 0.75 (torch loop, fast) 0.5 not met",
         "import torch 3.0 2.0 1.5 1.0",
         "FedAvg 2 2.2 1.10 0.0 met",
         "FedFW 2 4 2.00 0.0 not met",
