@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.batched import Batched
+from fedlib.core.batched import Batched, part
 from fedlib.core.checkpoint import Progress, write_whole
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 from fedlib.core.provenance import versions
@@ -175,14 +175,12 @@ def measure(
     """
     torch.set_num_threads(threads)
     timed, runs, rounds = _prepare(workload, algorithm, variant, device)
-    now, began = timed.start(), time.perf_counter()
-    on = walk(timed)
-    advance(on, now, 1)
-    first = time.perf_counter() - began
-    advance(on, now, rounds)
+    now = timed.start()
+    first, _ = clocked(timed, now, 1)
+    clocked(timed, now, rounds)
     wall, cpu = [], []
     for _ in range(passes):
-        seconds, processor = clocked(on, now, rounds)
+        seconds, processor = clocked(timed, now, rounds)
         wall.append(seconds / rounds / runs * 1e3)
         cpu.append(processor / rounds / runs * 1e3)
     values = timed.measure(now.state.w)
@@ -221,26 +219,26 @@ def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[
     return timed, len(grid) * len(seeds), rounds
 
 
-def walk(timed: Batched, rounds: int = 1) -> Walk:
-    """The rounds of a run of `rounds`, which says whether they are compiled, and any number more.
-
-    Nothing but the start is evaluated.
-    """
-    found = Walk(timed, rounds, rounds)
-    found.rounds = found.every = sys.maxsize
-    return found
-
-
-def advance(timed: Walk, now: Progress, rounds: int) -> None:
-    """Some rounds as `run` does them, draws included; whole calls where they are compiled."""
-    call, end = timed.compiled.rounds if timed.compiled else 1, now.round + rounds
-    while now.round < end:
-        timed.advance(now, max(1, min(CHUNK, (end - now.round) // call)))
-    if timed.of.device.type == "cuda":
-        torch.cuda.synchronize(timed.of.device)
+def advance(timed: Batched, now: Progress, rounds: int) -> None:
+    """Some rounds as `run` does them, draws included, one by one and without evaluation."""
+    for done in range(0, rounds, CHUNK):
+        draws = timed.draws(now.rngs, min(CHUNK, rounds - done))
+        for t in range(len(draws.participants)):
+            now.state, _ = timed.step(now.state, part(draws, t))
+    now.round += rounds
+    if timed.device.type == "cuda":
+        torch.cuda.synchronize(timed.device)
 
 
-def clocked(timed: Walk, now: Progress, rounds: int) -> tuple[float, float]:
+def walked(walk: Walk, now: Progress, rounds: int) -> None:
+    """Some rounds as a long `run` does them, in compiled calls if it has such."""
+    last, call = now.round + rounds, walk.compiled.rounds if walk.compiled else 1
+    while last - now.round >= call:
+        walk.advance(now, min(CHUNK, (last - now.round) // call))
+    advance(walk.of, now, last - now.round)
+
+
+def clocked(timed: Batched, now: Progress, rounds: int) -> tuple[float, float]:
     """`advance`, and its seconds on the clock and on the processor."""
     wall, cpu = time.perf_counter(), time.process_time()
     advance(timed, now, rounds)

@@ -7,7 +7,6 @@ together, without compression and with Top-K 0.5 both ways.
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,7 +16,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, advance, clocked, machine, save, walk
+from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
@@ -68,13 +67,10 @@ def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dic
     )
     loop = Batched([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
     now = loop.start()
-    began = time.perf_counter()
-    on = walk(loop)
-    advance(on, now, 1)
-    first = time.perf_counter() - began
+    first, _ = clocked(loop, now, 1)
     wall, cpu = [], []
     for timed in range(passes + 1):
-        seconds, processor = clocked(on, now, rounds)
+        seconds, processor = clocked(loop, now, rounds)
         if timed:  # the first pass warms up
             wall.append(seconds / rounds)
             cpu.append(processor / rounds)

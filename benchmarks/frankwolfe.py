@@ -21,7 +21,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, clocked, machine, save, walk
+from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
@@ -100,11 +100,11 @@ def workload(rows: int, passes: int, rounds: int = 20) -> list[dict[str, Any]]:
     for name, convex_set in sets.items():
         method = FedFW(0.01, batch_size=BATCH)
         loops[name] = Batched([method], problem.within(convex_set), (0,), device(), None)
-    each = {name: (walk(loop), loop.start()) for name, loop in loops.items()}
+    states = {name: loop.start() for name, loop in loops.items()}
     times: dict[str, list[float]] = {name: [] for name in loops}
     for p in range(passes + 1):
-        for name, (on, now) in each.items():
-            _, seconds = clocked(on, now, rounds)
+        for name, loop in loops.items():
+            _, seconds = clocked(loop, states[name], rounds)
             if p:  # the first pass records the round and warms up
                 times[name].append(1e3 * seconds / rounds)
     return [summary(name, own) for name, own in times.items()]

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, advance, machine, save, walk
+from benchmarks.bench import AFTER_STOP, advance, machine, save
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
@@ -96,10 +96,10 @@ def alone(
 ) -> Callable[[], object]:
     """A round as `fedlib.run` does it, draws included."""
     loop = Batched([algorithm], problem, (0,), resolve_device(device), engine)
-    now, on = loop.start(), walk(loop)
+    now = loop.start()
 
     def one() -> object:
-        advance(on, now, 1)
+        advance(loop, now, 1)
         return float(now.state.w.sum())
 
     return one

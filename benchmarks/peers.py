@@ -22,18 +22,18 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import KEPT, advance, apart, collected, machine, walk
+from benchmarks.bench import KEPT, advance, apart, collected, machine, walked
 from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem_of, work
 from benchmarks.workloads import WORKLOADS
 from fedlib.core.batched import Batched
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
+from fedlib.core.walk import Walk
 
-OURS, WITH_SWITCH = "fedlib FedAvg", "fedlib FedSGM"
-COMPILED = ", long run"  # one that `run` compiles
+OURS, REPLAYED, WITH_SWITCH = "fedlib FedAvg", "fedlib FedAvg, replayed", "fedlib FedSGM"
 LOOP, ORDERED = "torch loop", "torch loop, channels last"
 SCAN, FEDJAX = "jax scan", "FedJAX"
 RATES = "GFLOP/s"
-LONG, COMPILES = 10**7, ("W3", "W4")  # rounds of a long run; workloads small enough for it
+LONG = 10**7  # rounds, so that they are compiled if any are
 CLOSE = 2e-3  # how far the final losses may be apart, relatively: float32, in another order
 
 Entry = tuple[Advance, Models]
@@ -104,9 +104,7 @@ def measure(name: str, turns: int | None) -> dict[str, Any]:
     entries = {key: make() for key, make in makers(name, common).items()}
     times = in_turn({key: entry[0] for key, entry in entries.items()}, turns, task.rounds)
     runs = task.seeds * task.sizes
-    losses = {
-        k: common.loss(models()) for k, (_, models) in entries.items() if WITH_SWITCH not in k
-    }
+    losses = {k: common.loss(models()) for k, (_, models) in entries.items() if k != WITH_SWITCH}
     check_losses(name, losses)
     found = {
         "title": task.title,
@@ -145,9 +143,8 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
         OURS: lambda: ours(common.grid, common.problem, common.task.seeds),
         WITH_SWITCH: lambda: switched(name, common),
     }
-    if name.startswith(COMPILES):
-        found[OURS + COMPILED] = lambda: ours(common.grid, common.problem, common.task.seeds, LONG)
-        found[WITH_SWITCH + COMPILED] = lambda: switched(name, common, LONG)
+    if name != "W2":  # where clients are taken one by one, nothing is compiled
+        found[REPLAYED] = lambda: replayed(common.grid, common.problem, common.task.seeds)
     alone = common.task.seeds * common.task.sizes == 1
     if alone:
         found[LOOP] = lambda: peer_torch.loop(common)
@@ -162,18 +159,25 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
     return found
 
 
-def ours(grid: list[Any], problem: Any, seeds: int, rounds: int = 1) -> Entry:
-    """Rounds as a run of `rounds` does them, which draws for itself what all others are given."""
+def ours(grid: list[Any], problem: Any, seeds: int) -> Entry:
+    """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
     loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
-    now, on = loop.start(), walk(loop, rounds)
-    return lambda first, last: advance(on, now, last - first), lambda: now.state.w
+    walk, now = Walk(loop, LONG, LONG), loop.start()
+    return lambda first, last: walked(walk, now, last - first), lambda: now.state.w
 
 
-def switched(name: str, common: Work, rounds: int = 1) -> Entry:
+def replayed(grid: list[Any], problem: Any, seeds: int) -> Entry:
+    """The same as a short run does them, one by one."""
+    loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
+    now = loop.start()
+    return lambda first, last: advance(loop, now, last - first), lambda: now.state.w
+
+
+def switched(name: str, common: Work) -> Entry:
     """FedSGM with hard switching, on the same data with a constraint."""
     many = common.task.sizes > 1
     grid = WORKLOADS["W3"].grid("FedSGM") if many else [algorithm_of(name, constrained=True)]
-    return ours(grid, problem_of(name, constrained=True), common.task.seeds, rounds)
+    return ours(grid, problem_of(name, constrained=True), common.task.seeds)
 
 
 def check_losses(name: str, losses: dict[str, float]) -> None:

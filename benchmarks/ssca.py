@@ -20,7 +20,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import AFTER_STOP, advance, machine, save, walk
+from benchmarks.bench import AFTER_STOP, advance, machine, save
 from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
@@ -105,10 +105,10 @@ def together(algorithm: Any, problems: list[Problem], device: str) -> Round:
     """A round as `fedlib.run` does it, draws included, of all seeds together."""
     seeds = tuple(range(len(problems)))
     loop = Batched([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
-    now, on = loop.start(), walk(loop)
+    now = loop.start()
 
     def one() -> object:
-        advance(on, now, 1)
+        advance(loop, now, 1)
         return float(now.state.w.sum())
 
     return one

@@ -35,7 +35,7 @@ class Task:
     goal : at most so much of the best peer's time.
     kind : the model, `softmax`, `logistic`, `network` or `lenet`.
     shapes : of its parameters, in the order of the flat vector.
-    rounds, turns : of one turn, whole compiled calls of eight, and how many turns are taken.
+    rounds, turns : of one turn, and how many turns are taken.
     seeds, sizes : runs together: so many seeds, times eleven step sizes or one.
     """
 
@@ -53,23 +53,23 @@ _LOGISTIC = "logistic regression, 30 features, 20 clients of 22 rows, 10 a round
 TASKS = {
     "W1": Task(
         "softmax regression 784x10, 100 clients, all take part, 1 step on a batch of 64",
-        *(0.8, "softmax", ((10, 784),), 24, 9),
+        *(0.8, "softmax", ((10, 784),), 20, 9),
     ),
     "W2": Task(
         "LeNet of two tasks, 34,635 parameters, 100 clients, 10 a round, 10 steps on batches "
         "of 128",
         *(0.6, "lenet", LENET, 1, 4),
     ),
-    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 320, 9),
+    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 304, 9),
     "W3, 33 runs": Task(
         "the same, 3 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 200, 9, 3, 11
     ),
     "W3, 330 runs": Task(
-        "the same, 30 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 48, 9, 30, 11
+        "the same, 30 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 50, 9, 30, 11
     ),
     "W4": Task(
         "network 784-128-10, 10 clients, all take part, 1 step on a batch of 100",
-        *(0.8, "network", MLP, 32, 9),
+        *(0.8, "network", MLP, 30, 9),
     ),
 }
 
@@ -125,15 +125,17 @@ def work(name: str, turns: int, rows: int | None = None) -> Work:
     problem, one = problem_of(name, rows), algorithm_of(name)
     grid: list[Any] = [one] if task.sizes == 1 else WORKLOADS["W3"].grid("FedAvg")
     drawing = Batched([one], problem, tuple(range(task.seeds)), torch.device("cpu"), None)
-    draws = drawing.draws(drawing.start().rngs, task.rounds * (turns + 1))
-    own = problem.rows[draws.participants].unsqueeze(-2)  # [T, S, n, 1, m]
+    rngs = drawing.start().rngs
+    draws = drawing.draws(rngs, task.rounds * (turns + 1))
+    who = draws.participants.transpose(0, 1)
+    own = problem.rows[who].unsqueeze(-2)  # [S, T, n, 1, m]
     if isinstance(draws.batches, Tensor):
-        places = draws.batches
+        places = draws.batches.transpose(0, 1)
         own = own.expand(*places.shape[:-1], -1).gather(-1, places)
     data = problem.data[:2]
     if task.kind == "logistic":
         data = (*data, problem.data[2][:, 0].contiguous())
-    return Work(task, problem, grid, data, own.transpose(0, 1))
+    return Work(task, problem, grid, data, own)
 
 
 def problem_of(name: str, rows: int | None = None, constrained: bool = False) -> Problem:

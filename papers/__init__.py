@@ -6,6 +6,7 @@ it is found there and registered nowhere.
 
 import pkgutil
 import re
+import sys
 from importlib import import_module
 
 from papers.kit.claims import PAPERS, Claim
@@ -13,7 +14,17 @@ from papers.kit.study import Evaluated, Study
 
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 
+#: All studies by name. They are imported when somebody asks for it: help needs none of them.
+STUDIES: dict[str, Study]
+
 __all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
+
+
+def __getattr__(name: str) -> dict[str, Study]:
+    if name != "STUDIES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    studies = globals()[name] = {study.name: study for study in found()}
+    return studies
 
 
 def found() -> list[Study]:
@@ -33,10 +44,7 @@ def place(study: Study) -> tuple[int, int, str]:
     return [*PAPERS, ALL].index(study.paper), min(numbers, default=99), study.name
 
 
-#: All studies by name.
-STUDIES = {study.name: study for study in found()}
-
-
 def all_claims() -> list[tuple[Study, Claim]]:
     """Every claim with the study that measures it, in the order of the papers."""
-    return [(study, claim) for study in STUDIES.values() for claim in study.claims]
+    studies = sys.modules[__name__].STUDIES.values()
+    return [(study, claim) for study in studies for claim in study.claims]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import papers
 from fedlib.core.commands import Parser, carried_out, known
-from papers import STUDIES, all_claims
-from papers.compare import compare
 from papers.kit import record
 from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
-from papers.recheck import recheck
 
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
 
@@ -66,19 +67,22 @@ def main(arguments: list[str] | None = None) -> int:
 def carry_out(given: argparse.Namespace) -> int:
     """Run the command of a command line."""
     if isinstance(getattr(given, "study", None), str):
-        known(given.command, "study", given.study, [*STUDIES, "all"])
+        known(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
         show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
     elif given.command == "claims":
-        list_claims()
+        with garbage_kept():
+            list_claims()
     elif given.command == "health":
         list_health(given.study, every=given.all)
     elif given.command == "record":
         enter(given.name, given.reason, given.amend)
     elif given.command == "recheck":
         for name in given.study:
-            known("recheck", "study", name, STUDIES)
-        return recheck(STUDIES, given.study, given.seconds, given.seed, store=given.store)
+            known("recheck", "study", name, papers.STUDIES)
+        from papers.recheck import recheck
+
+        return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
     elif given.command == "restamp":
         replay = None if given.replay is None else Replay(given.replay, given.reason)
         return give_stamps(given.study, given.runs, given.from_commit, given.name, replay)
@@ -89,8 +93,10 @@ def carry_out(given: argparse.Namespace) -> int:
 
 def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
     """Compute and store the runs and the numbers of one study, or of all."""
-    for name in STUDIES if study == "all" else (study,):
-        numbers = STUDIES[name].reproduce(profile, device=device, recompute=recompute, runs=runs)
+    for name in papers.STUDIES if study == "all" else (study,):
+        numbers = papers.STUDIES[name].reproduce(
+            profile, device=device, recompute=recompute, runs=runs
+        )
         if numbers is None:
             print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
         else:
@@ -101,16 +107,28 @@ def show_comparison(
     first: str, second: str, metrics: list[str], figure: str | None, *, force: bool
 ) -> None:
     """Print what differs between two runs, and draw their curves if asked."""
+    from papers.compare import compare  # here and above: with all studies, help needs none
+
     found = compare(first, second, metrics=metrics)
     print(found)
     if figure is not None:
         print("\nwrote " + " and ".join(map(str, found.write(figure, force=force))))
 
 
+@contextmanager
+def garbage_kept() -> Iterator[None]:
+    """No search for garbage meanwhile: in a short command that reads much, it takes a third."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def list_claims() -> None:
     """Print id, verdict, measured value, stored runs and freshness of every claim."""
     count = dict.fromkeys(VERDICTS, 0)
-    for study, claim in all_claims():
+    for study, claim in papers.all_claims():
         done = study.evaluate(claim)
         count[done.outcome.verdict] += 1
         runs = f"{study.name}/{claim.runs[0]}" + (
@@ -123,8 +141,8 @@ def list_claims() -> None:
 
 def list_health(study: str, *, every: bool) -> None:
     """Print the stored runs that are not healthy and why, or all, and how many there are."""
-    for name in STUDIES if study == "all" else (study,):
-        found = STUDIES[name].health(STUDIES[name].load())
+    for name in papers.STUDIES if study == "all" else (study,):
+        found = papers.STUDIES[name].health(papers.STUDIES[name].load())
         for run, health in found.items():
             if health.wrong or every:
                 print(f"{name}/{run}: {health.text}")
@@ -134,11 +152,11 @@ def list_health(study: str, *, every: bool) -> None:
 
 def enter(names: list[str], reason: str, amend: bool) -> None:
     """Bring the record of rules up to date, for all claims or for some."""
-    there = {*STUDIES, *(claim.id for _, claim in all_claims())}
-    there |= {name for study in STUDIES.values() for name in record.read(study)}
+    there = {*papers.STUDIES, *(claim.id for _, claim in papers.all_claims())}
+    there |= {name for study in papers.STUDIES.values() for name in record.read(study)}
     for name in names:
         known("record", "name", name, sorted(there))
-    done = record.add(STUDIES.values(), names, reason, amend=amend)
+    done = record.add(papers.STUDIES.values(), names, reason, amend=amend)
     print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
 
 
@@ -156,4 +174,6 @@ def give_stamps(study: str, runs: str, commit: str, names: list[str], replay: Re
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended = main()
+    gc.freeze()  # else all that was imported is searched for garbage once more: half a second
+    sys.exit(ended)

@@ -129,6 +129,7 @@ class Batched:
 
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
         fed = self.engine(self.one.problem(own, common))
+        fed.runs = len(self.grid) * len(self.seeds)
         return fill(self.template, hyper).round(fed, state, draw)
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002

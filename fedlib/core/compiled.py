@@ -71,6 +71,8 @@ def rounds_of_a_call(step: Any, measure: Any, rounds: int, every: int) -> int:
     """
     if not (isinstance(step, Recording) and isinstance(measure, Recording)):
         return 0
+    if any(recording.graph.meta.get("in portions") for recording in (step, measure)):
+        return 0  # long lists of operations on large tensors
     seconds, largest = cost(step.graph)
     if rounds * (seconds + cost(measure.graph)[0] / every) < LONG or largest > LARGEST:
         return 0

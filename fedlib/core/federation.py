@@ -10,7 +10,7 @@ message shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -22,8 +22,10 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
+from fedlib.core.portions import portions
 from fedlib.core.types import Batch, Draw, Info, Problem
 
+MOST_PORTIONS = 16  # of the clients: each is recorded anew
 FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
 
 
@@ -35,6 +37,7 @@ class Federation:
     participant, `tell` by its wire format to every one of the N clients.
     """
 
+    runs = 1  # how many are mapped over together
     one_by_one = False  # whether clients, and what a client maps over, are taken in a loop
 
     def __init__(self, problem: Problem) -> None:
@@ -190,7 +193,34 @@ class Vectorized(Federation):
     ) -> Any:
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, 0, 0, 0, 0, 0, 0))
-        return vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))(clients)
+        each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
+        answers = [each(some) for some in self._in_portions(clients)]
+        if len(answers) == 1:
+            return answers[0]
+        return pytree.tree_map(lambda *xs: torch.cat(xs), *answers)
+
+    def _in_portions(self, clients: ClientState) -> Iterator[ClientState]:
+        """All clients, or so many at a time that what they read of the data stays in the cache."""
+        own = clients._replace(model=())
+        n = pytree.tree_leaves(own)[0].shape[0]
+        count = portions(self.runs * self._bytes_read(clients), most=min(n, MOST_PORTIONS))
+        if count == 1 or self.problem.w0.device.type != "cpu":
+            yield clients
+            return
+        size = -(-n // count)
+        for a in range(0, n, size):
+            some = pytree.tree_map(lambda x, a=a: x[a : a + size], own)
+            yield some._replace(model=clients.model)
+
+    def _bytes_read(self, clients: ClientState) -> int:
+        """Of all clients' rows at a time: those of a step, or of the values, whichever are more."""
+        drawn = [part for part in (clients.batches, clients.values) if isinstance(part, Batch)]
+        if isinstance(clients.rows, Batch) and not drawn:
+            drawn = [clients.rows]
+        sizes = [sum(x.nbytes for x in part.data) for part in drawn]
+        if isinstance(clients.batches, Batch):
+            sizes[0] //= clients.batches.weight.shape[1]
+        return max(sizes, default=0)
 
 
 class Sequential(Federation):

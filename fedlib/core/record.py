@@ -2,7 +2,7 @@
 
 A round is a deterministic function of tensors and never branches on one, so the list of tensor
 operations that one call performs is the same for every call. `record` writes that list down
-(`make_fx` unfolds `vmap` and `grad` into plain operations) and replays it through TorchScript's
+(`vmap` and `grad` are unfolded into plain operations) and replays it through TorchScript's
 interpreter. The operations are PyTorch's ordinary eager kernels: nothing is compiled or fused.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.fx import GraphModule
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from fedlib.core.operations import operations
 from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
@@ -40,8 +40,7 @@ class Recording:
             leaves, self.out = pytree.tree_flatten(function(*first, *rest))
             return tuple(leaves)
 
-        tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
-        self.graph = tracer(*self.always, *leaves)
+        self.graph = operations(flat, (*self.always, *leaves))
         simplify(self.graph)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import groupby
 from math import prod
 
@@ -75,7 +74,7 @@ def draw_coins(
     return Draw(
         participants=torch.arange(n),
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(_counts(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
     )
 
 
@@ -191,19 +190,13 @@ def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int)
         )
 
 
-@lru_cache(maxsize=2)
-def _counts(sizes: tuple[int, ...]) -> Tensor:
-    """The sizes of all clients as a tensor, made once: it takes longer than a round's draws."""
-    return torch.tensor(sizes)
-
-
 def _positions(
-    sizes: list[int] | Tensor, steps: int, batch: int | None, rng: torch.Generator
+    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
-    return (unit * torch.as_tensor(sizes).view(-1, 1, 1)).long()
+    return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
 
 
 def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:

@@ -1,4 +1,4 @@
-"""Shortening a recorded list of tensor operations; no result changes by a bit."""
+"""Shortening a recorded list of tensor operations; results change by rounding at most."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
+from fedlib.core.portions import LARGE, in_portions, keep_apart
+
 aten = torch.ops.aten
 
+#: Operations that give some of the entries along one axis, all others whole.
+PARTS = frozenset({aten.slice.Tensor, aten.select.int})
 #: Operations that change nothing if the shape stays what it was.
 RESHAPING = frozenset({"view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze"})
 #: Operations that only relabel entries if a dense tensor stays dense and loses none of them.
@@ -26,10 +30,11 @@ IN_PLACE = {aten.scatter.src: aten.scatter_.src}
 
 
 def simplify(module: GraphModule) -> None:
-    """Drop what `vmap` leaves behind; no result changes by a bit.
+    """Drop what `vmap` leaves behind, and read large tables in portions.
 
     Chains of views become one, rows are gathered by `index_select` (which copies whole rows), equal
-    operations are done once a call. Values in memory that some operation writes to are left alone.
+    operations are done once a call. Large tables are read in portions, in which products may round
+    differently. Values in memory that some operation writes to are left alone.
     """
     graph = module.graph
     for node in graph.nodes:
@@ -37,7 +42,9 @@ def simplify(module: GraphModule) -> None:
             node.target = OUT_OF_PLACE[node.target]
     graph.eliminate_dead_code()
     written = _written(graph)
-    for node in [n for n in graph.nodes if n not in written and isinstance(_value(n), Tensor)]:
+    tensors = [n for n in graph.nodes if n not in written and isinstance(_value(n), Tensor)]
+    cut = [_gather_part(graph, node) for node in tensors]
+    for node in tensors:
         if node.target is aten.index.Tensor:
             _select_rows(graph, node)
         else:
@@ -45,6 +52,10 @@ def simplify(module: GraphModule) -> None:
     graph.eliminate_dead_code()
     _merge_equals(graph, written)
     graph.eliminate_dead_code()
+    if in_portions(graph, written) or any(cut):
+        module.meta["in portions"] = True
+        for node in graph.nodes:
+            keep_apart(node)
     module.recompile()
 
 
@@ -154,12 +165,39 @@ def _dense(value: Tensor) -> bool:
     return value.is_contiguous() and value.numel() > 0
 
 
+def _gather_part(graph: Graph, node: Node) -> bool:
+    """A part of many rows that were gathered becomes the gathering of that part alone."""
+    source: Any = node.args[0] if node.args else None
+    if node.target not in PARTS or not _gathers_rows(source):
+        return False
+    table, (rows,) = source.args
+    large = _value(source).nbytes >= LARGE or source.meta.get("part")
+    axes = range(_value(rows).dim())
+    if not (large and all(u.target in PARTS and u.args[1] in axes for u in source.users)):
+        return False
+    with graph.inserting_before(node):
+        part = graph.call_function(node.target, (rows, *node.args[1:]))
+        part.meta["val"] = node.target(_value(rows), *node.args[1:])
+    node.target, node.args = aten.index.Tensor, (table, [part])
+    node.meta["part"] = True
+    return True
+
+
+def _gathers_rows(node: Any) -> bool:
+    """Whether it is `x[rows]` for one table of row numbers."""
+    if not isinstance(node, Node) or node.target is not aten.index.Tensor:
+        return False
+    arguments: Any = node.args[1]
+    rows, *more = arguments
+    return not more and rows is not None and _value(rows).dtype in (torch.int64, torch.int32)
+
+
 def _select_rows(graph: Graph, node: Node) -> None:
     """`x[rows]` for one table of row numbers, none of them negative."""
-    arguments: Any = node.args
-    table, (rows, *more) = arguments
-    if more or rows is None or _value(rows).dtype not in (torch.int64, torch.int32):
+    if not _gathers_rows(node):
         return
+    arguments: Any = node.args
+    table, (rows,) = arguments
     shape = list(_value(node).shape)
     with graph.inserting_before(node):
         flat = graph.call_function(aten.reshape.default, (rows, [-1]))

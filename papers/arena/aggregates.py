@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from fedlib.core.trace import Array
 from papers.arena.contest import has
@@ -64,7 +64,7 @@ def score(field: Field, method: str, place: str) -> Array:
 def iqm(scores: Scores) -> Array:
     """The mean of the middle half, over the last two axes."""
     flat = scores.reshape(*scores.shape[:-2], -1)
-    return np.asarray(stats.trim_mean(flat, 0.25, axis=-1))
+    return np.asarray(scipy.stats.trim_mean(flat, 0.25, axis=-1))
 
 
 def better(x: Scores, y: Scores) -> Array:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from fedlib.core.trace import Array
 from papers.arena.rules import MARGIN, Field, Tuned, kept
@@ -92,15 +92,15 @@ def difference(d: Array) -> float:
     """The p-value of a paired t test of no difference."""
     if np.ptp(d) == 0:
         return float(d[0] == 0)
-    return float(stats.ttest_1samp(d, 0.0).pvalue) if len(d) > 1 else 1.0
+    return float(scipy.stats.ttest_1samp(d, 0.0).pvalue) if len(d) > 1 else 1.0
 
 
 def equivalence(d: Array, margin: float) -> float:
     """The larger p-value of two one-sided paired t tests of a mean beyond the margin."""
     if np.ptp(d) == 0:
         return float(abs(d[0]) >= margin or len(d) < 2)
-    below = stats.ttest_1samp(d, margin, alternative="less").pvalue
-    above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
+    below = scipy.stats.ttest_1samp(d, margin, alternative="less").pvalue
+    above = scipy.stats.ttest_1samp(d, -margin, alternative="greater").pvalue
     return float(max(below, above))
 
 

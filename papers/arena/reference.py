@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize
 from torch import Tensor
 
 from fedlib import checks
@@ -116,7 +116,7 @@ def slsqp(problem: Problem, start: Float[Tensor, "d"], level: float) -> Float[Te
         "fun": lambda x: level - value(x, 1),
         "jac": lambda x: -slope(problem, at(x), [0.0, 1.0]).numpy(),
     }
-    answer = minimize(
+    answer = scipy.optimize.minimize(
         lambda x: value(x, 0),
         start.numpy(),
         jac=lambda x: slope(problem, at(x), [1.0, 0.0]).numpy(),

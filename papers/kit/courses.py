@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of every seed
 PerSeed = NDArray[np.float64]  # [S]
@@ -70,7 +70,7 @@ def way(y: Curve) -> Way:
     progress = np.abs(y.mean(0) - y[:, 0].mean()).max()
     spread = TWICE * np.sqrt(2.0 * (noise(y) ** 2).mean() / len(y))
     if len(y) > 2:
-        spread = stats.sem(change) * stats.t.ppf((1 + COVERED) / 2, len(y) - 1)
+        spread = scipy.stats.sem(change) * scipy.stats.t.ppf((1 + COVERED) / 2, len(y) - 1)
     if abs(change.mean()) <= max(SMALL * progress, spread, DIGIT * np.abs(y).max()):
         return "settled"
     return "still improving" if change.mean() < 0 else "worsening"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from papers.kit.intervals import Ends, difference_ends, mean_ends, ratio_ends, share_ends
 
@@ -48,7 +48,7 @@ def share_coverage(share: float, seeds: int) -> float:
     hits = np.arange(seeds + 1)
     ends = [share_ends(int(k), seeds) for k in hits]
     held = [low <= share <= high for low, high in ends]
-    return float(stats.binom.pmf(hits, seeds, share) @ np.array(held))
+    return float(scipy.stats.binom.pmf(hits, seeds, share) @ np.array(held))
 
 
 def table() -> list[tuple[str, str, list[float]]]:

@@ -28,6 +28,7 @@ from papers.kit.canonical import Meaning, Text, canonical
 #: The folder in which our packages lie side by side, and the packages; one may not be there.
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("fedlib", "papers")
+GONE = Text("gone", ())  # in place of a definition that is not there
 
 CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
 #: Modules of the library that are not followed: how the loop is batched, what travels between
@@ -65,6 +66,12 @@ def _named(things: Iterable[Any]) -> list[str]:
 def code_digest(roots: Sequence[str]) -> str:
     """SHA-256 over the names and texts of all definitions reached; a root that is gone counts."""
     return source().digest(tuple(roots))
+
+
+def is_today(made: Iterable[tuple[tuple[str, ...], str]]) -> bool:
+    """Whether some definitions, each with those they reach, have the digests that are given."""
+    now = source()
+    return all(now.digest(roots) == code for roots, code in made)
 
 
 def source() -> Source:
@@ -108,6 +115,7 @@ class Source:
         self.unknown: set[str] = set()  # names of ours that cannot be followed
         self._modules: dict[str, Module | None] = {}
         self._texts: dict[str, Text | None] = {}
+        self._marks: dict[str, str] = {}
         self._digests: dict[tuple[str, ...], str] = {}
 
     def digest(self, roots: tuple[str, ...]) -> str:
@@ -124,12 +132,17 @@ class Source:
         while waiting:
             name = waiting.pop()
             if name not in found:
-                text = self.text(name) or Text("gone", ())
+                text = self.text(name) or GONE
                 waiting += text.uses
-                used = (self.text(other) or Text("gone", ()) for other in text.uses)
-                marks = (hashlib.sha256(other.text.encode()).hexdigest()[:16] for other in used)
-                found[name] = (name.partition(":")[2], text.text, *marks)
+                found[name] = (name.partition(":")[2], text.text, *map(self.mark, text.uses))
         return found
+
+    def mark(self, full: str) -> str:
+        """A short digest of the text of a definition."""
+        if full not in self._marks:
+            text = (self.text(full) or GONE).text
+            self._marks[full] = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._marks[full]
 
     def text(self, full: str) -> Text | None:
         """The canonical text of a definition; None if it is gone."""

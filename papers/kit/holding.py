@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedlib.core.jsonfile import digest
+from fedlib.core.jsonfile import digest, once, read
 from fedlib.core.trace import LARGEST_MODEL
 from papers.kit.numbers import DIGITS, significant
 
@@ -46,6 +46,29 @@ FORMS = {
     "cpu": r"[\w-]+",
     "device": r"cpu|cuda.*|NVIDIA.*|AMD.*",
 }
+
+
+class Proved(NamedTuple):
+    """What judging a claim takes of a stored run: its configuration, and what code made it."""
+
+    config: Payload
+    made: tuple[tuple[str, ...], str]  # the definitions it starts from, and their digest
+
+
+@once
+def proved(path: Path) -> Proved:
+    """The same of a file that was read with all its checks."""
+    held = whole(path)
+    made = held["provenance"]
+    return Proved(held["config"], ((*made["roots"],), made["code"]))
+
+
+def whole(path: Path) -> dict[str, Any]:
+    """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
+    held = read(path)
+    if wrong := held_together(held, path):
+        raise ValueError(wrong[0])
+    return held
 
 
 def held_together(payload: Payload, path: Path | None = None) -> list[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 LEVEL = 0.95
 
@@ -52,15 +52,20 @@ def difference_ends(a: Array, b: Array) -> Ends:
     total = parts[0] + parts[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         free = total**2 / sum(v**2 / (x.shape[-1] - 1) for v, x in zip(parts, (a, b), strict=True))
-        half = stats.t.ppf((1 + LEVEL) / 2, free) * np.sqrt(total)
+        half = _quantile(free) * np.sqrt(total)
     half = np.where(total == 0, 0.0, half)
     return moved - half, moved + half
 
 
 def share_ends(hits: int, seeds: int) -> tuple[float, float]:
     """A share of seeds: the exact binomial interval of Clopper and Pearson."""
-    found = stats.binomtest(hits, seeds).proportion_ci(LEVEL, method="exact")
+    found = scipy.stats.binomtest(hits, seeds).proportion_ci(LEVEL, method="exact")
     return float(found.low), float(found.high)
+
+
+def _quantile(free: Any) -> Any:
+    """Of Student's t: what `scipy.stats.t.ppf` calls, which takes long to import."""
+    return scipy.special.stdtrit(free, (1 + LEVEL) / 2)
 
 
 def _half(x: Array) -> Array:
@@ -69,5 +74,5 @@ def _half(x: Array) -> Array:
     if n < 2:
         return np.full(x.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
-        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
+        half = _quantile(n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
         return np.where(np.ptp(x, -1) == 0, 0.0, half)

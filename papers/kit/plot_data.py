@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -44,6 +44,8 @@ def figure_data(figure: Figure) -> pd.DataFrame:
     `y_tick` are the words at the point's tick where an axis has words. A figure of pictures gives
     no row.
     """
+    import pandas as pd  # here and below: studies are imported without it
+
     drawn, rows = [(ax, list(_items(ax))) for ax in figure.axes], []
     everywhere = _names([item.artist for _, items in drawn for item in items])
     for number, (ax, items) in enumerate(drawn, 1):
@@ -143,6 +145,8 @@ def _line(line: Any, ax: Axes) -> Iterator[_Item]:
 
 def _band(outline: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Lower and upper edge at every x of a filled band's closed outline."""
+    import pandas as pd
+
     edges = pd.DataFrame(outline, columns=["x", "y"]).groupby("x")["y"].agg(["min", "max"])
     blank = np.full(len(edges), np.nan)
     return _table(np.stack([edges.index.to_numpy(), blank], 1), edges.to_numpy())

@@ -21,7 +21,7 @@ from fedlib import checks
 from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace, run
 from fedlib.core.grid import floats
-from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
+from fedlib.core.jsonfile import SCHEMA, digest, once, read, write_json
 from fedlib.core.protocols import Algorithm
 from fedlib.core.provenance import ROOT, versions
 from fedlib.core.trace import LARGEST_MODEL
@@ -235,14 +235,19 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
 
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
-    data = read(run_path(study, profile, "numbers"), "numbers")
-    return {k: Number.from_json(v) for k, v in data["numbers"].items()}
+    return dict(_derived(run_path(study, profile, "numbers"))[0])
 
 
 def read_health(study: str, profile: str = "full") -> dict[str, Health]:
     """The health of every run of a study as it was when its numbers were stored."""
-    data = read(run_path(study, profile, "numbers"), "numbers")
-    return {k: Health(**v) for k, v in data["health"].items()}
+    return dict(_derived(run_path(study, profile, "numbers"))[1])
+
+
+@once
+def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health]]:
+    data = read(path, "numbers")
+    numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
+    return numbers, {k: Health(**v) for k, v in data["health"].items()}
 
 
 def write_numbers(

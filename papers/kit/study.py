@@ -9,13 +9,14 @@ from fnmatch import fnmatch
 from typing import Any, TypedDict
 
 from fedlib import checks
-from fedlib.core import Trace, jsonfile
+from fedlib.core import Trace
 from fedlib.core.run import check_seeds, resolve_device
 from papers.kit import store
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.close import Close
+from papers.kit.fingerprint import is_today
 from papers.kit.health import Health, of_run
-from papers.kit.holding import held_together
+from papers.kit.holding import Proved, proved, whole
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
@@ -182,21 +183,17 @@ class Study:
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
-        path = store.run_path(self.name, profile, run_name)
-        held = jsonfile.read(path)
-        if wrong := held_together(held, path):
-            raise ValueError(wrong[0])
-        return held
+        return whole(store.run_path(self.name, profile, run_name))
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
         found = self.outcomes(claim)
-        fresh = all(map(store.is_fresh, self._stored(claim.all_runs).values()))
+        fresh = is_today({run.made for run in self._stored(claim.all_runs).values()})
         return Evaluated(claim, found.pop(claim.reading), fresh, found)
 
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
         """What every reading of a claim says of the stored numbers of the paper's setting."""
-        configs = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        configs = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
         return claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
 
@@ -204,7 +201,7 @@ class Study:
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
     ) -> dict[str, Outcome]:
         """The verdict on one claim, by reading, from traces that are of the paper's setting."""
-        stored = {n: payload["config"] for n, payload in self._stored(claim.all_runs).items()}
+        stored = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         configs = {name: trace.config for name, trace in traces.items()}
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
         wrong = {name: found.wrong for name, found in self.health(behind).items()}
@@ -221,10 +218,10 @@ class Study:
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
 
-    def _stored(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def _stored(self, runs: Iterable[str]) -> dict[str, Proved]:
         """Those of some runs that are stored with the full profile."""
-        there = [name for name in runs if store.run_path(self.name, "full", name).exists()]
-        return {name: self.payload(name) for name in there}
+        paths = {name: store.run_path(self.name, "full", name) for name in runs}
+        return {name: proved(path) for name, path in paths.items() if path.exists()}
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:

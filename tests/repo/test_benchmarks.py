@@ -13,6 +13,7 @@ from torch.func import vmap
 from torch.nn.functional import cross_entropy
 
 import fedlib as fl
+from fedlib.core import compiled
 from fedlib.core.types import Batch, pullback
 from fedlib.problems import mlp_classification, softmax_regression
 
@@ -198,6 +199,7 @@ def small_w2(monkeypatch):
 @pytest.mark.parametrize("name", ["W1", "W2", "W3", "W4"])
 def test_a_torch_loop_and_fedlib_do_the_same(name, monkeypatch, small_w2):
     monkeypatch.setitem(tasks.TASKS, name, replace(tasks.TASKS[name], rounds=2))
+    monkeypatch.setattr(compiled, "LONG", float("inf"))
     common = tasks.work(name, turns=0, rows=ROWS.get(name, 8))
     entries = peers.makers(name, common)
     assert {peers.OURS, peers.WITH_SWITCH, peers.LOOP} <= {*entries}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from fedlib.compress import LowRank
 from fedlib.compress.compressors import FLOAT_BITS
@@ -71,7 +71,7 @@ def tolerated(epsilon: float) -> float:
     def excess(x: float) -> float:
         return float(imbalance(np.array([np.exp(x), 1.0]), both)) - epsilon
 
-    return float(np.exp(brentq(excess, 0, 700)))
+    return float(np.exp(scipy.optimize.brentq(excess, 0, 700)))
 
 
 def plane(name: str, trace: Trace) -> dict[str, Array]:

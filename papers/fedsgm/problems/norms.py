@@ -9,9 +9,9 @@ and a constraint on the mean distance to the points b_j.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize
 from torch import Tensor
 
 from fedlib import checks
@@ -159,7 +159,7 @@ def _solve(data: list[Array], start: Array) -> Array:
         "fun": lambda w: -_values(data, w)[1],
         "jac": lambda w: -_values(data, w)[3],
     }
-    answer = minimize(
+    answer = scipy.optimize.minimize(
         lambda w: _values(data, w)[0],
         start,
         jac=lambda w: _values(data, w)[2],

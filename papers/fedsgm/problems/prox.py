@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize, nnls
 from torch import Tensor
 
 from fedlib import checks
@@ -124,7 +124,7 @@ def _solve(case: Case, start: Array) -> Array:
         },
         {"type": "ineq", "fun": lambda y: radius**2 - y @ y, "jac": lambda y: -2 * y},
     ]
-    answer = minimize(
+    answer = scipy.optimize.minimize(
         lambda y: _values(case, y)[0],
         start,
         jac=lambda y: _values(case, y)[2],
@@ -141,7 +141,7 @@ def _certified(case: Case, y: Array) -> Prox:
     (a, *_), w, _, radius = case
     outside = float(np.linalg.norm(y)) - radius
     columns = np.stack([dg * (g > -1e-6), y / radius * (outside > -1e-6)], axis=1)
-    (multiplier, _), left = nnls(columns, -df)
+    (multiplier, _), left = scipy.optimize.nnls(columns, -df)
     kinks = float((np.linalg.norm(y - a, axis=1) < 1e-9).mean())  # subgradients of f have this room
     residual = max(0.0, float(left) - kinks) + max(0.0, g) + max(0.0, outside)
     return Prox(y, float(multiplier), residual, f, float(np.linalg.norm(y - w)))

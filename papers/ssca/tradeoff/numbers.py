@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
@@ -65,7 +65,7 @@ def curves(traces: Traces, split: str, p: Params) -> dict[str, Number]:
 
 def ordered(x: Array, y: Array) -> Number:
     """Per seed the rank correlation of two rows of values `[runs, S]`."""
-    return mean([spearmanr(a, b).statistic for a, b in zip(x.T, y.T, strict=True)])
+    return mean([scipy.stats.spearmanr(a, b).statistic for a, b in zip(x.T, y.T, strict=True)])
 
 
 def beside(trace: Trace, cost: Array, norm: Array) -> Array:
