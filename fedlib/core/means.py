@@ -15,7 +15,7 @@ from torch.fx.node import map_arg
 
 aten = torch.ops.aten
 
-LARGE = 2**21  # bytes of all clients' values, from which on writing them takes noticeable time
+LARGE = 4_000_000  # bytes of all clients' values, from which on writing them takes noticeable time
 
 
 def merge_means(graph: Graph, untouched: set[Node]) -> None:
