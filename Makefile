@@ -9,9 +9,9 @@ ARGS ?=
 JOBS ?= 2
 QUICK ?= $(wildcard notebooks/quick/*.ipynb)
 export OMP_NUM_THREADS ?= 1
-# glibc would give large blocks back to the system after every round, and page them in again.
-export MALLOC_TRIM_THRESHOLD_ ?= 2000000000
-export MALLOC_MMAP_THRESHOLD_ ?= 2000000000
+# glibc would give blocks back to the system after every round, and page them in again: keep 256 MB.
+export MALLOC_TRIM_THRESHOLD_ ?= 268435456
+export MALLOC_MMAP_THRESHOLD_ ?= 33554432
 RUN := $(BIN)/python notebooks/execute.py
 BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output . \
 	-W -n --keep-going

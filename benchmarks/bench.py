@@ -42,7 +42,7 @@ KEPT = "with --json the cases so far are kept, and the same command goes on"
 PASSES = 7
 LOOP_ROUNDS = 3  # the plain twin is slow
 #: Makes glibc keep freed memory: fetching large arrays anew each round costs page faults.
-KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "2000000000", "MALLOC_MMAP_THRESHOLD_": "2000000000"}
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 
 
 def main(arguments: list[str] | None = None) -> int:
