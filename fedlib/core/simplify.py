@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
-from fedlib.core.means import merge_means
 from fedlib.core.portions import LARGE, in_portions, keep_apart
 
 aten = torch.ops.aten
@@ -53,7 +52,6 @@ def simplify(module: GraphModule) -> None:
     graph.eliminate_dead_code()
     _merge_equals(graph, written)
     graph.eliminate_dead_code()
-    merge_means(graph, written)
     if in_portions(graph, written) or any(cut):
         module.meta["in portions"] = True
         for node in graph.nodes:
