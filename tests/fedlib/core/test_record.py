@@ -12,6 +12,7 @@ from fedlib.core.simplify import simplify
 
 def simplified(function, *example):
     """Names of the operations left after simplification, and the simplified module."""
+
     def flat(*inputs):
         found = function(*inputs)
         return found if isinstance(found, tuple) else (found,)
