@@ -83,6 +83,15 @@ def without_compiler() -> Iterator[None]:
             del vars(torch)["_dynamo"]
 
 
+def unwatched(own: Any) -> None:
+    """Let an operation of ours (`torch.library.custom_op`) be called without PyTorch's compiler.
+
+    PyTorch wraps its function so that the compiler leaves it alone, and imports it for that.
+    """
+    for device, call in getattr(own, "_backend_fns", {}).items():
+        own._backend_fns[device] = getattr(call, "__wrapped__", call)
+
+
 class _Absent:
     """In place of `torch._dynamo`, until more is asked of it."""
 
