@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 from torch.overrides import TorchFunctionMode
@@ -45,7 +46,7 @@ class Dependent(RuntimeError):
     """A function looks at the values of a tensor, or a shape depends on them."""
 
 
-def operations(function: Callable[..., Sequence[Tensor]], inputs: Sequence[Tensor]) -> GraphModule:
+def operations(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> GraphModule:
     """The operations of `function(*inputs)`, as a function of the inputs.
 
     Of every value `meta["val"]` of its node has shape, strides and type, without data. Tensors that
@@ -153,12 +154,12 @@ class _Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     self.mark(part, self.graph.call_function(operator.getitem, (noted, i)))
         return value
 
-    def mark(self, value: Tensor, node: Node) -> None:
+    def mark(self, value: Shaped[Tensor, "..."], node: Node) -> None:
         """Note where a value comes from."""
         node.meta["val"] = _without_data(value)
         setattr(value, NODE, (self.graph, node))
 
-    def node(self, value: Tensor) -> Node:
+    def node(self, value: Shaped[Tensor, "..."]) -> Node:
         """Where a value comes from; a constant if from outside."""
         graph, node = getattr(value, NODE, (None, None))
         if graph is not self.graph:
