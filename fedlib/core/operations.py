@@ -1,17 +1,23 @@
 """The list of tensor operations that one call of a function performs.
 
-What `make_fx` of PyTorch does, for functions of which less is asked: it first imports PyTorch's
-compiler, which takes longer than most recordings, and follows tensors without data through every
-operation. Here the operations are noted while they are done.
+What `make_fx` of PyTorch does, for functions that never look at values, and a quarter of its time:
+it first imports PyTorch's compiler, which takes longer than most recordings, and follows tensors
+without data through every operation. Here operations are noted while they are done. The lists are
+the same.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 from torch.overrides import TorchFunctionMode
@@ -21,16 +27,26 @@ from torch.utils._python_dispatch import TorchDispatchMode
 aten = torch.ops.aten
 
 NODE = "_fedlib_node"  # the attribute of a tensor that says where it comes from
-#: Ways to see a tensor's values outside of tensor operations, which a replay would not repeat.
+#: Ways to see the values of a tensor, which a replay would not look at again.
 LOOKS = frozenset(
-    {Tensor.numpy, Tensor.tolist, Tensor.__array__, Tensor.data_ptr, Tensor.__dlpack__}
+    {
+        *(Tensor.__bool__, Tensor.__int__, Tensor.__index__, Tensor.__float__, Tensor.__complex__),
+        *(Tensor.__repr__, Tensor.__format__, Tensor.__array__, Tensor.__dlpack__),
+        *(Tensor.__deepcopy__, Tensor.item, Tensor.tolist, Tensor.numpy, Tensor.data_ptr),
+        Tensor.untyped_storage,
+    }
 )
+#: What makes a tensor of numbers; of numbers that are tensors themselves, it takes the values.
+MAKERS = frozenset({torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor, Tensor.new})
 DEPENDENT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
-
 MASKS = (torch.bool, torch.uint8)
 
 
-def operations(function: Callable[..., Sequence[Tensor]], inputs: Sequence[Tensor]) -> GraphModule:
+class Dependent(RuntimeError):
+    """A function looks at the values of a tensor, or a shape depends on them."""
+
+
+def operations(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> GraphModule:
     """The operations of `function(*inputs)`, as a function of the inputs.
 
     Of every value `meta["val"]` of its node has shape, strides and type, without data. Tensors that
@@ -38,17 +54,52 @@ def operations(function: Callable[..., Sequence[Tensor]], inputs: Sequence[Tenso
 
     Raises
     ------
-    RuntimeError
+    Dependent
         if the function looks at the values of a tensor, or a shape depends on them.
     """
     noting = _Noting()
     own = [x.detach() for x in inputs]  # so that no caller's tensor is marked
     for i, x in enumerate(own):
         noting.mark(x, noting.graph.placeholder(f"x{i}"))
-    with _NoLooks(), noting:
+    with without_compiler(), _NoLooks(), noting:
         found = function(*own)
     noting.graph.output(tuple(noting.node(x) for x in found))
     return GraphModule(noting.root, noting.graph)
+
+
+@contextmanager
+def without_compiler() -> Iterator[None]:
+    """`grad` and its kin do not import PyTorch's compiler, which they ask to leave them alone.
+
+    Where it is not imported it does so anyway. Whoever asks for more of it meanwhile, gets it.
+    """
+    if "torch._dynamo" in sys.modules:
+        yield
+        return
+    absent = vars(torch)["_dynamo"] = _Absent()
+    try:
+        yield
+    finally:
+        if vars(torch).get("_dynamo") is absent:
+            del vars(torch)["_dynamo"]
+
+
+def unwatched(own: Any) -> None:
+    """Let an operation of ours (`torch.library.custom_op`) be called without PyTorch's compiler.
+
+    PyTorch wraps its function so that the compiler leaves it alone, and imports it for that.
+    """
+    for device, call in getattr(own, "_backend_fns", {}).items():
+        own._backend_fns[device] = getattr(call, "__wrapped__", call)
+
+
+class _Absent:
+    """In place of `torch._dynamo`, until more is asked of it."""
+
+    compiled_autograd = SimpleNamespace(_disable=nullcontext)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("torch._dynamo"), name)
 
 
 class _NoLooks(TorchFunctionMode):
@@ -57,18 +108,21 @@ class _NoLooks(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        if function in LOOKS:
-            raise RuntimeError(f"data-dependent: {function.__name__} of a tensor")
-        return function(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        within = [x for x in (*args, *kwargs.values()) if isinstance(x, (list, tuple))]
+        if function in LOOKS or (function in MAKERS and _tensors(within)):
+            raise Dependent(function.__name__)
+        return function(*args, **kwargs)
 
 
-class _Noting(TorchDispatchMode):
+class _Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes every operation that reaches the tensors, below `vmap` and `grad`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.graph = Graph()
         self.root = torch.nn.Module()
+        self.constants: dict[int, tuple[Tensor, Node]] = {}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -79,7 +133,7 @@ class _Noting(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         if _depends_on_values(function, args):
-            raise RuntimeError(f"data-dependent: {function}")
+            raise Dependent(str(function))
         if function._can_decompose() and function is not aten.detach.default:
             with self:
                 found = function.decompose(*args, **kwargs)
@@ -100,21 +154,25 @@ class _Noting(TorchDispatchMode):
                     self.mark(part, self.graph.call_function(operator.getitem, (noted, i)))
         return value
 
-    def mark(self, value: Tensor, node: Node) -> None:
+    def mark(self, value: Shaped[Tensor, "..."], node: Node) -> None:
         """Note where a value comes from."""
         node.meta["val"] = _without_data(value)
         setattr(value, NODE, (self.graph, node))
 
-    def node(self, value: Tensor) -> Node:
+    def node(self, value: Shaped[Tensor, "..."]) -> Node:
         """Where a value comes from; a constant if from outside."""
         graph, node = getattr(value, NODE, (None, None))
-        if graph is self.graph:
-            return node
-        name = f"constant{len([*self.root.buffers()])}"
+        if graph is not self.graph:
+            _, node = self.constants.get(id(value)) or self._constant(value)
+        assert isinstance(node, Node)
+        return node
+
+    def _constant(self, value: Tensor) -> tuple[Tensor, Node]:
+        name = f"constant{len(self.constants)}"
         self.root.register_buffer(name, value.detach())
         node = self.graph.get_attr(name)
-        self.mark(value, node)
-        return node
+        node.meta["val"] = _without_data(value)
+        return self.constants.setdefault(id(value), (value, node))
 
 
 def _depends_on_values(function: Any, args: Any) -> bool:
@@ -122,6 +180,10 @@ def _depends_on_values(function: Any, args: Any) -> bool:
     if function is aten.index.Tensor:
         return any(rows is not None and rows.dtype in MASKS for rows in args[1])
     return not {*DEPENDENT}.isdisjoint(function.tags)
+
+
+def _tensors(values: Any) -> bool:
+    return any(isinstance(x, Tensor) for x in pytree.tree_leaves(values))
 
 
 def _without_data(value: Tensor) -> Tensor:

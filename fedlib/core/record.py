@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
-from fedlib.core.operations import operations
+from fedlib.core.operations import Dependent, operations
 from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
@@ -40,7 +40,14 @@ class Recording:
             leaves, self.out = pytree.tree_flatten(function(*first, *rest))
             return tuple(leaves)
 
-        self.graph = operations(flat, (*self.always, *leaves))
+        inputs = (*self.always, *leaves)
+        try:
+            self.graph = operations(flat, inputs)
+        except Dependent:  # `make_fx` follows more, and says what cannot be followed
+            from torch.fx.experimental.proxy_tensor import make_fx
+
+            tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
+            self.graph = tracer(*inputs)
         simplify(self.graph)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Seed
+from fedlib.core.operations import unwatched
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch, Problem, describe
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
@@ -64,6 +65,8 @@ def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
 class CartPole:
     """Parallel environments of 200-step episodes, restarting when they end.
 
+    A state here is the four numbers of the physics and the step within the episode.
+
     >>> CartPole(environments=2).chance(3, torch.Generator()).shape
     torch.Size([3, 200, 2, 5])
 
@@ -72,8 +75,6 @@ class CartPole:
     steps : T, at least 200, so that every first episode ends.
     environments : e of them a client; `steps * environments` samples a round.
     head_name : `"gaussian"` (action clipped to [-1, 1], times 10 N) or `"logits"` (+-10 N).
-
-    A state here is the four numbers of the physics and the step within the episode.
     """
 
     steps: Count = HORIZON
@@ -215,6 +216,9 @@ def _(
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
     out = simulate(policies, many.flatten(0, 1), head)
     return out.unflatten(0, (size, b)), 0
+
+
+unwatched(simulate)
 
 
 def cartpole(

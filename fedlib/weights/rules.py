@@ -23,6 +23,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative
+from fedlib.core.operations import unwatched
 from fedlib.weights._descent import descent
 
 Array = NDArray[np.float64]
@@ -247,3 +248,5 @@ def _(gram: Tensor) -> Tensor:
 
 descend.register_vmap(batch_rule(descend))
 min_norm.register_vmap(batch_rule(min_norm))
+unwatched(descend)
+unwatched(min_norm)
