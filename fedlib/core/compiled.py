@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
@@ -28,7 +29,7 @@ LONG = 60.0
 #: Entries of the largest tensor of a round up to which compiled code was faster: beyond, the time
 #: is that of memory, and of products that are called all the same.
 LARGEST = 2**22
-Named = dict[str, Tensor]
+Named = dict[str, Float[Tensor, "..."]]
 
 MOST = 8  # rounds of one call
 SMALL = 3e-4  # seconds: from there on a round is long beside its call
@@ -157,6 +158,6 @@ class Unrolled:
         return after
 
 
-def block(steps: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def block(steps: Sequence[Mapping[str, Float[Tensor, "..."]]]) -> Named:
     """One tensor `[..., T]` a name in place of T a name."""
     return {k: torch.stack([s[k] for s in steps], -1) for k in steps[0]}

@@ -33,7 +33,7 @@ from papers import STUDIES
 from papers.kit import store
 
 assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
-batched.record = lambda function, *example, fixed=(): partial(function, *fixed)
+batched.record = lambda function, *example, fixed=(), **how: partial(function, *fixed)
 rounds, wanted = json.load(sys.stdin)
 
 def parts(trace):
