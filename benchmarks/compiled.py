@@ -1,6 +1,6 @@
 """What compiling does to every algorithm: seconds, and how far its iterates move.
 
-`python benchmarks/compiled.py [NAME ...] [--json FILE]`
+`python -m benchmarks.compiled [METHOD ...] [--json PATH]`
 
 The first example of every algorithm runs for some rounds twice, replayed and compiled, two seeds
 together, from the same draws. Rounds and calls are fewer than in a long run, so that compiling all
@@ -9,21 +9,23 @@ of them takes some minutes. The differences are those of the models, relative to
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import torch
 
-from benchmarks.bench import machine
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.bench import KEPT, collected, machine
 from fedlib.core import compiled
 from fedlib.core.batched import Batched
 from fedlib.core.checkpoint import Progress
+from fedlib.core.commands import Parser, carried_out, nearest, new_file
 from fedlib.core.federation import Vectorized
 from fedlib.core.walk import Walk
 from fedlib.testing.examples import examples
@@ -72,30 +74,39 @@ def measured(name: str) -> Row:
         round(took, 1),
         round(1e3 * times[0], 4),
         round(1e3 * times[1], 4),
-        apart(*ends),
+        distance(*ends),
     )
 
 
-def apart(one: Progress, other: Progress) -> float:
+def distance(one: Progress, other: Progress) -> float:
     """The largest difference of two models, relative to their largest entry."""
     scale = float(one.state.w.abs().max()) or 1.0
     return float((one.state.w - other.state.w).abs().max()) / scale
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status of the command line."""
+    return carried_out(lambda: timed(arguments), "benchmarks.compiled", KEPT)
+
+
+def timed(arguments: list[str] | None) -> int:
     """Measure the named algorithms, or all of them."""
-    parser = argparse.ArgumentParser(description="replayed rounds beside compiled ones")
-    parser.add_argument("name", nargs="*", help="an algorithm; all if none")
-    parser.add_argument("--json", type=Path, help="file for the rows")
-    given = parser.parse_args(words)
+    parser = Parser(prog="benchmarks.compiled", description="Compiled rounds beside replayed ones.")
+    parser.add_argument("names", nargs="*", metavar="METHOD", help="a method's name; all")
+    parser.add_argument("--json", type=new_file, metavar="PATH", help="file to write")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in examples():
+            known = nearest(name, examples())
+            parser.error(f"argument names: must be known methods, got {name!r}, {known}")
     torch.set_num_threads(1)
-    rows = []
-    for name in given.name or examples():
-        rows.append(measured(name))
-        print(*asdict(rows[-1]).values(), flush=True)
-        if given.json:
-            content = {"machine": machine("cpu", 1), "rows": [asdict(row) for row in rows]}
-            given.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+    def one(name: str) -> dict[str, Any]:
+        row = asdict(measured(name))
+        print(*row.values(), flush=True)
+        return row
+
+    collected(options.json, machine("cpu", 1), options.names or [*examples()], one)
     return 0
 
 

@@ -41,6 +41,9 @@ CLIENTS = (
     f"Goal: {TIMES:g} and {GB:g} GB",
 )
 EVERYBODY = ("SSCA",)
+BOTH = (
+    "Method", "Operations", "Compiling, CPU s", "Replayed, ms", "Compiled, ms", "Apart", "Numbers",
+)  # fmt: skip
 AXES = {
     "clients": "clients N, 100 take part",
     "parameters": "parameters d",
@@ -58,7 +61,7 @@ class Speed(BookDirective):
         """The table, what was left out, and the machine below."""
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
-            "peers": peers, "start": starts, "scale": clients,
+            "peers": peers, "start": starts, "scale": clients, "compiled": both_ways,
         }  # fmt: skip
         if name not in tables:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(tables)}.")
@@ -132,6 +135,23 @@ def starts(held: dict[str, Any]) -> list[nodes.Node]:
         for its in held["results"].values()
     ]
     return [table(STARTS, rows, (40, 12, 12, 12, 12), "speed")]
+
+
+def both_ways(held: dict[str, Any]) -> list[nodes.Node]:
+    """A line for every algorithm: replayed, and compiled."""
+    found = held["results"].values()
+    rows = [
+        [
+            its["algorithm"],
+            str(its["operations"]),
+            f"{its['compile_s']:.0f}",
+            *(digits(its[k]) for k in ("replayed_ms", "compiled_ms")),
+            f"{its['difference']:.0e}" if its["difference"] else "0",
+            its["dtype"],
+        ]
+        for its in found
+    ]
+    return [table(BOTH, rows, (20, 14, 14, 14, 14, 14, 10), "speed")]
 
 
 def code(text: str) -> list[nodes.Node]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -24,6 +25,9 @@ aten = torch.ops.aten
 
 #: Operations whose arguments TorchScript's tracer refuses (a dtype, a list of booleans).
 UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
+
+#: Bytes of arguments from which on a recording follows tensors without data, which takes longer.
+HEAVY = 2**28
 
 
 class Recording:
@@ -40,15 +44,20 @@ class Recording:
             leaves, self.out = pytree.tree_flatten(function(*first, *rest))
             return tuple(leaves)
 
-        inputs = (*self.always, *leaves)
-        try:
-            self.graph = operations(flat, inputs)
-        except Dependent:  # `make_fx` follows more, and says what cannot be followed
-            from torch.fx.experimental.proxy_tensor import make_fx
-
-            tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
-            self.graph = tracer(*inputs)
+        self.graph = _graph(flat, (*self.always, *leaves))
         simplify(self.graph)
+
+
+def _graph(flat: Callable[..., Any], inputs: tuple[Any, ...]) -> GraphModule:
+    """The operations of a function of tensors; they are done meanwhile, unless that is heavy."""
+    if sum(x.nbytes for x in inputs) < HEAVY:
+        with suppress(Dependent):  # `make_fx` follows more, and says what cannot be followed
+            return operations(flat, inputs)
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    tracer = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)
+    graph: GraphModule = tracer(*inputs)
+    return graph
 
 
 class Replay(Recording):
