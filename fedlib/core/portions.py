@@ -78,9 +78,8 @@ def _shape(node: Node) -> tuple[int, ...]:
 
 
 def _gathered(index: Node) -> int:
-    """Bytes of all that is gathered by these row numbers on a CPU."""
-    taken = [u.meta["val"] for u in index.users if _gathers(u, index)]
-    return sum(x.nbytes for x in taken if x.device.type == "cpu")
+    """Bytes of all that is gathered by these row numbers."""
+    return sum(u.meta["val"].nbytes for u in index.users if _gathers(u, index))
 
 
 def _gathers(node: Node, index: Node) -> bool:

@@ -44,8 +44,9 @@ class Recording:
             leaves, self.out = pytree.tree_flatten(function(*first, *rest))
             return tuple(leaves)
 
-        self.graph = _graph(flat, (*self.always, *leaves))
-        simplify(self.graph)
+        inputs = (*self.always, *leaves)
+        self.graph = _graph(flat, inputs)
+        simplify(self.graph, on_cpu=all(x.device.type == "cpu" for x in inputs))
 
 
 def _graph(flat: Callable[..., Any], inputs: tuple[Any, ...]) -> GraphModule:

@@ -29,8 +29,8 @@ OUT_OF_PLACE = {
 IN_PLACE = {aten.scatter.src: aten.scatter_.src}
 
 
-def simplify(module: GraphModule) -> None:
-    """Drop what `vmap` leaves behind, and read large tables in portions.
+def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
+    """Drop what `vmap` leaves behind, and on a CPU read large tables in portions.
 
     Chains of views become one, rows are gathered by `index_select` (which copies whole rows), equal
     operations are done once a call. Large tables are read in portions, in which products may round
@@ -52,7 +52,7 @@ def simplify(module: GraphModule) -> None:
     graph.eliminate_dead_code()
     _merge_equals(graph, written)
     graph.eliminate_dead_code()
-    if in_portions(graph, written) or any(cut):
+    if (on_cpu and in_portions(graph, written)) or any(cut):
         module.meta["in portions"] = True
         for node in graph.nodes:
             keep_apart(node)
