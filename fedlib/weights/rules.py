@@ -24,7 +24,6 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative
 from fedlib.core.operations import unwatched
-from fedlib.weights._descent import descent
 
 Array = NDArray[np.float64]
 
@@ -182,10 +181,19 @@ def descend(
     -------
     `[b, M]`.
     """
-    G, w = on_cpu(gram), on_cpu(before)
+    G, w, beta = on_cpu(gram), on_cpu(before), on_cpu(step)[:, None]
     bad = np.logical_not(np.isfinite(G.sum((1, 2)) + w.sum(1)))
     G = np.where(bad.reshape(-1, 1, 1), 0.0, G)
-    w = descent(G, w, on_cpu(step), steps)
+    place = np.arange(1, w.shape[1] + 1)
+    for _ in range(steps):
+        v = w - beta * (G @ w[..., None])[..., 0]
+        ordered = -np.sort(-v, 1)
+        theta = (ordered.cumsum(1) - 1) / place
+        rho = np.maximum((ordered > theta).sum(1, keepdims=True), 1)
+        after = np.maximum(v - np.take_along_axis(theta, rho - 1, 1), 0)
+        if np.array_equal(after, w):
+            break
+        w = after
     return torch.as_tensor(np.where(bad.reshape(-1, 1), np.nan, w)).to(before)
 
 
