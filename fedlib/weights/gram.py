@@ -94,7 +94,7 @@ class OneWay:
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The Gram matrix of the mean."""
         del noise
-        received, clients, _ = gather(fed, clients, self.sketch, jacobian, shared)
+        received, clients = gather(fed, clients, self.sketch, jacobian, shared)
         return gram_of(received.mean(0)), clients
 
 
@@ -133,23 +133,22 @@ class TwoWay:
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The symmetrized two-way estimate."""
-        received, clients, sent = gather(fed, clients, self.sketch, jacobian, shared)  # 1
+        received, clients = gather(fed, clients, self.sketch, jacobian, shared)  # 1
         count, tasks = received.shape[:2]
         total = received.sum(0).flatten()
         wire = Wire(self.sketch, tasks)
         h = fed.tell(wire, total, noise, receivers=count).view(tasks, -1)  # 2
         # its own sketch and h are what the client holds already, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
-        # a client still has its sketch, here in place of the noise with which it was made
-        own, cross = fed.ask(answer, clients._replace(noise=sent)).unbind(1)  # 3
+        own, cross = fed.ask(answer, clients).unbind(1)  # 3
         return combine(own, received, cross), clients  # 4
 
     def corrections(
         self, client: Client, *, h: Float[Tensor, "M d"], shared: int
     ) -> Float[Tensor, "2 M M"]:
         """At the client: `H H'` and `R (h - C)'`, `[2, M, M]`."""
-        H, C = client.memory[:, :shared], client.noise
-        assert isinstance(C, Tensor)
+        H = client.memory[:, :shared]
+        C = self.sketch(H, client.noise)
         return torch.stack([gram_of(H), (H - C) @ (h - C).mT])  # 3
 
 
@@ -197,18 +196,14 @@ def combine(
 
 def gather(
     fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
-) -> tuple[Float[Tensor, "n M s"], ClientState, Float[Tensor, "n M s"]]:
-    """Ask every client for the sketch of its Jacobian; it remembers the Jacobian itself.
-
-    The third result is the sketch as the client has it, before it travelled.
-    """
+) -> tuple[Float[Tensor, "n M s"], ClientState]:
+    """Ask every client for the sketch of its Jacobian; it remembers the Jacobian itself."""
 
     def send(client: Client) -> Reply:
-        """At the client: the sketch of its Jacobian; it remembers both."""
+        """At the client: the sketch of its Jacobian, which it remembers."""
         H = jacobian(client)
-        C = sketch(H[:, :shared], client.noise)
-        return Reply(upload=C.flatten(), memory=(H, C))
+        return Reply(upload=sketch(H[:, :shared], client.noise).flatten(), memory=H)
 
     tasks = fed.problem.num_objectives
-    received, (memory, sent) = fed.ask(send, clients, wire=Wire(sketch, tasks))
-    return received.unflatten(1, (tasks, -1)), clients._replace(memory=memory), sent
+    sent, memory = fed.ask(send, clients, wire=Wire(sketch, tasks))
+    return sent.unflatten(1, (tasks, -1)), clients._replace(memory=memory)
