@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 INTERNAL = {
     *("fedlib.core.checkpoint:Progress", "fedlib.core.checkpoint:Shape"),
     *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
-    "papers.kit.restamp:Replay",
+    *("papers.kit.restamp:Replay", "fedlib.core.portions:_Region"),
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
