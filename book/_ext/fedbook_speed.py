@@ -139,7 +139,8 @@ def starts(held: dict[str, Any]) -> list[nodes.Node]:
 
 def both_ways(held: dict[str, Any]) -> list[nodes.Node]:
     """A line for every algorithm: replayed, and compiled."""
-    found = held["results"].values()
+    found = [its for its in held["results"].values() if "skipped" not in its]
+    never = ", ".join(name for name, its in held["results"].items() if "skipped" in its)
     rows = [
         [
             its["algorithm"],
@@ -151,7 +152,8 @@ def both_ways(held: dict[str, Any]) -> list[nodes.Node]:
         ]
         for its in found
     ]
-    return [table(BOTH, rows, (20, 14, 14, 14, 14, 14, 10), "speed")]
+    left = [nodes.paragraph("", f"Always replayed: {never}.")] if never else []
+    return [table(BOTH, rows, (20, 14, 14, 14, 14, 14, 10), "speed"), *left]
 
 
 def code(text: str) -> list[nodes.Node]:

@@ -92,5 +92,7 @@ def test_no_compiler_is_imported():
         "record(lambda x: torch.func.vmap(torch.func.grad(lambda v: (v**2).sum()))(x),"
         "torch.ones(2, 3)); print('torch._dynamo' in sys.modules)"
     )
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        (sys.executable, "-c", code), capture_output=True, encoding="utf-8", check=True
+    )
     assert done.stdout == "False\n"
