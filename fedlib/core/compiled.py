@@ -72,14 +72,14 @@ def rounds_of_a_call(step: Any, measure: Any, rounds: int, every: int) -> int:
     """
     if not (isinstance(step, Recording) and isinstance(measure, Recording)):
         return 0
-    if any(_stays(recording.graph) for recording in (step, measure)):
+    if _stays(step.graph):
         return 0
     seconds, largest = cost(step.graph)
     if rounds * (seconds + cost(measure.graph)[0] / every) < LONG or largest > LARGEST:
         return 0
     most = MOST if seconds < SMALL else 1
-    if every <= most:
-        return most // every * every
+    if every <= most:  # evaluations are part of the calls
+        return 0 if _stays(measure.graph) else most // every * every
     return max(k for k in range(1, most + 1) if every % k == 0)
 
 
