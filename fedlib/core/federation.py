@@ -26,6 +26,7 @@ from fedlib.core.portions import portions
 from fedlib.core.types import Batch, Draw, Info, Problem
 
 MOST_PORTIONS = 16  # of the clients: each is recorded anew
+WORTH = 5  # times the models that clients send they must read: what portions give is joined again
 FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
 
 
@@ -203,8 +204,9 @@ class Vectorized(Federation):
         """All clients, or so many at a time that what they read of the data stays in the cache."""
         own = clients._replace(model=())
         n = pytree.tree_leaves(own)[0].shape[0]
-        count = portions(self.runs * self._bytes_read(clients), most=min(n, MOST_PORTIONS))
-        if count == 1 or self.problem.w0.device.type != "cpu":
+        read, w0 = self._bytes_read(clients), self.problem.w0
+        count = portions(self.runs * read, most=min(n, MOST_PORTIONS))
+        if count == 1 or read < WORTH * n * w0.nbytes or w0.device.type != "cpu":
             yield clients
             return
         size = -(-n // count)

@@ -6,7 +6,7 @@ from torch.func import vmap
 
 import fedlib as fl
 from fedlib import problems
-from fedlib.core import Loop, Vectorized, portions, simplify
+from fedlib.core import Loop, Vectorized, federation, portions, simplify
 from fedlib.core.record import record
 from fedlib.core.types import Batch
 
@@ -18,6 +18,7 @@ def tiny(monkeypatch):
     """Everything is large here, and a portion is a few rows."""
     for module in (portions, simplify):
         monkeypatch.setattr(module, "LARGE", 2048)
+    monkeypatch.setattr(federation, "WORTH", 0)
     monkeypatch.setattr(portions, "PORTION", 1024)
 
 
@@ -187,3 +188,14 @@ def test_what_counts_are_the_rows_of_one_step_and_of_all_runs_together():
     assert len(list(fed._in_portions(clients))) == 3
     fed.runs = 2
     assert len(list(fed._in_portions(clients))) == 4
+
+
+def test_clients_that_send_as_much_as_they_read_are_taken_whole(monkeypatch):
+    problem = classes()
+    fed = Vectorized(problem)
+    draw = METHODS["minibatches"].draw(problem, torch.Generator().manual_seed(0))
+    clients = fed.clients(draw)
+    times = fed._bytes_read(clients) / (7 * problem.w0.nbytes)
+    for worth, count in ((0.9 * times, 3), (1.1 * times, 1)):
+        monkeypatch.setattr(federation, "WORTH", worth)
+        assert len(list(fed._in_portions(clients))) == count
