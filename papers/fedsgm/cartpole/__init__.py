@@ -144,6 +144,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"*": Close(rounds=3)},
+    # a third of an environment's step at the least: rounding ends an episode a step earlier
+    close={"*": Close(rounds=3, atol=1e-2)},
     **PARAMETERS,
 )
