@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fedlib needs Python 3.11 or newer; pass PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,dev]"
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,flower,dev]"
 	@touch $@
 
 book: $(STAMP)
