@@ -49,8 +49,8 @@ def test_a_grid_is_written_with_what_differs(monkeypatch):
     ridges = {n: s for n, s in specs.items() if n.startswith("samples_ssca_ridge")}
     monkeypatch.setattr(store, "groups", lambda specs: [dict(specs)])
     code = snippet.snippet(ridges, "samples_ssca_ridge0.001")
-    found = executed(code, monkeypatch, lambda algorithms, problem, **options: algorithms)
-    assert [*found["grid"]][0] == "samples_ssca_ridge0.001"
+    found = executed(code, monkeypatch, lambda grid, *_, **__: grid)
+    assert next(iter(found["grid"])) == "samples_ssca_ridge0.001"
     assert len(found["grid"]) == snippet.SHOWN
     assert all(found["grid"][name] == specs[name].algorithm for name in found["grid"])
     assert len(code.splitlines()) <= snippet.MOST
