@@ -28,6 +28,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--device", default="auto")
     one.add_argument("--recompute", action="store_true", help="even what is stored already")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    one.add_argument("--jobs", type=count, default=1, help="so many processes")
+    one.add_argument("--job", type=part, metavar="K/N", help="the Kth of N parts, as of an array")
+    one.add_argument("--list", action="store_true", help="only say what there is to do")
     commands.add_parser("claims", help="one line a claim, from stored runs")
     four = commands.add_parser("health", help="stored runs that are not healthy, and why")
     four.add_argument("study", nargs="?", default="all", help="its name; all if none")
@@ -57,6 +60,14 @@ def parser() -> argparse.ArgumentParser:
     three.add_argument("--replay", type=int, metavar="ROUNDS", help="where definitions changed")
     three.add_argument("--reason", default="", help="why that changes no number; with --replay")
     return whole
+
+
+def part(text: str) -> tuple[int, int]:
+    """The type of an option such as 2/8."""
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if found and int(found[1]) <= int(found[2]):
+        return int(found[1]), int(found[2])
+    raise argparse.ArgumentTypeError(f"must be K/N with K in 1..N, such as 2/8, got {text!r}")
 
 
 def main(arguments: list[str] | None = None) -> int:
