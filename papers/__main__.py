@@ -22,11 +22,18 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     whole = Parser(prog="papers", description=__doc__)
     commands = whole.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("reproduce", help="compute a study's runs and store them")
+    one = commands.add_parser(
+        "reproduce",
+        help="compute a study's runs again and compare them with the stored ones",
+        description="Compute a study's runs again and compare them with the stored ones. No file "
+        "changes but with --store or --missing. Status 1 if a run differs or is not stored.",
+    )
     one.add_argument("study", help="its name, or all")
     one.add_argument("--profile", default="full")
     one.add_argument("--device", default="auto")
-    one.add_argument("--recompute", action="store_true", help="even what is stored already")
+    kept = one.add_mutually_exclusive_group()
+    kept.add_argument("--store", action="store_true", help="replace what is stored, do not compare")
+    kept.add_argument("--missing", action="store_true", help="compute and store only what is not")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
     commands.add_parser("claims", help="one line a claim, from stored runs")
     four = commands.add_parser("health", help="stored runs that are not healthy, and why")
@@ -86,9 +93,27 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "restamp":
         replay = None if given.replay is None else Replay(given.replay, given.reason)
         return give_stamps(given.study, given.runs, given.from_commit, given.name, replay)
+    elif given.store or given.missing:
+        reproduce(given.study, given.profile, given.device, given.store, given.runs)
     else:
-        reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
+        return compute_again(given.study, given.profile, given.runs, given.device)
     return 0
+
+
+def compute_again(study: str, profile: str, runs: str, device: str) -> int:
+    """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
+    from papers.kit.again import again, summary  # as below: help needs none of it
+
+    every = []
+    for name in papers.STUDIES if study == "all" else (study,):
+        done = []
+        for one in again(papers.STUDIES[name], profile, runs, device):
+            done.append(one)
+            for sentence in one.found.wrong if one.found else ():
+                print(sentence, file=sys.stderr)
+        print(summary(name, done), flush=True)
+        every += done
+    return int(not all(one.equal for one in every))
 
 
 def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
