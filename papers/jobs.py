@@ -22,9 +22,10 @@ from tqdm import tqdm
 
 import papers
 from fedlib.core.commands import REFUSALS, SENTENCE
+from fedlib.core.run import resolve_device
 from fedlib.data import DataError
 from papers.kit import store
-from papers.kit.shares import Job, jobs_of, longest_first, share
+from papers.kit.shares import Job, jobs_of, listing, longest_first, share
 from papers.kit.study import Study
 from papers.kit.tenure import tenure
 
@@ -206,6 +207,16 @@ def line_of(done: Done) -> str:
     return f"stored {done.job.title}: {done.seconds:.0f} s{expected}"
 
 
+def listed(
+    studies: Sequence[Study], profile: str, runs: str, part: tuple[int, int]
+) -> Iterator[str]:
+    """The jobs of some studies, or one part of them: a line each, and the sum."""
+    mine = longest_first(share([job for s in studies for job in jobs_of(s, profile, runs)], *part))
+    yield from listing(mine)
+    known = sum(job.seconds for job in mine)
+    yield f"{len(mine)} groups of {sum(len(job.group) for job in mine)} runs, {known:.0f} s in all"
+
+
 def reproduce(
     studies: Sequence[Study],
     profile: str,
@@ -217,6 +228,7 @@ def reproduce(
     recompute: bool = False,
 ) -> int:
     """Compute and store the runs of some studies, or one part of them; 2 if some were refused."""
+    resolve_device(device)
     mine = longest_first(share([job for s in studies for job in jobs_of(s, profile, runs)], *part))
     bar, refused = Progress(mine, jobs), 0
     for done in spread(mine, jobs, device=device, recompute=recompute, look=bar.look):

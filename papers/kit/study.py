@@ -140,6 +140,7 @@ class Study:
             store=keep,
             device=device,
             progress=progress,
+            declared=self.specs(self.resolve(profile)),
         )
 
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
@@ -157,22 +158,11 @@ class Study:
         """
         resolve_device(device)
         specs = self.specs(self.resolve(profile))
-        chosen = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
-        if not chosen:
-            raise ValueError(
-                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
-                f"got {runs!r}."
-            )
-        held = [n for n, spec in chosen.items() if store.is_stored(self.name, profile, n, spec)]
-        made = store.compute_or_load(
-            self.name,
-            profile,
-            chosen,
-            recompute=recompute,
-            store=True,
-            device=device,
-            among=specs,
-        )
+        chosen = self.chosen(specs, runs)
+        held = {n for n, spec in chosen.items() if self._has(profile, n, spec)}
+        options: Any = {"recompute": recompute, "store": True, "device": device}
+        options |= {"declared": specs, "among": specs}
+        made = store.compute_or_load(self.name, profile, chosen, **options)
         for name, health in self.health(made).items():
             if health.wrong and (recompute or name not in held):
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
@@ -181,13 +171,23 @@ class Study:
     def settle(self, profile: str) -> dict[str, Number] | None:
         """Derive the numbers from the stored runs and store them; None before all are there."""
         specs = self.specs(self.resolve(profile))
-        if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
+        if not all(self._has(profile, n, spec) for n, spec in specs.items()):
             return None
         payloads = {name: self.payload(name, profile) for name in specs}
         traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         numbers = self.numbers(traces, profile)
         store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
+
+    def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
+        """The specs whose names match a pattern; refused if none does."""
+        found = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
+        if not found:
+            raise ValueError(
+                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
+                f"got {runs!r}."
+            )
+        return found
 
     def health(self, traces: Traces) -> dict[str, Health]:
         """Whether each of some runs is finite, moved, alive, better than its start, and settled."""
@@ -234,6 +234,9 @@ class Study:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+
+    def _has(self, profile: str, name: str, spec: Spec) -> bool:
+        return store.is_stored(self.name, profile, name, spec, declared=spec)
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Proved]:
         """Those of some runs that are stored with the full profile."""
