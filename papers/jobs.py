@@ -32,6 +32,7 @@ from papers.kit.tenure import tenure
 TICK = 2.0  # seconds between two looks at the processes
 NEARLY = 0.95  # of what was predicted: the most that a job counts before it is done
 KB, GB = 1024, 1e9
+CONTEXT = "spawn"  # a process that is forked inherits threads that are not there
 BAR = "{percentage:3.0f}%|{bar}| {elapsed} {postfix}"
 
 
@@ -95,9 +96,15 @@ def begin() -> None:
     """A process of a pool: one thread, and no life beyond that of the one that made it."""
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the other's, who ends this one
+    threading.Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End this process as soon as the one that made it has ended, however."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        parent.join()
+        os._exit(1)
 
 
 def spread(
@@ -143,7 +150,7 @@ def _started(processes: int, *, alone: bool) -> Iterator[Callable[..., Future[Do
     others = {*multiprocessing.active_children()}
 
     def pool(size: int) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(CONTEXT)
         return ProcessPoolExecutor(size, context, initializer=begin)
 
     shared = None if alone else pool(processes)
@@ -175,8 +182,8 @@ def _started(processes: int, *, alone: bool) -> Iterator[Callable[..., Future[Do
 class Progress:
     """A bar over the seconds that were predicted, with the time at which all will be done."""
 
-    def __init__(self, jobs: Sequence[Job], processes: int) -> None:
-        self.began, self.done, self.processes = monotonic(), 0.0, processes
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.began, self.done = monotonic(), 0.0
         self.total = sum(job.seconds for job in jobs)
         self.bar = tqdm(total=self.total or 1.0, bar_format=BAR, disable=None)
 
@@ -230,7 +237,7 @@ def reproduce(
     """Compute and store the runs of some studies, or one part of them; 2 if some were refused."""
     resolve_device(device)
     mine = longest_first(share([job for s in studies for job in jobs_of(s, profile, runs)], *part))
-    bar, refused = Progress(mine, jobs), 0
+    bar, refused = Progress(mine), 0
     for done in spread(mine, jobs, device=device, recompute=recompute, look=bar.look):
         bar.tell(done)
         refused += bool(done.refused)

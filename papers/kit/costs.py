@@ -8,7 +8,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from fedlib.core.jsonfile import once
+from fedlib.core.jsonfile import once, read
 from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.store import Spec
@@ -62,7 +62,7 @@ def recorded(study: str, specs: Mapping[str, Spec], profile: str = "full") -> Co
 @once
 def took(path: Any) -> float:
     """The seconds that a stored run took."""
-    return float(store.read(path, "run")["provenance"]["wall_s"])
+    return float(read(path, "run")["provenance"]["wall_s"])
 
 
 def work(spec: Spec, sizes: frozenset[str] | None = None) -> float:

@@ -36,7 +36,12 @@ CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "roots", "code", "restamped")  # of the provenance of a run alone
 STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
-BESIDE = ("faults", "mutants", "recheck.json", "campaign.json")  # of the results folder: what is of no study
+BESIDE = (
+    "faults",
+    "mutants",
+    "recheck.json",
+    "campaign.json",
+)  # of the results folder: what is of no study
 
 
 @dataclass(frozen=True)

@@ -100,5 +100,6 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     close={"cnn_*": Close(rounds=12)},
+    at_paper={"rows": 60_000, "tested": 10_000, "cifar_rows": 50_000, "most": 100_000},
     **PARAMETERS,
 )
