@@ -15,8 +15,9 @@ from papers.__main__ import main
 from papers.kit import rechecked, standing, store
 from papers.kit.holding import held_together, rounded
 from papers.kit.numbers import significant
-from papers.kit.recheck import Stretch, differences, problem_here, sample
+from papers.kit.recheck import Stretch, differences, sample
 from papers.kit.rules import VERDICTS
+from papers.kit.store import problem_here
 
 WORKSHOP = STUDIES["np_workshop"]
 
