@@ -26,7 +26,7 @@ def test_seeds_role_counts_the_seeds_of_a_stored_run(build):
     status, messages, page = build("Over {seeds}`toy/old` seeds.")
     assert status == 0, messages
     found = re.search(r'<span class="result" title="([^"]*)">([^<]*)</span>', page).groups()
-    assert found == ("the seeds 0, 1 of toy/old", "2")
+    assert found == ("the seeds 0, 1, 2 of toy/old", "3")
 
 
 @pytest.mark.parametrize(
