@@ -47,12 +47,16 @@ class Answered(Exception):  # noqa: N818 - no error: it ends a client's half of 
 class End(Federation):
     """What both ends share: who is meant, and what an answer looks like.
 
-    `shapes` is filled with the answers' shapes; an end passes it on from round to round.
+    The round is one without the clients `lost`. `shapes` is filled with the answers' shapes; an end
+    passes it on from round to round.
     """
 
-    def __init__(self, problem: Problem, draw: Draw, shapes: dict[int, Any]) -> None:
-        super().__init__(answering(problem, draw))
-        self.whole, self.draw, self.shapes, self.count = problem, draw, shapes, 0
+    def __init__(
+        self, problem: Problem, draw: Draw, lost: Collection[int], shapes: dict[int, Any]
+    ) -> None:
+        self.draw, self.whole, self.shapes = without(draw, lost), problem, shapes
+        super().__init__(answering(problem, self.draw, lost))
+        self.count = 0  # asks and tells so far
 
     def clients(self, draw: Draw, model: Any = (), memory: Any = ()) -> ClientState:
         """As in `Federation`, of a problem whose rows are blank but for this end's own."""
@@ -97,10 +101,11 @@ class ServerEnd(End):
         self,
         problem: Problem,
         draw: Draw,
+        lost: Collection[int],
         shapes: dict[int, Any],
         collect: Callable[[list[int], Read], dict[int, Tensor]],
     ) -> None:
-        super().__init__(problem, draw, shapes)
+        super().__init__(problem, draw, lost, shapes)
         self.collect = collect
         self.frames: list[Frame] = []
 
@@ -138,8 +143,10 @@ class ServerEnd(End):
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
         """As in `Federation`; the server goes on with what the clients receive."""
-        data = send(wire, super().tell(wire, message, noise, receivers), noise)
+        data = send(wire, wire(message, noise), noise)
         self.frames.append(Frame(self.told(receivers), data))
+        count = self.whole.num_clients if receivers is None else receivers
+        self.bits_down += count * wire.bits(message.numel())
         self.count += 1
         return receive(wire, data, message, noise)
 
@@ -155,13 +162,14 @@ class ClientEnd(End):
         self,
         problem: Problem,
         draw: Draw,
+        lost: Collection[int],
         shapes: dict[int, Any],
         me: int,
         frames: Sequence[bytes | None],
         answers: dict[int, Any],
         over: bool,
     ) -> None:
-        super().__init__(problem, draw, shapes)
+        super().__init__(problem, draw, lost, shapes)
         self.me, self.frames, self.answers, self.over = me, frames, answers, over
 
     def frame(self) -> bytes:
@@ -275,13 +283,13 @@ def without(draw: Draw, lost: Collection[int]) -> Draw:
     )
 
 
-def answering(problem: Problem, draw: Draw) -> Problem:
-    """The problem whose sizes are those of the participants, where all N should be among them.
+def answering(problem: Problem, draw: Draw, lost: Collection[int]) -> Problem:
+    """The problem whose sizes are those of all who are left, where everybody else takes part.
 
-    A method that weighs clients by their sizes asks everybody; without some it weighs the others.
+    A method that weighs all clients by their sizes then weighs those who answer.
     """
     who = draw.participants.tolist()
-    if coins(draw) or who != sorted(who) or len(who) == problem.num_clients:
+    if not lost or coins(draw) or set(who) != set(range(problem.num_clients)) - set(lost):
         return problem
     other = copy.copy(problem)
     lengths = problem.lengths[draw.participants] if isinstance(problem.lengths, Tensor) else ()
