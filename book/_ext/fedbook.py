@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fedbook_campaign
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 PARTS = (
     fedbook_study,
+    fedbook_campaign,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
