@@ -5,8 +5,8 @@
 The campaign of some studies, whose full profile is their quick one here and whose papers ask for
 more rounds and seeds, with two groups at a time. Either the program is killed (SIGKILL) or one of
 the two processes that compute for it; then it is begun again in the same folder, and killed again.
-All are forks of this process, so that only one import is paid for, and write a checkpoint after
-every few rounds.
+All are forks of this process, so that one import is paid for and one recording of every round, and
+write a checkpoint after every few rounds.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import judging
 import numpy as np
+import torch
 from judging import Outcome
+from kills import Recordings, gone
 
 import fedlib as fl
 import papers
@@ -43,7 +46,7 @@ from papers.kit.study import Params
 WHAT = "kills of the campaign"
 COUNT = 20
 STARTS = 5  # that may be needed to finish, after the last kill
-MOST = 1.5  # seconds until a kill, after something was written
+MOST = 0.7  # seconds until a kill, after something was written
 #: What the papers of these studies ask for, here, and which of their runs there are.
 PAPERS = {
     "np_workshop": ({"rounds": 600, "seeds": (0, 1, 2)}, "*_lr*"),
@@ -78,9 +81,15 @@ def begin(studies: list[papers.Study], folder: Path) -> int:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         os.environ["FEDLIB_RESULTS"] = str(folder)
-        os.environ["TQDM_DISABLE"] = "1"
         status = carried_out(lambda: campaign.carry_out(studies, 2, None, "cpu"), "papers", "on")
     os._exit(status)
+
+
+def here(studies: list[papers.Study], folder: Path) -> None:
+    """The campaign in this process, one group after the other, without a stop."""
+    os.environ["FEDLIB_RESULTS"] = str(folder)
+    with patch.object(campaign, "spread", lambda some, *_, **__: map(jobs.work, some)):
+        campaign.carry_out(studies, 1, None, "cpu")
 
 
 def finish(studies: list[papers.Study], folder: Path) -> None:
@@ -91,11 +100,6 @@ def finish(studies: list[papers.Study], folder: Path) -> None:
             return
         time.sleep(0.5)  # processes of one that was killed see that a moment later
     raise RuntimeError(f"the campaign does not end: status {status}")
-
-
-def gone(process: int) -> bool:
-    """Whether a fork has ended."""
-    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def left(folder: Path) -> str:
@@ -144,13 +148,16 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
     rng = np.random.default_rng(options.seed)
     count = options.count or COUNT
     jobs.CONTEXT, walk.CHUNK = "fork", 4  # the numbers are the same
+    torch.set_num_threads(1)
     store.run = partial(fl.run, checkpoint_seconds=0)  # type: ignore[assignment]
     studies = small()
+    os.environ["TQDM_DISABLE"] = "1"
     with tempfile.TemporaryDirectory() as place:
         alone, killed = Path(place) / "alone", Path(place) / "killed"
         for folder in (alone, killed):
             folder.mkdir()
-        finish(studies, alone)
+        Recordings()
+        here(studies, alone)
         wanted, ends, where = left(alone), list[str](), list[str]()
         while len(where) < count:
             if found := kill(studies, killed, rng):

@@ -1,4 +1,4 @@
-"""Jobs are whole groups, listed from what is declared and recorded, and cut so that all are done."""
+"""Jobs are whole groups, listed from what is declared and recorded, and cut without a gap."""
 
 import json
 from dataclasses import replace
