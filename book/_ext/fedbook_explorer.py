@@ -78,6 +78,7 @@ class Explorer(BookDirective):
 def chart() -> dict[str, Any]:
     """The chart as Vega-Lite: mean and band a run; the browser adds data, titles and scales."""
     import altair as alt
+
     from papers.kit.plot import COLORS
 
     near = alt.selection_point(
@@ -105,9 +106,7 @@ def data_of(study: Study) -> dict[str, Any]:
     traces = study.load("full")
     settings = {name: flat(trace.config) for name, trace in traces.items()}
     first = next(iter(settings.values()))
-    shared = {
-        k: v for k, v in first.items() if all(one.get(k) == v for one in settings.values())
-    }
+    shared = {k: v for k, v in first.items() if all(one.get(k) == v for one in settings.values())}
     return {
         "title": study.title,
         "shared": shared,
@@ -138,6 +137,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
         return
     import vl_convert
+
     from papers import STUDIES
 
     folder = Path(app.outdir) / "_static"

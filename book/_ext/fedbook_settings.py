@@ -122,9 +122,13 @@ def noted(env: BuildEnvironment) -> dict[str, dict[tuple[str, str], list[str]]]:
     return found
 
 
-def below(env: BuildEnvironment, study: str, figure: str, runs: list[str]) -> list[nodes.Node]:
+def runs_of_figure(env: BuildEnvironment, study: str, figure: str) -> list[str]:
+    """The runs that a figure on the page being read looks at."""
+    return noted(env).get(env.docname, {}).get((study, figure), [])
+
+
+def below(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.Node]:
     """The folded settings of a figure."""
-    note(env, study, figure, runs)
     if not runs:
         return []
     held = settings_of(env, study, runs)
@@ -176,7 +180,7 @@ class Fill(SphinxPostTransform):
 
     default_priority = 5
 
-    def run(self, **kwargs: Any) -> None:
+    def run(self, **_: Any) -> None:
         """Replaces every place by what the pages have noted."""
         for place in [*self.document.findall(AllSettings)]:
             study = place["study"]
@@ -222,6 +226,11 @@ def merge(
     noted(env).update({k: v for k, v in noted(other).items() if k in docnames})
 
 
+def again(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Writes the page anew whatever changed."""
+    return [PAGE] if PAGE in env.found_docs else []
+
+
 def setup(app: Sphinx) -> None:
     """Registers the directive, and keeps what figures note."""
     app.add_node(AllSettings)
@@ -229,5 +238,4 @@ def setup(app: Sphinx) -> None:
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.add_post_transform(Fill)
-    app.connect("env-updated", lambda app, env: [p for p in (PAGE,) if p in env.found_docs])
-
+    app.connect("env-updated", again)

@@ -47,9 +47,7 @@ def table(study: Study, runs: Sequence[str], metric: str, axis: str = "round") -
         x, y = curves(trace)[metric]
         seeds = np.repeat(trace.seeds, len(x))
         along = np.tile(x * unit(trace, axis), len(y))
-        parts.append(
-            pd.DataFrame({"run": name, "seed": seeds, axis: along, metric: y.reshape(-1)})
-        )
+        parts.append(pd.DataFrame({"run": name, "seed": seeds, axis: along, metric: y.reshape(-1)}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -63,8 +61,8 @@ def curves(trace: Trace) -> dict[str, tuple[Any, Any]]:
 
 def unit(trace: Trace, axis: str) -> float:
     """How much of an axis one round is."""
-    bits = trace.config["bits"]
-    units = {
+    bits: Mapping[str, float] = trace.config["bits"]
+    units: dict[str, float] = {
         "round": 1.0,
         "steps": float(method_of(trace.config).get("local_steps", 1)),
         **bits,
