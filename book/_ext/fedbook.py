@@ -1,8 +1,9 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
-Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside. Whatever is missing
-is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
+Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``,
+``notebook-links``, ``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside.
+Whatever is missing is a typed warning, so that a build with ``-W`` fails rather than prints an old
+or an empty number.
 """
 
 from __future__ import annotations
