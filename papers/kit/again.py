@@ -43,8 +43,12 @@ def again(study: Study, profile: str, runs: str, device: str) -> Iterator[Again]
             held[name] = spec
         else:
             yield Again(name, 0, spec.rounds, None)
-    for group in store.groups({name: first(study, name, spec) for name, spec in held.items()}):
+    for group in store.groups({name: first(study, name, spec) for name, spec in specs.items()}):
+        if held.keys().isdisjoint(group):
+            continue
         for name, trace in store.compute(group, device, progress=True).items():
+            if name not in held:
+                continue
             rounds, spec = group[name].rounds, held[name]
             part = Stretch(study.name, name, rounds, spec.rounds, spec.seeds)
             found = compared(study, spec, part, trace, profile)

@@ -41,5 +41,5 @@ def made_here(maker: Maker, seed: int) -> Problem | None:
 def recipe(maker: Maker) -> Any:
     """The function that makes a problem, and its arguments."""
     if isinstance(maker, partial):
-        return maker.func, maker.args, maker.keywords
+        return maker.func, maker.args, dict(sorted(maker.keywords.items()))
     return maker
