@@ -36,8 +36,8 @@ class Frame(NamedTuple):
     data: bytes
 
 
-class Answered(Exception):  # noqa: N818 - no error: it ends a client's half of a round
-    """What a client answers to the last frame that it has."""
+class Answered(Exception):
+    """What a client answers to the last frame that it has: no error, but the end of its half."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("answered")
@@ -62,7 +62,7 @@ class End(Federation):
         """As in `Federation`, of a problem whose rows are blank but for this end's own."""
         return Federation(self.whole).clients(draw, model, memory)
 
-    def only_client(self, draw: Draw) -> Any:
+    def only_client(self, draw: Draw) -> Any:  # noqa: ARG002 - whatever is drawn
         """Refused: nothing would cross a line."""
         raise TypeError(
             "federation: algorithm must ask clients, a centralized one has its rows at the server; "
@@ -208,7 +208,7 @@ class ClientEnd(End):
     def answer(
         self, method: Any, clients: ClientState, place: int, broadcast: Any, wire: Compressor
     ) -> Any:
-        """This client's answer, by its own rows and what it was sent."""
+        """The client's answer, by its own rows and what it was sent."""
         data, sent = self.frame(), []
         for x in broadcast:
             size = FLOAT_BITS // 8 * x.numel()
@@ -246,9 +246,10 @@ def named(draw: Draw) -> frozenset[int]:
 
 def fewest(draw: Draw) -> int:
     """The number of clients in the smallest sample of a round."""
-    own = [draw.chance.isfinite().sum()] if coins(draw) else [draw.participants.shape[0]]  # type: ignore[union-attr]
-    own += [draw.voters.shape[0]] if isinstance(draw.voters, Tensor) else []
-    return int(min(*own, *map(fewest, draw.others), own[0]))
+    own = [draw.participants.shape[0], *map(fewest, draw.others)]
+    if isinstance(draw.voters, Tensor):
+        own.append(draw.voters.shape[0])
+    return min(own) if not coins(draw) else int(torch.as_tensor(draw.chance).isfinite().sum())
 
 
 def coins(draw: Draw) -> bool:
@@ -270,7 +271,7 @@ def without(draw: Draw, lost: Collection[int]) -> Draw:
 
     here = stays(draw.participants)
     if coins(draw):
-        return draw._replace(chance=torch.where(here, draw.chance, torch.inf))  # type: ignore[call-overload]
+        return draw._replace(chance=torch.as_tensor(draw.chance).where(here, torch.inf))
     asked = stays(draw.voters) if isinstance(draw.voters, Tensor) else here
     return draw._replace(
         participants=draw.participants[here],

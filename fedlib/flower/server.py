@@ -20,8 +20,8 @@ from fedlib.flower.job import Job, Link, Place, enclosed, opened
 from fedlib.flower.packing import Garbled
 
 
-class Lost(Exception):  # noqa: N818 - no error: the round is done again without them
-    """Clients whose answer does not come."""
+class Lost(Exception):
+    """Clients whose answer does not come; no error, the round is done again without them."""
 
     def __init__(self, clients: set[int]) -> None:
         super().__init__(f"no answer of {sorted(clients)}")
@@ -192,7 +192,7 @@ class Server:
         while left and (found := self.link.receive(max(self.until - time.monotonic(), 0.0))):
             j, data = found
             try:
-                head = opened(data)[0] if data is not None else {"kind": "none"}
+                head: dict[str, Any] = opened(data)[0] if data is not None else {"kind": "none"}
             except Garbled:
                 continue
             if head["kind"] in ("finish", "failed", "other"):
