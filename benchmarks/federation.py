@@ -33,13 +33,17 @@ OURS = ROOT / "benchmarks" / "federation_app"
 NODES = 4
 
 
-def made(folder: Path) -> Path:
-    """The example as an app that also measures."""
+def made(folder: Path, *, timed: bool = True) -> Path:
+    """The example as an app that also keeps its models, and times plain Flower if `timed`."""
     app = folder / "app"
     shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
     (app / "client.py").rename(app / "relayed.py")
     for file in OURS.glob("*.py"):
         shutil.copy(file, app)
+    config = app / "pyproject.toml"
+    config.write_text(
+        config.read_text(encoding="utf-8") + f"timed = {str(timed).lower()}\n", encoding="utf-8"
+    )
     return app
 
 
@@ -94,6 +98,7 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
         other = torch.load(folder / "run" / name / f"model-{t}.pt", weights_only=True)
         most = max(most, float((w - other).abs().max()))
     later = held["rounds"][1:]  # the first has no beginning, and starts the clients' processes
+    plain = [r["plain"] for r in later if r["plain"] is not None]
     return {
         "rounds": len(models),
         "parameters": problem.dim,
@@ -102,7 +107,7 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
         "bits": held["counted"],
         "bytes": held["sent"],
         "seconds": statistics.median(r["seconds"] for r in later),
-        "plain": statistics.median(r["plain"] for r in later if r["plain"] is not None),
+        "plain": statistics.median(plain) if plain else None,
         "computation": seconds,
         "left_out": sum(map(len, held["lost"])),
     }

@@ -27,7 +27,7 @@ def plain(server, frames):
     return time.monotonic() - start
 
 
-def watch(method, t, server):
+def watch(method, t, server, settings):
     """Keep the model, the bits and the seconds of a round; then the plain exchange."""
     now = time.monotonic()
     folder = Path(server.folder)
@@ -41,7 +41,11 @@ def watch(method, t, server):
     seconds = now - began.get(method, now)
     kept = rounds.setdefault(method, [])
     kept.append(
-        {"seconds": seconds, "up": up, "plain": plain(server, lengths) if t % 4 == 2 else None}
+        {
+            "seconds": seconds,
+            "up": up,
+            "plain": plain(server, lengths) if settings["timed"] and t % 4 == 2 else None,
+        }
     )
     told = {"counted": server.counted, "sent": server.sent, "rounds": kept, "asks": asks}
     told["lost"] = [past.lost for past in server.past]

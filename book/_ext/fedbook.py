@@ -18,6 +18,7 @@ import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
 import fedbook_faults
+import fedbook_federation
 import fedbook_figures
 import fedbook_intervals
 import fedbook_methods
@@ -49,6 +50,7 @@ PARTS = (
     fedbook_methods,
     fedbook_rounds,
     fedbook_speed,
+    fedbook_federation,
     fedbook_errata,
     fedbook_faults,
     fedbook_intervals,

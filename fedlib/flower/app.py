@@ -25,8 +25,8 @@ Settings = Mapping[str, Any]
 class Nodes:
     """A link over Flower's SuperNodes, each of which says which client it is when asked."""
 
-    def __init__(self, grid: Grid, method: str) -> None:
-        self.grid, self.method = grid, method
+    def __init__(self, grid: Grid) -> None:
+        self.grid, self.method = grid, ""  # the method goes with every message
         self.node = dict[int, int]()  # of a client that has said who it is
         self.asked = set[int]()  # nodes that were asked who they are
         self.waiting = dict[int, bytes]()  # for clients that have not
@@ -90,13 +90,14 @@ class Nodes:
 
 
 def server_app(
-    job: Callable[[Settings], Job], watch: Callable[[str, int, Server], None] | None = None
+    job: Callable[[Settings], Job],
+    watch: Callable[[str, int, Server, Settings], None] | None = None,
 ) -> ServerApp:
     """A ServerApp that runs `job(run_config)`, for one method of the run's `method` after another.
 
     Of the run's configuration it takes `method` (names between blanks, each with a folder of its
-    own in `folder`), `quorum` and `deadline`. `watch(method, round, server)` is called after every
-    round.
+    own in `folder`), `quorum` and `deadline`. `watch(method, round, server, run_config)` is called
+    after every round.
     """
     app = ServerApp()
 
@@ -104,16 +105,18 @@ def server_app(
     def main(grid: Grid, context: Context) -> None:
         settings = context.run_config
         limits: Settings = {name: settings[name] for name in ("quorum", "deadline")}
+        nodes = Nodes(grid)
         for method in str(settings["method"]).split():
+            nodes.method = method
             folder = Path(str(settings["folder"])) / method
             folder.mkdir(parents=True, exist_ok=True)
             mine = job({**settings, "method": method})
-            server = Server(mine, Nodes(grid, method), folder, **limits)
+            server = Server(mine, nodes, folder, **limits)
 
             def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
                 print(f"{method}, round {t}: without {server.past[-1].lost or 'nobody'}")
                 if watch:
-                    watch(method, t, server)
+                    watch(method, t, server, settings)
 
             server.run(after)
 

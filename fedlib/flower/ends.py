@@ -26,7 +26,8 @@ from fedlib.core.types import Draw, Problem
 from fedlib.flower.packing import Garbled, receive, send
 
 IDENTITY = Identity()
-Read = Callable[[int, bytes], Tensor]  # a client's number and its answer; raises Garbled
+Read = Callable[[int, bytes], Float[Tensor, "*s"]]  # of a client its answer; raises Garbled
+Collect = Callable[[list[int], Read], dict[int, Float[Tensor, "*s"]]]
 
 
 class Frame(NamedTuple):
@@ -103,7 +104,7 @@ class ServerEnd(End):
         draw: Draw,
         lost: Collection[int],
         shapes: dict[int, Any],
-        collect: Callable[[list[int], Read], dict[int, Tensor]],
+        collect: Collect,
     ) -> None:
         super().__init__(problem, draw, lost, shapes)
         self.collect = collect

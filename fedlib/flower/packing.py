@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib.compress.compressors import (
@@ -22,6 +22,7 @@ from fedlib.compress.compressors import (
     Compressor,
     Identity,
     Message,
+    Noise,
     RandK,
     Rounding,
     TopK,
@@ -171,14 +172,14 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     return Message(torch.cat(values).view(shape), where)
 
 
-def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()) -> bytes:
+def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
     """A vector that is already compressed, or a number, or a matrix read row by row, as bytes."""
     flat_x = x.detach().flatten()
     return pack(wire, wire.encode(flat_x, noise), flat_x.numel())
 
 
 def receive(
-    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()
+    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
 ) -> Float[Tensor, "*s"]:
     """What `send` was given, in the shape, dtype and device of `like`; raises Garbled."""
     flat_like = like.flatten()
@@ -188,7 +189,7 @@ def receive(
         raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
 
 
-def flat(part: Tensor | tuple[()]) -> Any:
+def flat(part: Noise) -> Any:
     """The entries as a numpy vector."""
     return part.cpu().flatten().numpy() if isinstance(part, Tensor) else np.zeros(0)
 
@@ -213,7 +214,7 @@ def to_bits(some: Any, field: Field) -> Any:
     return np.unpackbits(whole, axis=1)[:, 64 - field.bits :].flatten()
 
 
-def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Tensor:
+def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
     """What `to_bits` was given, the numbers in `dtype`."""
     if field.kind == "map":
         return torch.from_numpy(some.nonzero()[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -107,13 +108,14 @@ class Server:
     def too_few(self, draw: Draw) -> str:
         """The sentence on a round that is not done."""
         told = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in self.lost)
-        least = "all" if type(self.place.algorithm).__name__ in NEEDS_ALL else self.quorum
+        needs_all = type(self.place.algorithm).__name__ in NEEDS_ALL
+        least = "all clients" if needs_all else f"{self.quorum} clients or more"
         return (
-            f"federation: a round must have {least} clients or more, round {self.place.round} has "
+            f"federation: a round must have {least}, round {self.place.round} has "
             f"{fewest(draw)} ({told}); start the server again when they are back."
         )
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Tensor]:
+    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
         """The answers of those who are asked; raises Lost for who has none."""
         got: dict[int, Tensor] = {}
         for j in asked:

@@ -65,7 +65,7 @@ class Apart:
         held = (here.draw, (), self.server.shapes, j, frames, self.answers[j], over)
         return self.algorithm.round(ClientEnd(here.problem, *held), here.state, here.draw)
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Tensor]:
+    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
         """The answers of those who are asked."""
         got = {}
         for j in asked:

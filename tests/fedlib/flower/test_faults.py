@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from wires import Killed, Wires, apart, job_of, memories, simulated
 
-from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, TopK
+from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, NaiveFW, PowerLaw, TopK
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification, several
 
@@ -119,3 +119,21 @@ def test_too_few_clients_stop_the_run_in_one_sentence_and_it_goes_on_later(tmp_p
     server.run()
     check("FedSGM", server, wires)
     assert not any(past.lost for past in server.past)
+
+
+def test_a_job_and_a_folder_that_do_not_fit_are_refused_in_one_sentence(tmp_path):
+    algorithm, problem = METHODS["FedSGM"]
+    with pytest.raises(ValueError, match="Job: rounds must be"):
+        job_of(algorithm, problem, 0)
+    job = job_of(algorithm, problem, 1)
+    Server(job, Wires(job, tmp_path, 4), tmp_path).run()
+    other = job_of(replace(algorithm, lr=0.2), problem, 1)
+    with pytest.raises(ValueError, match="folder must hold the files of this run, got those of"):
+        Server(other, Wires(job, tmp_path, 4), tmp_path)
+
+
+def test_a_method_that_needs_everybody_stops_without_one(tmp_path):
+    job = job_of(NaiveFW(), METHODS["FedFW"][1], ROUNDS)
+    wires = Wires(job, tmp_path, 8, {(1, 2): "gone"})
+    with pytest.raises(RuntimeError, match="a round must have all clients"):
+        Server(job, wires, tmp_path).run()
