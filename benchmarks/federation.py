@@ -26,7 +26,7 @@ from benchmarks.bench import machine
 from benchmarks.superlink import ROOT, Federation, federation
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
-from fedlib.flower.ends import without
+from fedlib.flower.draws import without
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "benchmarks" / "federation_app"

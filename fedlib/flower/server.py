@@ -16,7 +16,8 @@ from fedlib.core.checkpoint import unseal, write_sealed
 from fedlib.core.protocols import NEEDS_ALL
 from fedlib.core.types import Draw
 from fedlib.core.whole import write_whole
-from fedlib.flower.ends import Frame, Read, ServerEnd, fewest, without
+from fedlib.flower.draws import fewest, without
+from fedlib.flower.ends import Frame, Read, ServerEnd
 from fedlib.flower.job import Job, Link, Place, enclosed, opened
 from fedlib.flower.packing import Garbled
 

@@ -7,7 +7,7 @@ import torch
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
-from fedlib.flower.ends import answering, without
+from fedlib.flower.draws import answering, without
 from fedlib.flower.job import Job
 from fedlib.flower.parts import part
 
