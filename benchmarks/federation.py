@@ -25,8 +25,9 @@ import torch
 from benchmarks.bench import machine
 from benchmarks.superlink import ROOT, Federation, federation
 from fedlib import Vectorized
+from fedlib.core.federation import Sequential
 from fedlib.core.sampling import seeded
-from fedlib.flower.draws import without
+from fedlib.flower.draws import answering, without
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "benchmarks" / "federation_app"
@@ -87,23 +88,21 @@ def told(folder: Path, name: str) -> dict[str, Any]:
 def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]:
     """How far the models are from the simulation's, and what was measured."""
     held = told(folder, name)
-    state, rng, most, start = method.init(problem), seeded(0, "rounds"), 0.0, time.process_time()
-    models = []
-    for lost in held["lost"]:
-        draw = without(method.draw(problem, rng), lost)
-        state, _ = method.round(Vectorized(problem), state, draw)
-        models.append(state.w)
-    seconds = (time.process_time() - start) / len(models)
-    for t, w in enumerate(models, 1):
-        other = torch.load(folder / "run" / name / f"model-{t}.pt", weights_only=True)
-        most = max(most, float((w - other).abs().max()))
+    start = time.process_time()
+    together = simulated(method, problem, held["lost"], Vectorized)
+    seconds = (time.process_time() - start) / len(together)
+    alone = simulated(method, problem, held["lost"], Sequential)
+    files = [folder / "run" / name / f"model-{t}.pt" for t in range(1, len(together) + 1)]
+    models = [torch.load(file, weights_only=True) for file in files]
     later = held["rounds"][1:]  # the first has no beginning, and starts the clients' processes
     plain = [r["plain"] for r in later if r["plain"] is not None]
     return {
         "rounds": len(models),
         "parameters": problem.dim,
+        "digits": str(problem.w0.dtype).removeprefix("torch."),
         "asks": held["asks"],
-        "difference": most,
+        "difference": apart(models, together),
+        "one_by_one": apart(models, alone),
         "bits": held["counted"],
         "bytes": held["sent"],
         "seconds": statistics.median(r["seconds"] for r in later),
@@ -111,6 +110,21 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
         "computation": seconds,
         "left_out": sum(map(len, held["lost"])),
     }
+
+
+def simulated(method: Any, problem: Any, lost: list[list[int]], engine: Any) -> list[Any]:
+    """The model after each round of a simulation in which the same clients are left out."""
+    state, rng, models = method.init(problem), seeded(0, "rounds"), []
+    for gone in lost:
+        draw = without(method.draw(problem, rng), gone)
+        state, _ = method.round(engine(answering(problem, draw, gone)), state, draw)
+        models.append(state.w)
+    return models
+
+
+def apart(some: list[Any], others: list[Any]) -> float:
+    """The largest difference of two entries."""
+    return max(float((a - b).abs().max()) for a, b in zip(some, others, strict=True))
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from sphinx.application import Sphinx
 
 TABLES = {
     "iterates": (
-        "Method", "Rounds", "Parameters", "Largest difference", "Up: bits counted", "bytes sent",
-        "Down: bits counted", "bytes sent",
+        "Method", "Rounds", "Parameters", "Numbers", "From Vectorized", "From Sequential",
+        "Up: bits counted", "bytes sent", "Down: bits counted", "bytes sent",
     ),
     "seconds": (
         "Method", "Exchanges a round", "A round, s", "Plain Flower, s", "Ratio",
@@ -41,10 +41,10 @@ class FederationTable(BookDirective):
 
 def iterates(method: str, its: dict[str, Any]) -> list[Cell]:
     """How far apart the models are, and what crossed the line."""
-    far = f"{its['difference']:.1e}" if its["difference"] else "0"
+    far = [f"{its[k]:.1e}" if its[k] else "0" for k in ("difference", "one_by_one")]
     ways = ((its["bits"][way], its["bytes"][way]) for way in ("up", "down"))
     crossed = [f"{number:,}" for both in ways for number in both]
-    return [method, str(its["rounds"]), f"{its['parameters']:,}", far, *crossed]
+    return [method, str(its["rounds"]), f"{its['parameters']:,}", its["digits"], *far, *crossed]
 
 
 def seconds(method: str, its: dict[str, Any]) -> list[Cell]:

@@ -80,9 +80,10 @@ class Server:
                 )
             self.place.go_on(state)
             self.save()
+            if self.place.round == self.rounds:
+                self.finish()
             if watch:
                 watch(self.place.round, state)
-        self.finish()
         return self.place.state
 
     def one_round(self) -> Any:
