@@ -21,6 +21,7 @@ import fedbook_downloads
 import fedbook_errata
 import fedbook_explorer
 import fedbook_faults
+import fedbook_federation
 import fedbook_figures
 import fedbook_gallery
 import fedbook_intervals
@@ -58,6 +59,7 @@ PARTS = (
     fedbook_methods,
     fedbook_rounds,
     fedbook_speed,
+    fedbook_federation,
     fedbook_errata,
     fedbook_faults,
     fedbook_intervals,
