@@ -126,14 +126,17 @@ def link(env: BuildEnvironment, study: str, runs: Iterable[str]) -> list[nodes.N
     if PAGE not in env.found_docs:
         return []
     chosen = list(runs)[:MOST_LINKED]
-    query = urlencode({"study": study, "runs": ",".join(chosen)}, safe=",")
+    asked = {"study": study, **({"runs": ",".join(chosen)} if chosen else {})}
+    query = urlencode(asked, safe=",")
     top = "../" * env.docname.count("/")
-    text = "explore these runs"
+    text = "explore these runs" if chosen else "explore them"
     return [nodes.reference(text, text, refuri=f"{top}{PAGE}.html?{query}", classes=["explore"])]
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
     """Writes Vega's scripts and the curves of every study beside the pages."""
+    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+        path.unlink()  # of the theme's scripts, for those who change them: a tenth of the book
     if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
         return
     import vl_convert
