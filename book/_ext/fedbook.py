@@ -125,8 +125,7 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
 
 def visit_number(translator: object, node: StoredNumber) -> None:
     """HTML: a span with a title."""
-    title = escape(node["title"])
-    translator.body.append(f'<span class="result" title="{title}" tabindex="0" role="button">')
+    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
 
 
 def depart_number(translator: object, node: StoredNumber) -> None:
