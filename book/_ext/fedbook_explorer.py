@@ -95,7 +95,7 @@ def chart() -> dict[str, Any]:
     )
     points = base.mark_point(opacity=0, size=60).encode(y="mean:Q").add_params(near)
     layers = alt.layer(band, line, points)
-    made: dict[str, Any] = layers.properties(width="container", height=380).to_dict()
+    made: dict[str, Any] = layers.properties(height=380).to_dict()
     return made
 
 
@@ -146,7 +146,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
     folder = Path(app.outdir) / "_static"
     vega = folder / "vendor" / "vega.js"
     if not vega.is_file():
-        vega.write_text(vl_convert.javascript_bundle(), encoding="utf-8")
+        bundle = vl_convert.javascript_bundle()  # its short names are those of other scripts too
+        vega.write_text(f"(() => {{{bundle}}})();\n", encoding="utf-8")
     (folder / "runs").mkdir(exist_ok=True)
     for name, study in STUDIES.items():
         path = folder / "runs" / f"{name}.js"
