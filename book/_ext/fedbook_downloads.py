@@ -182,7 +182,7 @@ def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
     """Puts an anchor before and the files under every figure that a notebook's cells show."""
     env = app.env
     path = Path(env.doc2path(env.docname))
-    if path.suffix != ".ipynb":
+    if path.suffix != ".ipynb" or app.config.fedbook_view:
         return
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
     cells = [c for c in cells if any("fed-figure" in r.astext() for r in c.findall(nodes.raw))]
@@ -245,4 +245,5 @@ def carried(
 
 def setup(app: Sphinx) -> None:
     """Before Sphinx collects a page's downloads, which it does at priority 500."""
+    app.add_config_value("fedbook_view", default=False, rebuild="env")  # a notebook run again
     app.connect("doctree-read", add_to_notebook, priority=400)
