@@ -86,7 +86,13 @@ def chart() -> dict[str, Any]:
     )
     empty = alt.Data(name="curves")
     color = alt.Color("run:N", sort=None, scale=alt.Scale(range=list(COLORS))).legend(
-        orient="bottom", columns=3, labelLimit=260, title=None, symbolType="stroke"
+        orient="bottom",
+        columns=3,
+        labelLimit=260,
+        title=None,
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolStrokeWidth=3,
     )
     base = alt.Chart(empty).encode(x=alt.X("x:Q"), color=color)
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q")
