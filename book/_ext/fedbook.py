@@ -127,8 +127,7 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
 
 def visit_number(translator: object, node: StoredNumber) -> None:
     """HTML: a span with a title."""
-    title = escape(node["title"])
-    translator.body.append(f'<span class="result" title="{title}" tabindex="0" role="button">')
+    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
 
 
 def depart_number(translator: object, node: StoredNumber) -> None:
@@ -144,6 +143,7 @@ def theme_options(app: Sphinx, config: Config) -> None:
     """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
     config.html_theme_options.setdefault("search_as_you_type", True)
+    config.html_theme_options["use_download_button"] = False  # it is among a page's own links
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
 
 
