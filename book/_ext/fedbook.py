@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fedbook_api
+import fedbook_campaign
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 PARTS = (
     fedbook_api,
     fedbook_study,
+    fedbook_campaign,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
