@@ -1,8 +1,9 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
-Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside. Whatever is missing
-is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
+Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``,
+``notebook-links``, ``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside.
+Whatever is missing is a typed warning, so that a build with ``-W`` fails rather than prints an old
+or an empty number.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fedbook_api
 import fedbook_campaign
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
+import fedbook_explorer
 import fedbook_faults
+import fedbook_federation
 import fedbook_figures
+import fedbook_gallery
 import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
@@ -28,6 +33,7 @@ import fedbook_previews
 import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
+import fedbook_settings
 import fedbook_speed
 import fedbook_status
 import fedbook_study
@@ -41,16 +47,21 @@ if TYPE_CHECKING:
     from papers.kit.numbers import Number
 
 PARTS = (
+    fedbook_api,
     fedbook_study,
     fedbook_campaign,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
+    fedbook_settings,
+    fedbook_gallery,
+    fedbook_explorer,
     fedbook_pages,
     fedbook_previews,
     fedbook_methods,
     fedbook_rounds,
     fedbook_speed,
+    fedbook_federation,
     fedbook_errata,
     fedbook_faults,
     fedbook_intervals,
@@ -134,7 +145,19 @@ def theme_options(app: Sphinx, config: Config) -> None:
     """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
     config.html_theme_options.setdefault("search_as_you_type", True)
+    config.html_theme_options["use_download_button"] = False  # it is among a page's own links
+    if not config.html_theme_options.get("repository_url"):  # to where would they lead?
+        config.html_theme_options.pop("launch_buttons", None)
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
+
+
+def without_thebe(app: Sphinx, config: Config) -> None:
+    """Takes out what jupyter-book brings to run cells in the page: its script comes from outside.
+
+    It would name the theme's own repository to Binder, on every page.
+    """
+    for listeners in app.events.listeners.values():
+        listeners[:] = [one for one in listeners if one.handler.__module__ != "sphinx_thebe"]
 
 
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
@@ -168,7 +191,9 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_role("seeds", SeedsRole())
     for module in PARTS:
         module.setup(app)
+    app.add_js_file("names.js", loading_method="defer")
     app.connect("config-inited", theme_options)
+    app.connect("config-inited", without_thebe)
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.viewcode")

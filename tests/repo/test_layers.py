@@ -1,7 +1,8 @@
 """Who imports whom: one rule, read off the folders.
 
 checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
-algorithms | problems <- testing; fedlib <- papers.kit <- papers.<paper>; no paper imports another.
+algorithms | problems <- flower <- testing;
+fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
 import ast
@@ -20,6 +21,7 @@ ROWS = (
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),
+    ("fedlib.flower",),
     ("fedlib.testing", "fedlib.envs"),
     ("fedlib",),
     ("papers.kit",),
@@ -101,6 +103,7 @@ def test_an_algorithm_imports_no_other_algorithm():
     [
         ("matplotlib", {"papers/kit/plot.py", "papers/kit/plot_data.py"}),
         ("gymnasium", {"fedlib/envs.py"}),
+        ("flwr", {"fedlib/flower/app.py", "fedlib/flower/relay.py"}),
     ],
 )
 def test_what_is_optional_is_imported_in_one_place(package, files):
