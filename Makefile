@@ -28,7 +28,7 @@ help:
 	@echo "make pages                                    what the pages show, against the stored runs"
 	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters"
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
-	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
+	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's runs, compare with the stored ones"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    how long a round takes: beside peers, at first, at scale"
@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fedlib needs Python 3.11 or newer; pass PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,dev]"
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,flower,dev]"
 	@touch $@
 
 book: $(STAMP)

@@ -1,6 +1,6 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
-Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
+Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
 ``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside. Whatever is missing
 is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
 """
@@ -31,7 +31,7 @@ import fedbook_speed
 import fedbook_status
 import fedbook_study
 from docutils import nodes
-from fedbook_data import BookError, number_of, provenance_of, warn
+from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
@@ -80,6 +80,21 @@ class ResultRole(SphinxRole):
         except (BookError, ValueError) as error:
             warn(error, "result", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
+        return [StoredNumber(text, text, title=title, classes=["result"])], []
+
+
+class SeedsRole(SphinxRole):
+    """``{seeds}`study/run` ``: how many seeds a stored run of the full profile has."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The count, or a typed warning."""
+        study, _, run = self.text.partition("/")
+        try:
+            seeds = seeds_of(self.env, study, run)
+        except BookError as error:
+            warn(error, "seeds", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
+        text, title = str(len(seeds)), f"the seeds {', '.join(map(str, seeds))} of {self.text}"
         return [StoredNumber(text, text, title=title, classes=["result"])], []
 
 
@@ -148,6 +163,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
+    app.add_role("seeds", SeedsRole())
     for module in PARTS:
         module.setup(app)
     app.connect("config-inited", theme_options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 
@@ -30,6 +30,7 @@ class ClientState(NamedTuple):
     memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
     noise: Shaped[Tensor, "..."] | tuple[()]  # what its compressor draws
     chance: Shaped[Tensor, "..."] | tuple[()] = ()  # what its simulator draws
+    who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; at the server [n]
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ class Federation:
             memory=memory[who] if isinstance(memory, Tensor) else (),
             noise=draw.uplink,
             chance=draw.chance,
+            who=who,
         )
 
     def voters(self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]) -> ClientState:
@@ -193,7 +194,7 @@ class Vectorized(Federation):
         wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
     ) -> Any:
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
-        axes = ClientState._make((None, 0, 0, 0, 0, 0, 0))
+        axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
         each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
         answers = [each(some) for some in self._in_portions(clients)]
         if len(answers) == 1:

@@ -9,6 +9,12 @@ import torch
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem
 
+#: Fields of a state that live at the clients, a row each: in a federation the server has none of
+#: them, and a client its own row. All else in a state follows from what crosses the line.
+AT_CLIENTS = ("residual", "memory", "extra")
+#: Methods whose mean is over all N clients whatever happens: no round is done without one of them.
+NEEDS_ALL = ("NaiveFW",)
+
 
 @runtime_checkable
 class Algorithm(Protocol):

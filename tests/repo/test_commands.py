@@ -160,6 +160,9 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     small = replace(study, specs=few, derive=lambda *_: {})
     monkeypatch.setitem(STUDIES, study.name, small)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert command_line.main(line[3:]) == 1  # nothing is stored to compare with, and nothing is
+    assert not [*tmp_path.iterdir()]
+    assert command_line.main([*line[3:], "--store"]) == 0
     assert command_line.main(line[3:]) == 0
     stored = sorted(p.stem for p in (tmp_path / study.name / "full").iterdir())
     assert len(stored) == 3

@@ -1,0 +1,237 @@
+"""Messages as bytes: what a wire format's `encode` gives, in as many bits as the format counts.
+
+A message is numbers and positions; `layout` says in what order they stand on the wire and how many
+bits each has. The last byte is filled up with zeros, so that `8 * len(pack(...))` is `bits(dim)`
+rounded up to whole bytes. A format that is not in the library says its layout by a method of that
+name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib.compress.compressors import (
+    EXPONENT_BITS,
+    FLOAT_BITS,
+    SIGNIFICAND,
+    Compressor,
+    Identity,
+    Message,
+    RandK,
+    Rounding,
+    TopK,
+    kept,
+)
+from fedlib.compress.lowrank import LowRank, folded_shape
+from fedlib.compress.sketches import Columns, Exact, Largest, Masked, Wire, index_bits
+from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
+
+#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
+Kind = Literal["number", "digits", "sign", "flag", "position", "map"]
+PLACES = ("position", "map")
+SIGNS = (1.0, -1.0, 0.0, float("nan"))  # of which one bit tells the first two apart
+
+
+class Field(NamedTuple):
+    """`count` numbers or positions that follow each other on the wire, each of `bits` bits."""
+
+    kind: Kind
+    count: int
+    bits: int
+
+    @property
+    def length(self) -> int:
+        """Bits of all of them; a map has one for everything that could be meant."""
+        return self.bits if self.kind == "map" else self.count * self.bits
+
+
+class Garbled(ValueError):
+    """Bytes that are no message."""
+
+
+def layout(wire: Any, dim: int) -> tuple[Field, ...]:
+    """What stands on the wire for a vector of `dim` numbers.
+
+    >>> layout(TopK(0.5), 8)
+    (Field(kind='number', count=4, bits=32), Field(kind='position', count=4, bits=3))
+    """
+    match wire:
+        case Identity():
+            return (Field("number", dim, FLOAT_BITS),)
+        case TopK():
+            count = kept(wire.fraction, dim)
+            return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
+        case RandK():
+            return (Field("number", kept(wire.fraction, dim), FLOAT_BITS),)
+        case Rounding():
+            return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
+        case OneEntry():
+            return Field("sign", 1, int(wire.signed)), Field("position", 1, index_bits(dim))
+        case Corner():
+            return (Field("flag", dim, 1),)
+        case RankOne():
+            return (Field("number", wire.rows + wire.columns, FLOAT_BITS),)
+        case Several():
+            parts = zip(wire.parts, wire.sizes, strict=True)
+            return tuple(field for part, size in parts for field in layout(part, size))
+        case Wire():
+            return sketched(wire.sketch, wire.tasks, dim // wire.tasks)
+    if hasattr(wire, "layout"):
+        own: tuple[Field, ...] = wire.layout(dim)
+        return own
+    raise TypeError(
+        "pack: wire must be a format of the library or have a method layout(dim) that gives its "
+        f"fields, got {type(wire).__name__}; add one."
+    )
+
+
+def sketched(sketch: Any, tasks: int, dim: int) -> tuple[Field, ...]:
+    """What stands on the wire for a sketch of `tasks` gradients."""
+    match sketch:
+        case Exact():
+            return (Field("number", tasks * dim, FLOAT_BITS),)
+        case Masked():
+            return layout(sketch.rule(tasks), tasks * dim)
+        case LowRank():
+            length = sum(folded_shape(tasks, dim, sketch.order))
+            return (Field("number", sketch.rank(tasks, dim) * length, FLOAT_BITS),)
+        case Columns():
+            return layout(sketch.compressor, dim) * tasks
+        case Largest() if sketch.value_bits == FLOAT_BITS:
+            count, entries = sketch.kept(tasks, dim), tasks * dim
+            bits = index_bits(entries)
+            where = ("position", bits) if count * bits <= entries else ("map", entries)
+            return Field("number", count, FLOAT_BITS), Field(where[0], count, where[1])  # type: ignore[arg-type]
+        case Largest():
+            raise ValueError(
+                f"pack: value_bits of Largest must be {FLOAT_BITS} to be sent, got "
+                f"{sketch.value_bits}; others only count as the authors' code does."
+            )
+    return layout(sketch, tasks * dim)
+
+
+def pack(wire: Compressor, message: Message, dim: int) -> bytes:
+    """The message of a vector of `dim` numbers, as bytes.
+
+    A sign that one bit cannot say (of the point 0, which is no vertex) makes the message longer, by
+    a byte for each sign in it.
+
+    >>> top = TopK(0.5)
+    >>> len(pack(top, top.encode(torch.tensor([3.0, -5.0, 1.0, 0.5])), 4)), top.bits(4)
+    (9, 68)
+    """
+    values, positions = flat(message.values), flat(message.positions)
+    fields = layout(wire, dim)
+    rank = np.argsort(positions) if any(f.kind == "map" for f in fields) else slice(None)
+    values, positions = (values[rank], positions[rank]) if len(positions) else (values, positions)
+    parts, signs = [], []
+    for field in fields:
+        if field.kind in PLACES:
+            some, positions = positions[: field.count], positions[field.count :]
+        else:
+            some, values = values[: field.count], values[field.count :]
+        parts.append(to_bits(some, field))
+        signs += some.tolist() if field.kind == "sign" else []
+    sent = np.packbits(np.concatenate(parts)).tobytes()
+    if all(abs(sign) == 1 for sign in signs):
+        return sent
+    return sent + bytes(SIGNS.index(sign) if sign in SIGNS else 3 for sign in signs)
+
+
+def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
+    """The message in some bytes, for `decode`; `like` gives its length, dtype and device.
+
+    Raises
+    ------
+    Garbled
+        if such a message has another number of bytes.
+    """
+    fields = layout(wire, like.numel())
+    length = -(-sum(field.length for field in fields) // 8)
+    signs = sum(field.count for field in fields if field.kind == "sign")
+    if len(data) not in (length, length + signs):
+        raise Garbled(f"a message of {type(wire).__name__} has {length} bytes, got {len(data)}")
+    stream, told = np.unpackbits(np.frombuffer(data[:length], np.uint8)), iter(data[length:])
+    values, positions = [], []
+    for field in fields:
+        some, stream = stream[: field.length], stream[field.length :]
+        found = from_bits(some, field, like.dtype)
+        if field.kind == "sign" and len(data) > length:
+            found = torch.tensor([SIGNS[next(told) % 4] for _ in range(field.count)]).to(like.dtype)
+        (positions if field.kind in PLACES else values).append(found.to(like.device))
+    # a matrix of gradients stays one: its format looks at a gradient at a time
+    rows = isinstance(wire, Wire) and isinstance(wire.sketch, (Columns, Exact))
+    shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
+    where = torch.cat(positions).view(shape) if positions else ()
+    return Message(torch.cat(values).view(shape), where)
+
+
+def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()) -> bytes:
+    """A vector that is already compressed, or a number, or a matrix read row by row, as bytes."""
+    flat_x = x.detach().flatten()
+    return pack(wire, wire.encode(flat_x, noise), flat_x.numel())
+
+
+def receive(
+    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()
+) -> Float[Tensor, "*s"]:
+    """What `send` was given, in the shape, dtype and device of `like`; raises Garbled."""
+    flat_like = like.flatten()
+    try:
+        return wire.decode(unpack(wire, data, flat_like), flat_like, noise).view(like.shape)
+    except (RuntimeError, IndexError) as error:  # a position outside of the vector
+        raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
+
+
+def flat(part: Tensor | tuple[()]) -> Any:
+    """The entries as a numpy vector."""
+    return part.cpu().flatten().numpy() if isinstance(part, Tensor) else np.zeros(0)
+
+
+def to_bits(some: Any, field: Field) -> Any:
+    """The bits of some numbers or positions, the first bit of each first."""
+    if field.kind == "map":
+        flags = np.zeros(field.bits, np.uint8)
+        flags[some] = 1
+        return flags
+    codes = some
+    if field.kind == "sign":
+        codes = some < 0
+    elif field.kind == "number":
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
+            codes = some.astype(np.float32).view(np.uint32)
+    elif field.kind == "digits":  # a float64's too get a float32's exponent, which is counted
+        dtype = torch.float32 if some.dtype == np.int32 else torch.float64
+        real = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).float()
+        codes = real.numpy().view(np.uint32) >> dropped(field, torch.float32)
+    whole = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
+    return np.unpackbits(whole, axis=1)[:, 64 - field.bits :].flatten()
+
+
+def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Tensor:
+    """What `to_bits` was given, the numbers in `dtype`."""
+    if field.kind == "map":
+        return torch.from_numpy(some.nonzero()[0])
+    each = np.zeros((field.count, 64), np.uint8)
+    each[:, 64 - field.bits :] = some.reshape(field.count, field.bits)
+    codes = np.packbits(each, axis=1).view(">u8").flatten()
+    if field.kind == "position":
+        return torch.from_numpy(codes.astype(np.int64))
+    if field.kind == "number":
+        return torch.from_numpy(codes.astype(np.uint32).view(np.float32)).to(dtype)
+    if field.kind == "digits":
+        single = codes.astype(np.uint32) << np.uint32(dropped(field, torch.float32))
+        real = torch.from_numpy(single.view(np.float32)).to(dtype)
+        return real.view(SIGNIFICAND[dtype][0]) >> dropped(field, dtype)
+    numbers = torch.from_numpy(codes.astype(np.float64)).to(dtype)
+    return 1 - 2 * numbers if field.kind == "sign" else numbers
+
+
+def dropped(field: Field, dtype: torch.dtype) -> int:
+    """How many of a number's binary digits are not sent."""
+    return SIGNIFICAND[dtype][1] - (field.bits - 1 - EXPONENT_BITS)

@@ -1,0 +1,96 @@
+"""A link inside of one process, on which faults can be planted, and what a run must end with."""
+
+from collections import deque
+
+import torch
+
+from fedlib import Vectorized
+from fedlib.core.sampling import seeded
+from fedlib.flower.client import Client
+from fedlib.flower.ends import answering, without
+from fedlib.flower.job import Job
+from fedlib.flower.parts import part
+
+
+class Killed(BaseException):
+    """The server's process ends here."""
+
+
+class Wires:
+    """Clients on one's own thread. `faults`: (client, number of its request) -> what happens."""
+
+    def __init__(self, job, folder, clients, faults=()):
+        self.job, self.folder, self.faults = job, folder, dict(faults)
+        self.clients = {j: Client(job, j, folder) for j in range(clients)}
+        self.requests = dict.fromkeys(range(clients), 0)
+        self.queue, self.later, self.answered = deque(), deque(), {}
+        self.happened = []
+
+    def send(self, j, data):
+        self.requests[j] += 1
+        fault = self.faults.pop((j, self.requests[j]), "")
+        self.happened += [fault] if fault else []
+        if j not in self.clients or fault == "gone":
+            self.clients.pop(j, None)
+            return
+        if fault == "server killed":
+            raise Killed
+        if fault == "dies before":
+            return self.restart(j)
+        if fault == "garbled request":
+            data = data[:-1] + b"?"
+        answer = self.clients[j].handle(data)
+        if fault == "dies after":
+            return self.restart(j)
+        if fault == "server killed after":
+            raise Killed
+        if fault == "no memory":
+            (self.folder / f"client-{j}").unlink(missing_ok=True)
+            return self.restart(j)
+        if fault == "not delivered":
+            return self.queue.append((j, None))
+        if fault == "late":
+            return self.later.append((j, answer))
+        if fault == "stale":
+            self.queue.append((j, self.answered.get(j, b"")))
+        changed = {"truncated": answer[:-3], "foreign": b"GET / HTTP/1.1", "empty": b""}
+        self.queue.append((j, changed.get(fault, answer)))
+        if fault == "twice":
+            self.queue.append((j, answer))
+        self.answered[j] = answer
+        return None
+
+    def restart(self, j):
+        self.clients[j] = Client(self.job, j, self.folder)
+        self.queue.append((j, self.clients[j].hello()))
+
+    def receive(self, seconds):
+        if self.queue:
+            return self.queue.popleft()
+        self.queue, self.later = self.later, deque()  # they come after the deadline
+        return None
+
+
+def job_of(algorithm, problem, rounds):
+    return Job(algorithm, lambda client: part(problem, client), rounds)
+
+
+def simulated(algorithm, problem, lost):
+    """The last state of a simulation whose round t goes on without the clients `lost[t]`."""
+    state, rng = algorithm.init(problem), seeded(0, "rounds")
+    for gone in lost:
+        draw = without(algorithm.draw(problem, rng), gone)
+        state, _ = algorithm.round(Vectorized(answering(problem, draw, gone)), state, draw)
+    return state
+
+
+def apart(a, b):
+    return float((a - b).abs().max()) if a.numel() else 0.0
+
+
+def memories(state, j):
+    """What client j remembers."""
+    kept = [
+        getattr(state, name)[j] for name in ("residual", "memory", "extra") if name in state._fields
+    ]
+    return torch.cat([x.flatten() for x in kept]) if kept else torch.zeros(0)
