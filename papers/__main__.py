@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 
 import papers
+from fedlib import __version__
 from fedlib.core.commands import Parser, carried_out, count, known
 from papers.kit import record
 from papers.kit.restamp import Replay, restamp
@@ -24,6 +25,7 @@ AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint wh
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     whole = Parser(prog="papers", description=__doc__)
+    whole.add_argument("--version", action="version", version=f"%(prog)s of fedlib {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
     one = commands.add_parser(
         "reproduce",
@@ -267,7 +269,12 @@ def give_stamps(study: str, runs: str, commit: str, names: list[str], replay: Re
     return 2 if refused else 0
 
 
-if __name__ == "__main__":
+def program() -> None:
+    """The installed command `papers`."""
     ended = main()
     gc.freeze()  # else all that was imported is searched for garbage once more: half a second
     sys.exit(ended)
+
+
+if __name__ == "__main__":
+    program()

@@ -1,17 +1,21 @@
-"""Engines that watch a round: what is told to whom, and what a server can see of its clients."""
+"""What is told to whom, and what a run becomes where every end has only its own."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
 from fedlib.core.client import ClientState
 from fedlib.core.federation import Vectorized
-from fedlib.core.types import Batch, Draw, Problem
+from fedlib.core.protocols import Algorithm
+from fedlib.core.types import Draw, Problem
+from fedlib.flower.ends import Answered, ClientEnd, Read, ServerEnd
+from fedlib.flower.job import Job, Place
+from fedlib.flower.parts import part
 
 
 class Metered(Vectorized):
@@ -30,54 +34,42 @@ class Metered(Vectorized):
         return super().tell(*message, **options)
 
 
-class Sealed(Vectorized):
-    """Rows and memories exist at the clients only: what the server sees of them is blank."""
+def federated(algorithm: Algorithm, problem: Problem, rounds: int) -> Float[Tensor, "T d"]:
+    """The server's model after each round of a federation in which every end has only its own.
 
-    def __init__(self, problem: Problem) -> None:
-        blank = {"data": blanked(problem.data), "heldout": blanked(problem.heldout)}
-        super().__init__(problem.with_tensors(blank))
-        self.open = Vectorized(problem)
-        self.sealed: list[tuple[Any, Any]] = []  # what clients have, what the server sees of it
+    Rows and memories are NaN at the server; a client has its rows, its memory, and what it is sent,
+    in the bytes of the wire formats.
+    """
+    job = Job(algorithm, partial(part, problem), rounds)
+    server, clients = Place(job, None), [Place(job, j) for j in range(problem.num_clients)]
+    for place in clients:
+        place.shapes = server.shapes
+    models = []
+    for _ in range(rounds):
+        answers: list[dict[int, Any]] = [{} for _ in clients]
 
-    def clients(self, draw: Draw, model: Any = (), memory: Any = ()) -> ClientState:
-        """As in `Federation`, with blank rows."""
-        whole = self.open.clients(draw, model, memory)
-        blank = {part: self.seal(getattr(whole, part)) for part in ("rows", "batches", "values")}
-        return whole._replace(**blank)
+        def at_client(j: int, over: bool, answers: list[dict[int, Any]] = answers) -> Any:
+            here = clients[j]
+            frames = [f.data if j in f.receivers else None for f in end.frames]
+            held = (here.draw, (), here.shapes, j, frames, answers[j], over)
+            return algorithm.round(ClientEnd(here.problem, *held), here.state, here.draw)
 
-    def seal(self, part: Any) -> Any:
-        """Something blank in place of rows or a memory, which is remembered."""
-        if isinstance(part, Batch):
-            blank: Any = Batch(blanked(part.data), part.weight)
-        else:
-            blank = pytree.tree_map(lambda x: blanked((x,))[0], part)
-        self.sealed.append((part, blank))
-        return blank
+        def collect(asked: list[int], read: Read, each: Any = at_client) -> dict[int, Tensor]:
+            got = {}
+            for j in asked:
+                try:
+                    each(j, over=False)
+                except Answered as answered:
+                    got[j] = read(j, answered.data)
+            return got
 
-    def unseal(self, part: Any) -> Any:
-        """What belongs into something blank."""
-        return next((whole for whole, blank in self.sealed if blank is part), part)
-
-    def only_client(self, draw: Draw) -> Any:
-        """As in `Federation`: there the data are at the server."""
-        return self.open.only_client(draw)
-
-    def ask(self, *arguments: Any, **options: Any) -> Any:
-        """As in `Federation`; new memories are blank until they are back at the clients."""
-        answer = super().ask(*arguments, **options)
-        return (answer[0], self.seal(answer[1])) if isinstance(answer, tuple) else answer
-
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Any) -> Any:
-        whole = ClientState(*(self.unseal(part) for part in clients))
-        return super()._map(method, whole, broadcast, wire)
-
-
-def blanked(tensors: tuple[Shaped[Tensor, "..."], ...]) -> tuple[Shaped[Tensor, "..."], ...]:
-    """NaN in place of floats, 0 in place of whole numbers."""
-    return tuple(
-        torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
-        for x in tensors
-    )
+        end = ServerEnd(server.problem, server.draw, (), server.shapes, collect)
+        state, _ = algorithm.round(end, server.state, server.draw)
+        for j, place in enumerate(clients):
+            place.go_on(at_client(j, over=True)[0])
+        server.go_on(state)
+        models.append(state.w)
+    return torch.stack(models)
 
 
 def doubled(draw: Draw, clients: int) -> Draw:

@@ -83,8 +83,12 @@ class Spec:
 
 
 def results_dir() -> Path:
-    """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
-    folder = Path(os.environ.get("FEDLIB_RESULTS") or ROOT / "results")
+    """The folder of stored runs: FEDLIB_RESULTS, or `results`.
+
+    That is the one of the repository; where the package is installed alone, of the current folder.
+    """
+    home = ROOT if (ROOT / "pyproject.toml").is_file() else Path()
+    folder = Path(os.environ.get("FEDLIB_RESULTS") or home / "results")
     if folder.is_file():
         raise ValueError(f"store: FEDLIB_RESULTS must be a folder, got the file {str(folder)!r}.")
     return folder

@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
 checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
-algorithms | problems <- testing; fedlib <- papers.kit <- papers.<paper>; no paper imports another.
+algorithms | problems <- flower <- testing; fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
 import ast
@@ -20,6 +20,7 @@ ROWS = (
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),
+    ("fedlib.flower",),
     ("fedlib.testing", "fedlib.envs"),
     ("fedlib",),
     ("papers.kit",),

@@ -100,12 +100,12 @@ MISTAKES = {
     "the server reads rows": (
         "mean = u.mean(0)",
         "mean = w - self.lr * torch.func.grad(lambda v: fed.problem.mean_losses(v)[0])(w)",
-        "sees uploads only", "use nothing but uploads",
+        "both ends agree", "server must use nothing but uploads",
     ),
     "the server reads memories": (
         f"u = {ASK}",
         "_, u = fed.ask(lambda c, w: Reply(w[:1], self.step(c, w)), fed.clients(draw), w)",
-        "sees uploads only", "use nothing but uploads",
+        "both ends agree", "server must use nothing but uploads",
     ),
     "a sum for a mean": ("u.mean(0)", "w + (u - w).sum(0)", "averages", "take the mean"),
     "its own derivative": (

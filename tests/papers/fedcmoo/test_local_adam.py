@@ -131,7 +131,7 @@ def test_a_round_of_fsmgda_by_hand(batch_size):
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_a_round_is_the_same_on_all_engines_and_with_every_client_twice(kind, batch_size):
     problem, method = three_objectives(), kind(**WORK, batch_size=batch_size)
-    for name in ("is pure", "engines agree", "counts its bits", "sees uploads only", "averages"):
+    for name in ("is pure", "engines agree", "counts its bits", "both ends agree", "averages"):
         CHECKS[name](method, problem)
     state, draw = method.init(problem), method.draw(problem, seeded(3, "rounds"))
     a, b = (method.round(engine(problem), state, draw)[0] for engine in (Sequential, fl.Loop))
