@@ -17,8 +17,8 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book html pdf check-book pages test lint types unit nbval notebook notebooks reproduce claims bench federation \
-	mutants recheck clean clean-all
+.PHONY: help book html pdf check-book pages test lint types unit nbval notebook lab notebooks reproduce claims \
+	bench federation mutants recheck clean clean-all
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -27,8 +27,10 @@ help:
 	@echo "make check-book                               links, offline and browser tests of the built book"
 	@echo "make pages                                    what the pages show, against the stored runs"
 	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters"
+	@echo "make notebook NAME=np_workshop VIEW=html      the same, and as a page with its own numbers"
+	@echo "make lab                                      the notebooks in JupyterLab, with the book's roles"
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
-	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's stored runs, without Jupyter"
+	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's runs, compare with the stored ones"
 	@echo "make federation                              the example's methods on a real SuperLink with four SuperNodes"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
@@ -89,7 +91,13 @@ nbval: $(STAMP)
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
 notebook: $(STAMP)
-	$(NAMED)$(RUN) $(NAME) --profile quick --out _build/notebooks $(ARGS)
+	$(NAMED)$(RUN) $(NAME) --profile quick --out _build/notebooks $(if $(VIEW),--keep) $(ARGS)
+	$(if $(VIEW),$(BIN)/python notebooks/view.py $(NAME))
+
+lab: $(STAMP)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[lab]"
+	$(BIN)/python -m ipykernel install --sys-prefix --name fedlib --display-name "fedlib (.venv)"
+	$(BIN)/jupyter lab --notebook-dir notebooks $(ARGS)
 
 notebooks: $(STAMP)
 	$(RUN) all --profile full --jobs $(JOBS)

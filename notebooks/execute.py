@@ -15,6 +15,7 @@ import datetime
 import logging
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -30,6 +31,7 @@ import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 from parameters import (
     Parameters,
     check_device,
@@ -66,10 +68,24 @@ def source_names() -> list[str]:
     return sorted(p.stem for p in SOURCES.glob("*.py"))
 
 
-def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
+#: What a kernel is told: it ends quietly when it is stopped; errors of cells are no log.
+KERNEL = ["--IPKernelApp.log_level=50"]
+
+#: A last cell, which is not part of what is written: it leaves the run's numbers for `view.py`.
+LEAVE = """if "study" in globals() and "numbers" in globals():
+    from pathlib import Path
+    from papers.kit.kept import keep
+    keep(Path({folder!r}), study, traces, numbers)
+"""
+
+
+def execute(
+    name: str, given: Parameters, *, pictures: bool = True, keep: Path | None = None
+) -> NotebookNode:
     """Runs the source of ``name`` with the given parameters and returns the stamped notebook.
 
-    Without ``pictures`` it holds none: the committed quick notebooks are there to be compared.
+    Without ``pictures`` it holds none: the committed quick notebooks are there to be compared. What
+    it computed is left in the folder ``keep``, if there is one.
     """
     notebook = read_source(name)
     check_parameters(name, notebook, given)
@@ -78,6 +94,10 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
+    if keep is not None:
+        shutil.rmtree(keep, ignore_errors=True)
+        folder = str(keep.resolve())
+        notebook.cells.append(new_code_cell(LEAVE.format(folder=folder)))
     for cell in notebook.cells:
         cell.metadata.setdefault("tags", [])
     began, spent = time.perf_counter(), children_seconds()
@@ -90,8 +110,10 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
             kernel_name="python3",
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
-            extra_arguments=["--IPKernelApp.log_level=50"],  # of the kernel; errors of cells come
+            extra_arguments=KERNEL,
         )
+    if keep is not None:
+        done.cells.pop()
     made = stamp(done, name, profile, given, pictures=pictures)
     made.metadata["fedlib"]["ran"] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -134,12 +156,15 @@ def target(name: str, profile: str, out: str | None) -> Path:
     return path
 
 
-def produce(name: str, profile: str, given: Parameters, out: str | None) -> str:
+def produce(
+    name: str, profile: str, given: Parameters, out: str | None, *, keep: bool = False
+) -> str:
     """Executes and writes one notebook; returns the line to print."""
     path = target(name, profile, out)
     try:
-        pictures = profile != "quick" or out is not None
-        write(execute(name, {"profile": profile, **given}, pictures=pictures), path)
+        pictures, left = profile != "quick" or out is not None, path.with_suffix(".results")
+        given = {"profile": profile, **given}
+        write(execute(name, given, pictures=pictures, keep=left if keep else None), path)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
         if error.ename in SENTENCES:  # the library said in one sentence what was wrong
             raise NotebookError(
@@ -186,7 +211,8 @@ def produce_all(
 ) -> Iterator[str]:
     """Executes several notebooks, ``options.jobs`` at a time, and yields the lines to print."""
     if options.jobs == 1 or len(names) == 1:
-        yield from (produce(name, profile, given, options.out) for name in names)
+        keep = options.keep
+        yield from (produce(name, profile, given, options.out, keep=keep) for name in names)
         return
     with ProcessPoolExecutor(max_workers=options.jobs, initializer=Worker.ready) as pool:
         try:
@@ -209,6 +235,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-p", dest="parameters", nargs=2, action="append", default=[],
                         metavar=("NAME", "VALUE"), help="a parameter; may be repeated")  # fmt: skip
     parser.add_argument("--out", help="file (*.ipynb) or folder")
+    parser.add_argument("--keep", action="store_true", help="leave the runs beside it: view.py")
     parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time, with all")
     return parser.parse_args(arguments)
 

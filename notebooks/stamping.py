@@ -1,8 +1,8 @@
 """The stamp: what makes two executions of one notebook comparable, and its writing to disk.
 
-It drops times and the tools' metadata, numbers the cells, hides the two parameter cells, makes
-paths relative to the repository, and keeps parameters, versions and the source's digest. What is
-written is sealed: a digest over all cells and outputs tells when one of them was changed since.
+It drops times and the tools' metadata, numbers the cells, hides the cell that sets the profile,
+makes paths relative to the repository, and keeps parameters, versions and the source's digest. What
+is written is sealed: a digest over all cells and outputs tells when one of them was changed since.
 """
 
 from __future__ import annotations
@@ -97,11 +97,15 @@ def processor() -> str:
 
 
 def stamp_metadata(cell: NotebookNode) -> None:
-    """Drops the tools' metadata; hides the parameter cells, a generated table replaces them."""
+    """Drops the tools' metadata; hides what papermill injects, unless it says more than a profile.
+
+    The parameters of the source are shown: with them what a page shows runs when it is pasted.
+    """
     for key in LOCAL_METADATA:
         cell.metadata.pop(key, None)
     tags = list(cell.metadata.pop("tags", ()))
-    if {"parameters", "injected-parameters"} & set(tags) and "remove-cell" not in tags:
+    more = len(re.findall(r"^\w+ =", cell.source, flags=re.M)) > 1
+    if "injected-parameters" in tags and not more and "remove-cell" not in tags:
         tags.append("remove-cell")
     if tags:
         cell.metadata["tags"] = tags

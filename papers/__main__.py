@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from math import inf
 
 import papers
-from fedlib.core.commands import Parser, carried_out, known
+from fedlib import __version__
+from fedlib.core.commands import Parser, carried_out, count, known
 from papers.kit import record
 from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
@@ -21,13 +25,32 @@ AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint wh
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     whole = Parser(prog="papers", description=__doc__)
+    whole.add_argument("--version", action="version", version=f"%(prog)s of fedlib {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("reproduce", help="compute a study's runs and store them")
+    one = commands.add_parser(
+        "reproduce",
+        help="compute a study's runs again and compare them with the stored ones",
+        description="Compute a study's runs again and compare them with the stored ones. No file "
+        "changes but with --store or --missing. Status 1 if a run differs or is not stored.",
+    )
     one.add_argument("study", help="its name, or all")
     one.add_argument("--profile", default="full")
     one.add_argument("--device", default="auto")
-    one.add_argument("--recompute", action="store_true", help="even what is stored already")
+    kept = one.add_mutually_exclusive_group()
+    kept.add_argument("--store", action="store_true", help="replace what is stored, do not compare")
+    kept.add_argument("--missing", action="store_true", help="compute and store only what is not")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    one.add_argument("--jobs", type=count, default=1, help="so many processes")
+    one.add_argument("--job", type=part, metavar="K/N", help="the Kth of N parts, as of an array")
+    one.add_argument("--list", action="store_true", help="only say what there is to do")
+    five = commands.add_parser(
+        "campaign", help="runs that fall short of their paper, what they cost, what they decide"
+    )
+    five.add_argument("study", nargs="?", default="all", help="its name; all if none")
+    five.add_argument("--run", action="store_true", help="compute them, each stored when done")
+    five.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="so many at a time")
+    five.add_argument("--memory", type=gigabytes, metavar="GB", help="of all at work together")
+    five.add_argument("--device", default="cpu")
     commands.add_parser("claims", help="one line a claim, from stored runs")
     four = commands.add_parser("health", help="stored runs that are not healthy, and why")
     four.add_argument("study", nargs="?", default="all", help="its name; all if none")
@@ -59,6 +82,22 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
+def part(text: str) -> tuple[int, int]:
+    """The type of an option such as 2/8."""
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if found and int(found[1]) <= int(found[2]):
+        return int(found[1]), int(found[2])
+    raise argparse.ArgumentTypeError(f"must be K/N with K in 1..N, such as 2/8, got {text!r}")
+
+
+def gigabytes(text: str) -> float:
+    """The type of an option that takes a size of memory."""
+    with suppress(ValueError):
+        if 0 < (size := float(text)) < inf:
+            return size
+    raise argparse.ArgumentTypeError(f"must be a positive number of gigabytes, got {text!r}")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
     return carried_out(lambda: carry_out(parser().parse_args(arguments)), "papers", AFTER_STOP)
@@ -70,6 +109,13 @@ def carry_out(given: argparse.Namespace) -> int:
         known(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
         show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
+    elif given.command == "campaign":
+        from papers import campaign
+
+        studies = chosen(given.study)
+        if given.run:
+            return campaign.carry_out(studies, given.jobs, given.memory, given.device)
+        print("\n".join(campaign.listed(studies)))
     elif given.command == "claims":
         with garbage_kept():
             list_claims()
@@ -86,9 +132,29 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "restamp":
         replay = None if given.replay is None else Replay(given.replay, given.reason)
         return give_stamps(given.study, given.runs, given.from_commit, given.name, replay)
+    elif given.list or given.jobs > 1 or given.job:
+        return in_parts(given)
+    elif given.store or given.missing:
+        reproduce(given.study, given.profile, given.device, given.store, given.runs)
     else:
-        reproduce(given.study, given.profile, given.device, given.recompute, given.runs)
+        return compute_again(given.study, given.profile, given.runs, given.device)
     return 0
+
+
+def compute_again(study: str, profile: str, runs: str, device: str) -> int:
+    """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
+    from papers.kit.again import again, summary  # as below: help needs none of it
+
+    every = []
+    for name in papers.STUDIES if study == "all" else (study,):
+        done = []
+        for one in again(papers.STUDIES[name], profile, runs, device):
+            done.append(one)
+            for sentence in one.found.wrong if one.found else ():
+                print(sentence, file=sys.stderr)
+        print(summary(name, done), flush=True)
+        every += done
+    return int(not all(one.equal for one in every))
 
 
 def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
@@ -97,10 +163,40 @@ def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str)
         numbers = papers.STUDIES[name].reproduce(
             profile, device=device, recompute=recompute, runs=runs
         )
-        if numbers is None:
-            print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
-        else:
-            print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+        say_numbers(name, profile, runs, numbers)
+
+
+def chosen(study: str) -> list[papers.Study]:
+    """One study, or all."""
+    return [*papers.STUDIES.values()] if study == "all" else [papers.STUDIES[study]]
+
+
+def say_numbers(name: str, profile: str, runs: str, numbers: Mapping[str, object] | None) -> None:
+    """Whether the numbers of a study were derived."""
+    if numbers is None:
+        print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
+    else:
+        print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+
+
+def in_parts(given: argparse.Namespace) -> int:
+    """List the groups of runs, or compute those of one part of them, some at a time."""
+    from papers import jobs  # as below: help needs none of it
+
+    studies, part = chosen(given.study), given.job or (1, 1)
+    if given.list:
+        print("\n".join(jobs.listed(studies, given.profile, given.runs, part)))
+        return 0
+    if not (given.store or given.missing):
+        raise ValueError(
+            "reproduce: jobs must be given with --store or --missing, got neither; comparing is "
+            "done by one process."
+        )
+    options = {"runs": given.runs, "jobs": given.jobs, "part": part, "recompute": given.store}
+    status = jobs.reproduce(studies, given.profile, device=given.device, **options)
+    for study in studies:
+        say_numbers(study.name, given.profile, given.runs, study.settle(given.profile))
+    return status
 
 
 def show_comparison(
@@ -173,7 +269,12 @@ def give_stamps(study: str, runs: str, commit: str, names: list[str], replay: Re
     return 2 if refused else 0
 
 
-if __name__ == "__main__":
+def program() -> None:
+    """The installed command `papers`."""
     ended = main()
     gc.freeze()  # else all that was imported is searched for garbage once more: half a second
     sys.exit(ended)
+
+
+if __name__ == "__main__":
+    program()

@@ -46,7 +46,7 @@ def find(what: object, argument: str) -> Named:
     folder = store.results_dir() / study / (profile or "full")
     there = [p.stem for p in sorted(folder.glob("*.json")) if p.stem != "numbers"]
     if not there:
-        make = f"make reproduce NAME={study} PROFILE={profile or 'full'}"
+        make = f"papers reproduce {study} --profile {profile or 'full'} --missing"
         rule = "name a run that is stored"
         raise ValueError(checks.sentence(WHO, argument, rule, str(what), f"`{make}` makes them"))
     if run not in there:

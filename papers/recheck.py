@@ -12,7 +12,8 @@ from fedlib import data
 from fedlib.core.jsonfile import digest
 from fedlib.core.provenance import versions
 from papers.kit import rechecked
-from papers.kit.recheck import Stretch, differences, problem_here, sample
+from papers.kit.recheck import Stretch, differences, sample
+from papers.kit.store import problem_here
 from papers.kit.study import Study
 
 

@@ -1,8 +1,9 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
-Role ``result``, directives ``provenance``, ``paper-table``, ``params``, ``notebook-links``,
-``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside. Whatever is missing
-is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty number.
+Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``,
+``notebook-links``, ``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside.
+Whatever is missing is a typed warning, so that a build with ``-W`` fails rather than prints an old
+or an empty number.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fedbook_api
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
+import fedbook_explorer
 import fedbook_faults
 import fedbook_federation
 import fedbook_figures
+import fedbook_gallery
 import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
@@ -28,11 +32,12 @@ import fedbook_previews
 import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
+import fedbook_settings
 import fedbook_speed
 import fedbook_status
 import fedbook_study
 from docutils import nodes
-from fedbook_data import BookError, number_of, provenance_of, warn
+from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
@@ -41,10 +46,14 @@ if TYPE_CHECKING:
     from papers.kit.numbers import Number
 
 PARTS = (
+    fedbook_api,
     fedbook_study,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
+    fedbook_settings,
+    fedbook_gallery,
+    fedbook_explorer,
     fedbook_pages,
     fedbook_previews,
     fedbook_methods,
@@ -85,6 +94,21 @@ class ResultRole(SphinxRole):
         return [StoredNumber(text, text, title=title, classes=["result"])], []
 
 
+class SeedsRole(SphinxRole):
+    """``{seeds}`study/run` ``: how many seeds a stored run of the full profile has."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The count, or a typed warning."""
+        study, _, run = self.text.partition("/")
+        try:
+            seeds = seeds_of(self.env, study, run)
+        except BookError as error:
+            warn(error, "seeds", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
+        text, title = str(len(seeds)), f"the seeds {', '.join(map(str, seeds))} of {self.text}"
+        return [StoredNumber(text, text, title=title, classes=["result"])], []
+
+
 def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     """One line for the title: unit, interval, seeds, commit, device."""
     parts = []
@@ -103,7 +127,8 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
 
 def visit_number(translator: object, node: StoredNumber) -> None:
     """HTML: a span with a title."""
-    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
+    title = escape(node["title"])
+    translator.body.append(f'<span class="result" title="{title}" tabindex="0" role="button">')
 
 
 def depart_number(translator: object, node: StoredNumber) -> None:
@@ -150,8 +175,10 @@ def setup(app: Sphinx) -> dict[str, object]:
         texinfo=(plain, plain),
     )
     app.add_role("result", ResultRole())
+    app.add_role("seeds", SeedsRole())
     for module in PARTS:
         module.setup(app)
+    app.add_js_file("names.js", loading_method="defer")
     app.connect("config-inited", theme_options)
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx.ext.autodoc")

@@ -12,13 +12,13 @@ from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+import fedbook_explorer
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
     BookError,
     Cell,
     badge,
-    download_link,
     figure_link,
     folder_of,
     freshness,
@@ -124,11 +124,8 @@ class Claims(BookDirective):
     def details(self, e: Row) -> list[nodes.Node]:
         """How it is measured, the rule and the runs, folded away."""
         runs = [nodes.strong("", "Stored runs: ")]
-        for number, name in enumerate(e.claim.all_runs):
-            runs += [nodes.Text(", ")] if number else []
-            path = folder_of(e.study) / f"{name}.json"
-            link = path.is_file()
-            runs.append(download_link(self.env, path, name) if link else nodes.literal(name, name))
+        runs += [nodes.literal("", ", ".join(e.claim.all_runs)), nodes.Text(" ")]
+        runs += fedbook_explorer.link(self.env, e.study, e.claim.all_runs)
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),

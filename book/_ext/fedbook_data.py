@@ -85,6 +85,16 @@ def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
     return [read_stored(env, path) for path in paths]
 
 
+def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
+    """The seeds of a stored run of the full profile."""
+    path = folder_of(study) / f"{run}.json"
+    if run == "numbers" or not path.is_file():
+        there = [p.stem for p in folder_of(study).glob("*.json") if p.stem != "numbers"]
+        near = ", ".join(get_close_matches(run, there, n=4, cutoff=0.4)) or "none"
+        raise BookError(f"{study} has no run {run!r}; runs that look like it: {near}.")
+    return tuple(read_stored(env, path)["seeds"])
+
+
 def study_of(name: str) -> Study:
     """The study of this name."""
     from papers import STUDIES

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import base64
+import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import fedbook_explorer
 from docutils import nodes
 from fedbook_data import (
     BookError,
@@ -23,11 +26,12 @@ from fedbook_data import (
     download_link,
     figure_anchor,
     folder_of,
-    page_link,
     raw,
     study_of,
     warn,
 )
+from fedbook_gallery import hang
+from fedbook_settings import below, note, runs_of_figure
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
-MOST_RUNS = 12  # more are not listed one by one
 IMAGE = re.compile(r'<img class="fig-light[^>]* src="data:image/png;base64,([^"]+)"')
 
 
@@ -101,8 +104,22 @@ def exported(
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
     csv = plot.to_csv(data).encode()
     files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
-    runs = [folder_of(study.name) / f"{name}.json" for name in watched.seen]
-    return {**files, "JSON": [folder_of(study.name) / "numbers.json", *runs]}
+    note(env, study.name, figure, watched.seen)
+    numbers = folder_of(study.name) / "numbers.json"
+    return {**files, "numbers": [numbers], "all stored runs (zip)": [archive(env, study.name)]}
+
+
+def archive(env: BuildEnvironment, study: str) -> Path:
+    """All stored runs of a study in one file, which is a tenth of their size."""
+    path = Path(env.srcdir) / FIGURES / f"{study}-runs.zip"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+        for stored in sorted(folder_of(study).glob("*.json")):
+            about = zipfile.ZipInfo(stored.name)  # without a date, so that equal runs are equal
+            about.compress_type = zipfile.ZIP_DEFLATED
+            made.writestr(about, stored.read_bytes())
+    write_if_changed(path, buffer.getvalue())
+    return path
 
 
 def written(
@@ -118,8 +135,14 @@ def written(
     return files
 
 
-def fold(env: BuildEnvironment, name: str, files: dict[str, list[Path]]) -> list[nodes.Node]:
-    """The folded lines under a figure of the notebook or study `name`."""
+def fold(
+    env: BuildEnvironment,
+    name: str,
+    files: dict[str, list[Path]],
+    figure: str = "",
+    title: str = "",
+) -> list[nodes.Node]:
+    """The folded lines under a figure of the notebook or study `name`: files, code, settings."""
     root = Path(env.srcdir)
     own = {
         "notebook": [root / f"notebooks/executed/{name}.ipynb"],
@@ -127,22 +150,21 @@ def fold(env: BuildEnvironment, name: str, files: dict[str, list[Path]]) -> list
     }
     line = nodes.paragraph("", "", classes=["figure-downloads"])
     for label, paths in {**files, **own}.items():
-        present = [path for path in paths if path.is_file()]
-        listed = present if len(present) <= 1 + MOST_RUNS else present[:1]
-        for path in listed:
-            text = label if len(listed) == 1 else path.name
-            line += [download_link(env, path, text), nodes.Text(" ")]
-        if len(listed) < len(present):
-            rest = f"and the {len(present) - 1} stored runs at the foot of "
-            line += [nodes.Text(rest), page_link(env, name), nodes.Text(" ")]
+        for path in paths:
+            if path.is_file():
+                line += [download_link(env, path, label), nodes.Text(" ")]
+    runs = runs_of_figure(env, name, figure)
+    if runs:
+        line += fedbook_explorer.link(env, name, runs)
     again = "Draw it again, from the stored runs or with your own parameters:"
-    return folded(line, again, "\n".join(commands_of(env, name)))
+    made = folded(line, again, "\n".join(commands_of(env, name)), title)
+    return [*made, *below(env, name, runs)]
 
 
-def folded(line: nodes.paragraph, sentence: str, command: str) -> list[nodes.Node]:
-    """A line of downloads and a command, folded away."""
+def folded(line: nodes.paragraph, sentence: str, command: str, title: str = "") -> list[nodes.Node]:
+    """A line of downloads and a command, folded away; `title` has the figure's number."""
     return [
-        raw(f'<details class="figure-files"><summary>{SUMMARY}</summary>'),
+        raw(f'<details class="figure-files"><summary>{title}{SUMMARY}</summary>'),
         line,
         nodes.paragraph("", sentence),
         nodes.literal_block(command, command, language="bash"),
@@ -169,7 +191,7 @@ def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
     """Puts an anchor before and the files under every figure that a notebook's cells show."""
     env = app.env
     path = Path(env.doc2path(env.docname))
-    if path.suffix != ".ipynb":
+    if path.suffix != ".ipynb" or app.config.fedbook_view:
         return
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
     cells = [c for c in cells if any("fed-figure" in r.astext() for r in c.findall(nodes.raw))]
@@ -195,7 +217,7 @@ def add_files(
         for stored in folder_of(name).glob("*.json"):
             env.note_dependency(str(stored))
     domain = env.get_domain("std")
-    for cell in cells:
+    for number, cell in enumerate(cells, start=1):
         source = sources[cell["cell_index"]]
         shown = shown_by("".join(source["source"]), name, cell["cell_index"])
         files = {}
@@ -206,8 +228,9 @@ def add_files(
         anchor = figure_anchor(shown.name)
         output = cell.children[-1]
         output.insert(0, nodes.target("", "", ids=[anchor]))
-        output.extend(fold(env, name, files))
-        domain.labels[anchor] = (env.docname, anchor, shown.name)
+        output.extend(fold(env, name, files, shown.figure, f"Fig. {number}: "))
+        hang(env, f"Fig. {number}", anchor, shown.figure, files)
+        domain.labels[anchor] = (env.docname, anchor, f"Fig. {number}, {shown.name}")
         domain.anonlabels[anchor] = (env.docname, anchor)
 
 
@@ -231,4 +254,5 @@ def carried(
 
 def setup(app: Sphinx) -> None:
     """Before Sphinx collects a page's downloads, which it does at priority 500."""
+    app.add_config_value("fedbook_view", default=False, rebuild="env")  # a notebook run again
     app.connect("doctree-read", add_to_notebook, priority=400)

@@ -55,7 +55,8 @@ class ThemedFigure(SphinxDirective):
 
     def below(self) -> list[nodes.Node]:
         """The files and commands under the figure."""
-        return fold(self.env, self.arguments[0].partition("/")[0], self.files)
+        name, _, figure = self.arguments[0].partition("/")
+        return fold(self.env, name, self.files, figure)
 
     def pictures(self) -> tuple[str, str]:
         """The source-relative addresses of the light and the dark picture."""

@@ -29,6 +29,10 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 STEP = re.compile(r"^ {4}(\d+)( +)(\S.*)$")
+#: The words of an algorithm that are set in bold: where a line begins with them, or after a comma.
+KEYWORD = re.compile(
+    r"(?:(?<=^)|(?<=, )|(?<=; ))(for each|for|if|else|otherwise|while|return|repeat)\b"
+)
 SKIPPED = {"__post_init__", "init"}  # checks, the same everywhere
 PARTS = {"Differs": "Differs from the paper", "Info": "A round reports", "Reference": "Reference"}
 
@@ -193,7 +197,7 @@ def pseudo_html(name: str, steps: list[Step], cited: set[int]) -> str:
         number = str(step.number)
         if step.number in cited:
             number = f'<a href="#{name}-code-{step.number}">{number}</a>'
-        text = "<br>".join(escape(line) for line in step.lines)
+        text = "<br>".join(KEYWORD.sub(r"<b>\1</b>", escape(line)) for line in step.lines)
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
         items.append(
             f'<li class="n{step.number}" id="{name}-line-{step.number}">'

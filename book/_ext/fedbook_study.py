@@ -23,6 +23,7 @@ from fedbook_data import (
     study_of,
     table,
 )
+from fedbook_downloads import archive
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -131,7 +132,11 @@ class NotebookLinks(BookDirective):
         stored = sorted(folder_of(name).glob("*.json"))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:
-            entries.append(self.entry("Stored results", stored))
+            entries.append(
+                self.entry(
+                    "Stored results", [folder_of(name) / "numbers.json", archive(self.env, name)]
+                )
+            )
         command = "\n".join(commands_of(self.env, name))
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),

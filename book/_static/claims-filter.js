@@ -6,6 +6,15 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
   const groups = [...bar.querySelectorAll("[role=group]")];
   const count = bar.querySelector(".claims-count");
 
+  /* The choice is in the address, so that it can be sent and returned to. */
+  const remember = (chosen) => {
+    const address = new URL(location.href);
+    if (chosen.length) address.searchParams.set("show", chosen.join(","));
+    else address.searchParams.delete("show");
+    if (address.href !== location.href) history.replaceState(null, "", address);
+  };
+  const asked = (new URL(location.href).searchParams.get("show") ?? "").split(",");
+
   const show = () => {
     const chosen = groups
       .map((group) => group.querySelector("[aria-pressed=true]").dataset.show)
@@ -13,6 +22,7 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
     for (const row of rows)
       row.hidden = !chosen.every((name) => row.classList.contains(name));
     const left = rows.filter((row) => !row.hidden).length;
+    remember(chosen);
     const some = left === rows.length ? left : `${left} of ${rows.length}`;
     count.textContent = `${some} ${count.dataset.noun}`;
   };
@@ -34,6 +44,8 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
     scroll.setAttribute("aria-label", "All claims");
   }
   bar.hidden = false;
+  for (const name of asked.filter(Boolean))
+    bar.querySelector(`[data-show="${CSS.escape(name)}"]`)?.click();
 }
 
 /* A link to a line must reach it, whatever is chosen. */

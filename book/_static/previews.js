@@ -34,6 +34,18 @@
     box.hidden = true;
   };
 
+  /* A number from a stored run: what its title says, without a pointer too. */
+  const tell = (number) => {
+    const same = shown === number && !box.hidden;
+    hide();
+    if (same) return;
+    shown = number;
+    box.textContent = number.dataset.origin;
+    box.hidden = false;
+    number.setAttribute("aria-describedby", box.id);
+    place(number);
+  };
+
   const show = async (link) => {
     const address = decodeURIComponent(link.href.slice(top.href.length));
     const text = link.href.startsWith(top.href) && (await load())[address];
@@ -66,6 +78,16 @@
     link.addEventListener("focus", () => link.matches(":focus-visible") && begin(link, 0));
     link.addEventListener("blur", hide);
     link.addEventListener("click", hide);
+  }
+  for (const number of document.querySelectorAll(".result")) {
+    number.dataset.origin = number.title;
+    number.addEventListener("click", () => tell(number));
+    number.addEventListener("blur", hide);
+    number.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      tell(number);
+    });
   }
   box.addEventListener("mouseenter", () => clearTimeout(timer)); // its text can be selected
   box.addEventListener("mouseleave", () => soon(hide, 200));

@@ -55,7 +55,8 @@ def read(path: Path, kind: str | None = None) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(text)
     except FileNotFoundError:
         raise ValueError(
-            f"store: {what} must exist, it is not there; make it with `make reproduce`, or with "
+            f"store: {what} must exist, it is not there; make it with `papers reproduce`, set "
+            "FEDLIB_RESULTS to a folder that has it, such as `results` of the repository, or use "
             "Trace.save for a run of your own."
         ) from None
     except OSError as error:

@@ -146,6 +146,13 @@ arena_report.entries()
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "sparse_fedfw_1")
+
 # %% tags=["hide-input"]
 Markdown(sentences.healthy(numbers, health))
 

@@ -123,6 +123,13 @@ plot.show(
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "soft_top0.5")
+
 # %% tags=["hide-input"]
 report.health_table(study, traces)
 

@@ -56,6 +56,13 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "progress_multi_mnist")
+
 # %% tags=["hide-input"]
 report.health_table(study, traces)
 

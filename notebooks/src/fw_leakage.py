@@ -54,6 +54,13 @@ where = places(traces)
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "mnist_mlp_gradient", "digits_mlp_gradient")
+
 # %% tags=["hide-input"]
 report.health_table(study, traces)
 

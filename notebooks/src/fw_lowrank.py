@@ -58,6 +58,13 @@ tasks = params["tasks"]
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "regression_fedfw_l0.1")
+
 # %% tags=["hide-input"]
 report.health_table(study, traces)
 

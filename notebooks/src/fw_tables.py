@@ -73,6 +73,13 @@ health = of_cells(study.health(traces), numbers)
 # %% tags=["hide-input"]
 report.parameter_table(study, params)
 
+# %% [markdown]
+# One of these runs as a program that runs as it stands; the others differ in what the tables and
+# figures below name:
+
+# %% tags=["hide-input"]
+report.program(study, params, "mclr_pictures_labels_l2_fedfw_0.001")
+
 # %% tags=["hide-input"]
 report.health_table(study, traces)
 

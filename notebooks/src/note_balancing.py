@@ -178,11 +178,11 @@ for _ in range(20):
     centres = rng.standard_normal((3, 4))  # F_k(x) = |x - c_k|^2 / 2 + its minimum, from x = 0
     least, jac, (mu, a) = F, -centres.T, balance(r, F + np.square(centres).sum(1) / 2)
     d, S = jac @ a, r @ (F + np.square(centres).sum(1) / 2)
-    at = lambda eta: balance(r, np.square(eta * d + centres).sum(1) / 2 + least)[0]  # noqa: B023, E731
+    at = lambda eta: balance(r, np.square(eta * d + centres).sum(1) / 2 + least)[0]
     rest = [at(eta) - mu + eta * d @ d / S for eta in (1e-2, 1e-3)]
     ratios.append(rest[0] / rest[1])
     long.append(max(at(eta) for eta in (1.0, 10.0, 100.0)) > mu)
-pair = lambda ratio: balance(np.ones(2), np.array([ratio, 1.0]))[0]  # noqa: E731
+pair = lambda ratio: balance(np.ones(2), np.array([ratio, 1.0]))[0]
 edge = brentq(lambda ratio: pair(ratio) - 0.01, 1, 3)
 
 # %% tags=["nbval-check-output"]

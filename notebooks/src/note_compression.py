@@ -280,7 +280,7 @@ def method(q, q0, participants=N, local_steps=E):
 
 def walk(algorithm, problem, steps=40):
     draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(steps)]
-    play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]  # noqa: E731
+    play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]
     return list(accumulate(draws, play, initial=algorithm.init(problem))), draws
 
 

@@ -344,7 +344,7 @@ plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)
 moves = -2 * sample_means(signs, 4, 100 * trials, rng).view(trials, 100)
 coin = torch.rand(trials, 100, generator=rng) < 0.5
-follow = lambda s, move: s + (s <= 0) * move  # noqa: E731
+follow = lambda s, move: s + (s <= 0) * move
 sums = {
     "always": moves.sum(1),
     "coin": (moves * coin).sum(1),
@@ -585,7 +585,7 @@ check(
 # %%
 def walk(algorithm, problem, steps=60):
     draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(steps)]
-    play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]  # noqa: E731
+    play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]
     return list(accumulate(draws, play, initial=algorithm.init(problem)))
 
 
@@ -694,7 +694,7 @@ check(
         for E in (1, 5, 20)
     ),
 )
-term = lambda ratio: 3 * np.log(ratio) - 2 * np.log(6 * ratio)  # noqa: E731
+term = lambda ratio: 3 * np.log(ratio) - 2 * np.log(6 * ratio)
 check("Theorem 1's bound on g is valid from T / delta = 36 on", term(35.9) < 0 <= term(36.1))
 case = box(E=5, T=500, q=0.1, q0=0.1, sigma=0.5, delta=0.05)
 r = theorem_7(case).tolerance - theorem_7(case, "corrected").tolerance

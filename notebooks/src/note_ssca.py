@@ -452,7 +452,7 @@ for path in list(paths.values())[:3]:
     worst4.append((np.diff(values, axis=0) - right[:-1]).max())
 roots = {}
 for delta in (1.0, 1e-2, 1e-4, 1e-6):
-    slope = lambda w, delta=delta: w + np.sqrt(delta) / 2 * np.cos(w / np.sqrt(delta))  # noqa: E731
+    slope = lambda w, delta=delta: w + np.sqrt(delta) / 2 * np.cos(w / np.sqrt(delta))
     roots[delta] = abs(brentq(slope, -np.sqrt(delta), 0)) / np.sqrt(delta)
 
 # %% tags=["nbval-check-output"]

@@ -428,7 +428,7 @@ for c in penalties:  # Algorithm 2 on example 2, full batches, rho_1 = 1, by han
     stuck.append(bent(w)[0])
 convex = [ripples(rng, 40, 3, 0.0, 2.0), ripples(rng, 40, 3, 0.0, 0.0, 2.5)]
 h, a = ([part.h.mean(0) for part in convex], [(part.h * part.a).mean(0) for part in convex])
-at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])  # noqa: E731
+at = lambda lam: (a[0] + lam * a[1]) / (h[0] + lam * h[1])
 star = brentq(lambda lam: convex[1].value(at(lam)[None])[0], 0, 100)
 left, end = {}, {}
 T = {"quick": 400, "full": 1000}[profile]
@@ -461,12 +461,12 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 longer, stationary, sure = [], [], []
 for _ in range({"quick": 10, "full": 40}[profile]):
     part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
-    ridge = minimize(lambda w: part.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})  # noqa: B023
+    ridge = minimize(lambda w: part.value(w[None])[0] + lam * w @ w, 2 * rng.standard_normal(3), method="BFGS", options={"gtol": 1e-10})
     near = ridge.x + 0.02 * rng.standard_normal((4000, 3)) * rng.random((4000, 1))
     feasible = near[part.value(near) <= part.value(ridge.x[None])]
     longer.append((np.square(feasible).sum(1) - ridge.x @ ridge.x).min(initial=np.inf))
     U = part.value(ridge.x[None])[0] + 0.1
-    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - part.value(w[None])[0], "jac": lambda w: -part.gradient(w[None])[0]}, options={"ftol": 1e-15})  # noqa: B023
+    short = minimize(lambda w: w @ w, ridge.x, jac=lambda w: 2 * w, method="SLSQP", constraints={"type": "ineq", "fun": lambda w: U - part.value(w[None])[0], "jac": lambda w: -part.gradient(w[None])[0]}, options={"ftol": 1e-15})
     w, slope = short.x, part.gradient(short.x[None])[0]
     xi = -2 * (w @ slope) / (slope @ slope)
     stationary.append(np.linalg.norm(slope + 2 * w / xi) / np.linalg.norm(slope))

@@ -339,7 +339,7 @@ def paths(algorithm):  # the mean regret, and the term of the theorem, of every 
 
 
 every = range(instances * len(draws))
-in_turn = lambda number: instance(seed + number % instances)  # noqa: E731
+in_turn = lambda number: instance(seed + number % instances)
 settings = {
     (E, name, soft): method(E, gamma(E, 2.0, 8), soft)
     for E in (1, 5)
@@ -456,7 +456,7 @@ for kept in (1, 2, 3):
     sketch = RandK(kept / 3)
     case = (1.0, 1.0, 1, rounds, gamma_unbiased_direct(1, sketch.variance(3), 8))
     algorithm = FedSGM(step_size(*case), 1, 8, np.inf, uplink=sketch, error_feedback=False)
-    turns = lambda number: free(number % instances)  # noqa: E731
+    turns = lambda number: free(number % instances)
     trace = run(algorithm, turns, rounds=rounds, seeds=every, progress=False)
     gap = mean_gaps(trace, [turns(s) for s in every])[0]
     com[kept] = (bound(*case), gap.reshape(len(draws), instances).T)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from papers.arena.aggregates import BOTH, GROUPS, better, estimate, iqm, scores_of
 from papers.arena.methods import FAMILIES, METHODS, family_of, label_of
@@ -261,14 +262,11 @@ def matrix(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]
     """Probabilities that the method of a row is better than that of a column, in %."""
     names = [label_of(m, GROUPS[group][0]) for m in order]
     p = np.array([[float(better(scores[a], scores[b])) for b in order] for a in order])
-    ax.imshow(p, cmap="coolwarm", vmin=-0.2, vmax=1.2, aspect="auto", alpha=0.6)
-    for i in range(len(order)):
-        for j in range(len(order)):
-            if i != j:
-                ax.text(j, i, f"{100 * p[i, j]:.0f}", ha="center", va="center", fontsize=7)
-    ax.set_yticks(range(len(order)), names, fontsize=7.5)
-    ax.set_xticks(range(len(order)), names, rotation=40, ha="right", fontsize=7.5)
-    ax.grid(visible=False)
+    table = pd.DataFrame(100 * p, names, names)
+    itself = np.eye(len(order), dtype=bool)
+    plot.cells(ax, table, form=".0f", cmap="coolwarm", vmin=-20, vmax=120, alpha=0.6, mask=itself)
+    ax.tick_params("y", labelsize=7.5, rotation=0)
+    ax.set_xticks(ax.get_xticks(), names, rotation=40, ha="right", fontsize=7.5)
     ax.set_title("row better than column, %")
 
 

@@ -1,8 +1,10 @@
 """Figures for the book: one drawing function, shown for light and dark pages.
 
-Only this module and `plot_data` import matplotlib. A figure is a function `draw(fig)` that fills a
-matplotlib figure; `show` renders it twice, once in each style, and displays both in a notebook as
-one HTML block that follows the page's theme (a plain light picture elsewhere).
+Only this module and `plot_data` import matplotlib and seaborn. A figure is a function `draw(fig)`
+that fills a matplotlib figure; `show` renders it twice, once in each theme, and displays both in a
+notebook as one HTML block that follows the page's theme (a plain light picture elsewhere). What is
+a statistic over seeds (bands, dots, cells) seaborn draws from a tidy table; intervals that a study
+has stored are drawn as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import base64
 import gzip
 import html
 import io
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,9 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit.plot_data import figure_data
+from papers.kit.statistics import COLORS, RANGE, SD, Around, band, cells, every, points, seeds
+
+__all__ = ["COLORS", "RANGE", "SD", "band", "cells", "every", "points", "seeds"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,15 +35,24 @@ if TYPE_CHECKING:
 
 Drawing = Callable[["Figure"], None]
 
-#: Distinct for colour-blind readers, and legible on white and on black.
-COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
-
 #: Width and height in inches, where a figure does not ask for others.
 SIZE = (7.5, 3.2)
 
 STYLES = {
     "light": {"text": "#222222", "grid": "#d5d5d5"},
     "dark": {"text": "#e0e0e0", "grid": "#4a4a4a"},
+}
+
+#: Sizes, the same in every theme.
+FORM = {
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fedlib",
 }
 
 #: Outside the book no theme is set, and the light picture is the one that shows.
@@ -71,27 +86,29 @@ def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.D
 def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure filled by `draw`, in the style of a theme as long as it is open."""
     import matplotlib as mpl
-    from cycler import cycler
 
     mpl.use("Agg")
+    import seaborn as sns
     from matplotlib.figure import Figure
 
     style = STYLES[theme]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
-    settings: Any = dict.fromkeys(names, style["text"])
-    settings |= {
-        "axes.grid": True,
-        "axes.prop_cycle": cycler(color=COLORS),
+    own: Any = dict.fromkeys(names, style["text"])
+    own |= {
+        "axes.facecolor": "none",
         "axes.spines.right": False,
         "axes.spines.top": False,
-        "axes.titlesize": 10,
-        "font.size": 9,
+        "figure.facecolor": "none",
+        "font.family": ["sans-serif"],
+        "font.sans-serif": ["DejaVu Sans"],
         "grid.color": style["grid"],
-        "grid.linewidth": 0.6,
-        "legend.fontsize": 8,
-        "legend.frameon": False,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "fedlib",
+        "xtick.bottom": True,
+        "ytick.left": True,
+    }
+    settings = {
+        **sns.axes_style("whitegrid", own),
+        **FORM,
+        "axes.prop_cycle": mpl.cycler(color=sns.color_palette(COLORS).as_hex()),  # type: ignore[attr-defined]
     }
     with mpl.rc_context(settings):
         figure = Figure(figsize=size, layout="constrained")
@@ -102,7 +119,9 @@ def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figu
 def picture(figure: Figure, format: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Date": None} if format == "svg" else {"Software": None}
-    figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
+    with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
+        warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
+        figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
     return buffer.getvalue() if format == "svg" else palette(buffer)
 
 
@@ -165,35 +184,31 @@ def bands(
     *,
     each: bool = False,
     log: bool = False,
+    around: Around = SD,
+    dashed: Collection[str] = (),
     colors: Sequence[str] = COLORS,
 ) -> None:
-    """Mean over seeds with a band of one standard deviation, one curve a trace, by its label.
+    """Mean over seeds with a band around it, one curve a trace, by its label.
 
     `metric` is a metric (at the starts of rounds) or an info. `each` draws every seed as a thin
-    line in place of the band; `colors` are repeated if there are more traces.
+    line in place of the band; `colors` are repeated if there are more traces; `dashed` are labels.
     """
     shade = 0.18 if len(traces) <= 3 else 0.07
     for i, (label, trace) in enumerate(traces.items()):
-        color = colors[i % len(colors)]
         if metric in trace.metrics:
             t, x = trace.rounds, trace.metrics[metric]
         else:
             t, x = trace.rounds[:1] + np.arange(trace.info[metric].shape[1]), trace.info[metric]
-        shown = x.mean(0, keepdims=True) if each else x
-        band(ax, t, shown, color=color, label=label, shade=shade)
+        look: Any = {
+            "color": colors[i % len(colors)],
+            "linestyle": "--" if label in dashed else "-",
+        }
+        band(ax, t, x, around=None if each else around, shade=shade, label=label, **look)
         if each:
-            ax.plot(t, x.T, color=color, linewidth=0.5, alpha=0.5)
+            every(ax, t, x, color=look["color"])
     ax.set_xlabel("round")
     if log:
         plain_log(ax)
-
-
-def band(ax: Axes, x: Any, y: Any, *, color: str, shade: float = 0.18, **style: Any) -> None:
-    """The mean over seeds of `y [S, T]`, and a standard deviation around it if there are more."""
-    mean, std = y.mean(0), y.std(0)
-    ax.plot(x, mean, color=color, linewidth=1.5, **style)
-    if len(y) > 1:
-        ax.fill_between(x, mean - std, mean + std, color=color, alpha=shade, linewidth=0)
 
 
 def plain_log(ax: Axes) -> None:

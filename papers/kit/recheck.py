@@ -9,18 +9,15 @@ lies beyond the stretch, or in other seeds, is not seen; the record says how far
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedlib.core import Problem, Trace, run
-from fedlib.data import DataError, File, cache
+from fedlib.core import Trace, run
 from papers.kit import store
 from papers.kit.close import Close, close_of
 from papers.kit.store import Spec
@@ -54,29 +51,6 @@ class Stretch:
     def run(self) -> str:
         """What it is called."""
         return f"{self.study}/{self.name}"
-
-
-def problem_here(spec: Spec) -> Problem | None:
-    """The problem of a run's first seed; None without its data, which are not downloaded."""
-    with _no_download():
-        try:
-            return spec.problem(spec.seeds[0])
-        except DataError:
-            return None
-
-
-@contextmanager
-def _no_download() -> Iterator[None]:
-    usual = cache._download
-
-    def refuse(file: File, path: Path) -> Path:
-        raise OSError(f"{file.path} is not wanted from afar, for {path}")
-
-    cache._download = refuse
-    try:
-        yield
-    finally:
-        cache._download = usual
 
 
 def sample(
@@ -113,15 +87,34 @@ def stretch(
 
 
 def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
-    """Where a stored run is not what the code gives over a stretch: a sentence each.
+    """Where a stored run is not what the code gives over a stretch: a sentence each."""
+    return compared(study, spec, part, _computed(spec, part)).wrong
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A sentence for each part of a stored run that is not what was computed now.
+
+    `apart` is how far the others are at most, in shares of the largest entry of their curves.
+    """
+
+    wrong: list[str]
+    apart: float
+
+
+def compared(
+    study: Study, spec: Spec, part: Stretch, trace: Trace, profile: str = "full"
+) -> Compared:
+    """A stored run beside what the code gives over a stretch.
 
     Where a start that is shifted by rounding leads elsewhere too, nothing is compared: another CPU
     may round so that a switch at its threshold falls to the other side.
     """
-    payload, close = study.payload(part.name), close_of(part.name, study.close)
-    held, trace = store.to_trace(payload), _computed(spec, part)
+    payload, close = study.payload(part.name, profile), close_of(part.name, study.close)
+    held = store.to_trace(payload)
     pairs = [p for p in _pairs(trace, held, part) if p[0] not in close.timed]
     near = [_near(now, then, close) for _, now, then in pairs]
+    apart = max((_apart(*p[1:], one) for p, one in zip(pairs, near, strict=True)), default=0.0)
     if not all(one.all() for one in near):
         shifted = _pairs(_computed(spec, part, SHIFT), held, part)
         other = {what: now for what, now, _ in shifted}
@@ -134,12 +127,13 @@ def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
         if not any(fnmatchcase(name, pattern) for pattern in close.blurred):
             what = f"the last {name}, of the final model,"
             places.append((what, _near(now, then, close, ROUGH), held.seeds))
-    return [
+    wrong = [
         f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
         f"{seeds[row]}; find out why, or reproduce it."
         for what, one, seeds in places
         for row, at in np.argwhere(~one)[:1]
-    ] + [*_bits(trace, payload, part)]
+    ]
+    return Compared([*wrong, *_bits(trace, payload, part)], apart)
 
 
 def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
@@ -210,6 +204,15 @@ def _near(now: Array, then: Array, close: Close, least: float = NOTHING) -> Flag
     with np.errstate(invalid="ignore"):
         near = abs(now - then) <= close.rtol * abs(then) + close.atol * size + least
     return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
+
+
+def _apart(now: Array, then: Array, near: Flags) -> float:
+    """The largest difference of two curves where they are near, as a share of the largest entry."""
+    if now.shape != then.shape or not near.any():
+        return 0.0
+    both = near & np.isfinite(now) & np.isfinite(then)
+    size = np.max(np.abs(then), initial=NOTHING, where=np.isfinite(then))
+    return float(np.max(np.abs(now - then), initial=0.0, where=both) / size)
 
 
 def _steady(shifted: Array, now: Array, close: Close, *, ends: bool) -> Flags:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from papers.kit.health import Health
 from papers.kit.numbers import Number
+from papers.kit.snippet import snippet
 from papers.kit.study import Params, Study, Traces
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 Numbers = Mapping[str, Number]
 
@@ -24,6 +29,18 @@ def parameter_table(study: Study, params: Params) -> pd.DataFrame:
         .set_index("parameter")
         .rename_axis(None)
     )
+
+
+def program(study: Study, params: Params, *runs: str) -> Markdown:
+    """A run, and the first of those that advance with it, as code that runs as it stands.
+
+    It is the first of `runs` that these parameters have.
+    """
+    from IPython.display import Markdown  # in a notebook it is there, for a script it is not needed
+
+    specs = study.specs(params)
+    code = snippet(specs, next((run for run in runs if run in specs), runs[0]))
+    return Markdown(f"```python\n{code}\n```")  # type: ignore[no-untyped-call]
 
 
 def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:

@@ -22,8 +22,7 @@ from papers.kit import store
 from papers.kit.fingerprint import own_roots, roots_of
 from papers.kit.holding import held_together
 from papers.kit.numbers import Number
-from papers.kit.recheck import problem_here
-from papers.kit.store import Spec
+from papers.kit.store import Spec, problem_here
 from papers.kit.study import Study
 
 Payloads = Mapping[str, Mapping[str, Any]]
@@ -101,7 +100,7 @@ def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
     elif missing := {*own_roots(spec.algorithm, spec.problem)} - {*held["roots"]}:
         yield f"roots must hold {', '.join(sorted(missing))}"
     if not store.is_fresh(payload):
-        yield "was made by other code than today's; run `make reproduce`"
+        yield "was made by other code than today's; run `papers reproduce` with --store"
     yield from _of_history(held)
 
 
@@ -157,11 +156,12 @@ def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     if changed:
         yield (
             f"must be derived from the stored runs, {', '.join(changed[:3])} ({len(changed)}) were "
-            "stored later or changed; run `make reproduce`"
+            "stored later or changed; run `papers reproduce` with --missing"
         )
     for part in now.keys() - {"numbers", "runs"}:
         if now[part] != held[part]:
-            yield f"{part} must be that of the stored runs, it differs; run `make reproduce`"
+            remedy = "run `papers reproduce` with --missing"
+            yield f"{part} must be that of the stored runs, it differs; {remedy}"
     if held.keys() - {"digest"} != now.keys() or held["numbers"].keys() != now["numbers"].keys():
         yield f"entries must be {', '.join(now)} and the numbers those derived; they differ"
         return

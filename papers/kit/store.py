@@ -30,11 +30,18 @@ from fedlib.core.whole import clear_parts
 from papers.kit.fingerprint import code_digest, roots_of
 from papers.kit.health import Health
 from papers.kit.numbers import Number, number, significant
+from papers.kit.offline import made_here, recipe
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "roots", "code", "restamped")  # of the provenance of a run alone
 STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
-BESIDE = ("faults", "mutants", "recheck.json")  # of the results folder: what is of no study
+PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
+BESIDE = (
+    "faults",
+    "mutants",
+    "recheck.json",
+    "campaign.json",
+)  # of the results folder: what is of no study
 
 
 @dataclass(frozen=True)
@@ -57,24 +64,31 @@ class Spec:
         if len({*self.seeds}) < len(self.seeds):
             raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
 
-    def config(self) -> dict[str, Any]:
-        """The configuration that a stored run is keyed by; the device is not part of it."""
+    def config(self, problem: Any = None) -> dict[str, Any]:
+        """The configuration that a stored run is keyed by; the device is not part of it.
+
+        The `problem` that is described is made, which may need its data, unless it is given.
+        """
         return {
             "algorithm": describe(self.algorithm),
-            "problem": describe(self.problem(self.seeds[0]).config),
+            "problem": problem or describe(self.problem(self.seeds[0]).config),
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
 
-    def key(self) -> str:
-        """A short digest of the configuration."""
-        return digest(self.config())[:16]
+    def key(self, problem: Any = None) -> str:
+        """A short digest of the configuration, as in `config`."""
+        return digest(self.config(problem))[:16]
 
 
 def results_dir() -> Path:
-    """The folder of stored runs: FEDLIB_RESULTS, or `results` beside the package."""
-    folder = Path(os.environ.get("FEDLIB_RESULTS") or ROOT / "results")
+    """The folder of stored runs: FEDLIB_RESULTS, or `results`.
+
+    That is the one of the repository; where the package is installed alone, of the current folder.
+    """
+    home = ROOT if (ROOT / "pyproject.toml").is_file() else Path()
+    folder = Path(os.environ.get("FEDLIB_RESULTS") or home / "results")
     if folder.is_file():
         raise ValueError(f"store: FEDLIB_RESULTS must be a folder, got the file {str(folder)!r}.")
     return folder
@@ -89,24 +103,35 @@ def compute_or_load(
     store: bool = False,
     device: str = "cpu",
     progress: bool = True,
+    declared: Mapping[str, Spec] | None = None,
+    among: Mapping[str, Spec] | None = None,
 ) -> dict[str, Trace]:
     """A Trace for every named spec: loaded if stored with the same configuration, else computed.
 
-    Specs that differ in floats only are computed together. With `store` what was computed is
-    written to the results folder as soon as each group is done; a group that was interrupted goes
-    on from a checkpoint beside it, which is removed at the end. What killed processes left half
-    written in the folder is removed first.
+    `declared` are the specs that the stored runs were made from; see `is_stored`.
+
+    Specs that differ in floats only are computed together, those too that are stored or only in
+    `among` (all specs of the study): a run computed alone differs from the same run in its group
+    in the sixth digit. With `store` what was computed is written to the results folder as soon as
+    each group is done; a group that was interrupted goes on from a checkpoint beside it, which is
+    removed at the end. What killed processes left half written in the folder is removed first.
     """
     if store:
         make_room(study, profile)
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
-        if not recompute and is_stored(study, profile, name, spec):
-            traces[name] = to_trace(read(run_path(study, profile, name), "run"))
-    missing = {name: spec for name, spec in specs.items() if name not in traces}
-    for group in groups(missing):
+        made_from = (declared or {}).get(name)
+        if not recompute and is_stored(study, profile, name, spec, made_from):
+            traces[name] = to_trace(read(stored_path(study, profile, name), "run"))
+    missing = {name for name in specs if name not in traces}
+    for group in groups(among or specs):
+        if missing.isdisjoint(group):
+            continue
         path = checkpoint_path(study, profile, group) if store else None
-        for name, payload in _compute(study, profile, group, device, progress, path).items():
+        for name, trace in compute(group, device, progress, path).items():
+            if name not in missing:
+                continue
+            payload = to_payload(study, profile, name, group[name], trace)
             if store:
                 write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload)
@@ -134,27 +159,49 @@ def make_room(study: str, profile: str) -> None:
     clear_parts(folder)
 
 
-def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
-    """Whether a run with this configuration is in the results folder."""
-    path = run_path(study, profile, name)
-    return path.exists() and bool(read(path, "run")["key"] == spec.key())
+def is_stored(
+    study: str, profile: str, name: str, spec: Spec, declared: Spec | None = None
+) -> bool:
+    """Whether a run with this configuration is in the results folder; nothing is downloaded.
+
+    Where the data of its problem are not there, the problem is taken to be the stored one if it is
+    made as that of the `declared` spec is, by the same function with the same arguments.
+    """
+    path = stored_path(study, profile, name)
+    if not path.exists():
+        return False
+    payload = read(path, "run")
+    if problem_here(spec) is not None:
+        return bool(payload["key"] == spec.key())
+    if declared is None or recipe(spec.problem) != recipe(declared.problem):
+        return False
+    return bool(payload["key"] == spec.key(payload["config"]["problem"]))
+
+
+def problem_here(spec: Spec) -> Problem | None:
+    """The problem of a run's first seed; None without its data, which are not downloaded."""
+    return made_here(spec.problem, spec.seeds[0])
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
-    """Specs that can advance as one grid: equal but for floats of the algorithm."""
+    """Specs that can advance as one grid: equal but for floats of the algorithm.
+
+    Nothing is built: problems are equal if one function makes them of equal arguments.
+    """
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        where = repr((_without(spec.config(), floats(spec.algorithm)), spec.keep))
-        found.setdefault(where, {})[name] = spec
+        alike = _without(describe(spec.algorithm), floats(spec.algorithm))
+        how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
+        found.setdefault(repr((alike, recipe(spec.problem), how)), {})[name] = spec
     return list(found.values())
 
 
-def _without(config: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """A configuration without some parameters of its algorithm, by dotted name."""
+def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """A described algorithm without some of its parameters, by dotted name."""
     for name in names:
         *path, last = name.split(".")
-        del reduce(getitem, path, config["algorithm"])[last]
-    return config
+        del reduce(getitem, path, algorithm)[last]
+    return algorithm
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
@@ -165,14 +212,10 @@ def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path
     return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
 
 
-def _compute(
-    study: str,
-    profile: str,
-    group: Mapping[str, Spec],
-    device: str,
-    progress: bool,
-    checkpoint: Path | None = None,
-) -> dict[str, dict[str, Any]]:
+def compute(
+    group: Mapping[str, Spec], device: str, progress: bool, checkpoint: Path | None = None
+) -> dict[str, Trace]:
+    """The runs of a group, computed together."""
     first = next(iter(group.values()))
     made = {seed: first.problem(seed) for seed in first.seeds}
     traces = run(
@@ -185,10 +228,7 @@ def _compute(
         checkpoint=checkpoint,
         progress=progress,
     )
-    return {
-        name: to_payload(study, profile, name, spec, trace)
-        for (name, spec), trace in zip(group.items(), traces, strict=True)
-    }
+    return dict(zip(group, traces, strict=True))
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
@@ -319,6 +359,12 @@ def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
 
 def run_path(study: str, profile: str, name: str) -> Path:
     return results_dir() / study / profile / f"{name}.json"
+
+
+def stored_path(study: str, profile: str, name: str) -> Path:
+    """Where a run is read from: its place, or that of the full profile for one that is as there."""
+    path = run_path(study, profile, name)
+    return path if profile != PAPER or path.exists() else run_path(study, "full", name)
 
 
 def to_lists(x: Any) -> list[list[float | None]]:

@@ -79,6 +79,8 @@ class Study:
         does, the first metric of a known name.
     close : patterns of runs -> how closely one that is computed anew follows the stored one, where
         that is not to the end and up to rounding; the first that fits counts.
+    at_paper : the parameters in which the full profile falls short of the paper, or of its authors'
+        code, with their values there. With them the study has a third profile, `"paper"`.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Study:
     data: tuple[str, ...] = ()
     watch: Watches = field(default_factory=dict)
     close: Mapping[str, Close] = field(default_factory=dict)
+    at_paper: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -103,10 +106,12 @@ class Study:
 
         An unknown profile or parameter, or a value of another kind, is refused.
         """
-        checks.one_of(self.name, "profile", profile, tuple(self.profiles))
+        paper = {store.PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
+        every = {**self.profiles, **paper}
+        checks.one_of(self.name, "profile", profile, tuple(every))
         for name in changes:
             checks.one_of(self.name, "parameter", name, tuple(self.parameters))
-        base = self.profiles[profile]
+        base = every[profile]
         given = {k: v for k, v in changes.items() if v is not None}
         for name, value in given.items():
             examples = [p[name] for p in self.profiles.values()]
@@ -135,6 +140,7 @@ class Study:
             store=keep,
             device=device,
             progress=progress,
+            declared=self.specs(self.resolve(profile)),
         )
 
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
@@ -146,31 +152,42 @@ class Study:
     ) -> dict[str, Number] | None:
         """Compute what is not stored, store it, and store the derived numbers.
 
-        `runs` is a pattern such as `"soft_*"`: only runs with such a name are computed. The numbers
-        are derived once all runs are stored; None before.
+        `runs` is a pattern such as `"soft_*"`: only runs with such a name are stored, computed
+        with all others of their groups. The numbers are derived once all runs are stored; None
+        before.
         """
         resolve_device(device)
         specs = self.specs(self.resolve(profile))
-        chosen = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
-        if not chosen:
-            raise ValueError(
-                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
-                f"got {runs!r}."
-            )
-        held = [n for n, spec in chosen.items() if store.is_stored(self.name, profile, n, spec)]
-        made = store.compute_or_load(
-            self.name, profile, chosen, recompute=recompute, store=True, device=device
-        )
+        chosen = self.chosen(specs, runs)
+        held = {n for n, spec in chosen.items() if self._has(profile, n, spec)}
+        options: Any = {"recompute": recompute, "store": True, "device": device}
+        options |= {"declared": specs, "among": specs}
+        made = store.compute_or_load(self.name, profile, chosen, **options)
         for name, health in self.health(made).items():
             if health.wrong and (recompute or name not in held):
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
-        if not all(store.is_stored(self.name, profile, n, spec) for n, spec in specs.items()):
+        return self.settle(profile)
+
+    def settle(self, profile: str) -> dict[str, Number] | None:
+        """Derive the numbers from the stored runs and store them; None before all are there."""
+        specs = self.specs(self.resolve(profile))
+        if not all(self._has(profile, n, spec) for n, spec in specs.items()):
             return None
         payloads = {name: self.payload(name, profile) for name in specs}
         traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         numbers = self.numbers(traces, profile)
         store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
+
+    def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
+        """The specs whose names match a pattern; refused if none does."""
+        found = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
+        if not found:
+            raise ValueError(
+                f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "
+                f"got {runs!r}."
+            )
+        return found
 
     def health(self, traces: Traces) -> dict[str, Health]:
         """Whether each of some runs is finite, moved, alive, better than its start, and settled."""
@@ -183,7 +200,7 @@ class Study:
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
-        return whole(store.run_path(self.name, profile, run_name))
+        return whole(store.stored_path(self.name, profile, run_name))
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
@@ -217,6 +234,9 @@ class Study:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+
+    def _has(self, profile: str, name: str, spec: Spec) -> bool:
+        return store.is_stored(self.name, profile, name, spec, declared=spec)
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Proved]:
         """Those of some runs that are stored with the full profile."""

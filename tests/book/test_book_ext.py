@@ -22,12 +22,20 @@ def test_result_role_shows_the_number_and_where_it_comes_from(build):
     assert title == ("nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu")
 
 
+def test_seeds_role_counts_the_seeds_of_a_stored_run(build):
+    status, messages, page = build("Over {seeds}`toy/old` seeds.")
+    assert status == 0, messages
+    found = re.search(r'<span class="result" title="([^"]*)">([^<]*)</span>', page).groups()
+    assert found == ("the seeds 0, 1, 2 of toy/old", "3")
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("{result}`toy/gep:.2f`", "toy has no number 'gep'; keys that look like it: gap."),
         ("{result}`tay/gap:.2f`", "tay/full/numbers.json must exist"),
         ("{result}`toy/gap:.2q`", "format"),
+        ("{seeds}`toy/odl`", "toy has no run 'odl'; runs that look like it: old."),
         ("```{params} tay\n```", "there is no study 'tay'; known studies: toy."),
         ("```{themed-figure} toy/kurve\n:alt: x\n\nCaption\n```", "no figure 'kurve'"),
         ("```{themed-figure} toy/curve\n\nCaption\n```", "needs :alt:"),

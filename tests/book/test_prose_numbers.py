@@ -1,8 +1,12 @@
 """Numbers that are typed into the prose are listed with what they rest on, and are what it says."""
 
+import re
+
 import prose
 import pytest
 import typed_numbers
+
+from papers.kit.store import read_numbers
 
 LISTED, PAGES = typed_numbers.listed(), prose.pages()
 
@@ -47,3 +51,31 @@ def test_what_counts_as_a_typed_number(text, numbers):
 )  # fmt: skip
 def test_rounding(number, values, met):
     assert typed_numbers.is_one_of(number, frozenset(values)) is met
+
+
+#: A stored number before a word that it would count, maybe with a line's end in between.
+COUNTED = re.compile(
+    r"\{result\}`(?P<study>\w+)/(?P<key>[^`]+?):[^`:]*`[*\s]*"
+    r"(?P<what>rounds|seeds|splits|repetitions|runs|clients)\b"
+)
+
+
+def miscounted(text):
+    """Where a metric stands as a count: seeds and their like have a role, rounds are a unit."""
+    for match in COUNTED.finditer(text):
+        study, key, what = match.groups()
+        if what != "rounds" or read_numbers(study)[key].unit != "rounds":
+            yield match.group()
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_a_count_never_comes_from_a_metric(page):
+    assert not [*miscounted(PAGES[page])]
+
+
+@pytest.mark.parametrize("what", ["seeds", "splits", "**runs**", "clients"])
+def test_a_metric_as_a_count_is_found(what):
+    assert [*miscounted(f"over {{result}}`np_workshop/hard.violations:.0f`\n{what}.")]
+    assert not [*miscounted(f"over {{seeds}}`np_workshop/hard` {what}.")]
+    assert [*miscounted("after {result}`np_workshop/hard.f:.1f` rounds")]
+    assert not [*miscounted("after {result}`np_workshop/hard.violations:.1f` rounds")]

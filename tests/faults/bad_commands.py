@@ -100,7 +100,7 @@ def workplace() -> Iterator[Path]:
         stack.enter_context(mock.patch.dict(os.environ, env))
         programs()
         for where, what in (
-            ("papers.kit.store._compute", Began()),
+            ("papers.kit.store.compute", Began()),
             ("execute.produce", Began()),
             ("benchmarks.bench.ProcessPoolExecutor", Began()),
             ("benchmarks.cartpole.measure", Began()),
@@ -178,8 +178,8 @@ def bad_record(title: str, place: Path) -> None:
 
 def places() -> Iterator[Case]:
     """The variables that name folders, given something else."""
-    quick = ("reproduce", "np_workshop", "--profile", "quick", "--runs", "hard")
-    adult = ("reproduce", "fairness", "--profile", "full")
+    quick = ("reproduce", "np_workshop", "--profile", "quick", "--runs", "hard", "--missing")
+    adult = ("reproduce", "fairness", "--profile", "full", "--missing")
     for value in ("a file", "~nobody of this name/x", "missing", "a file/below"):
         for words, variable in ((("claims",), "FEDLIB_RESULTS"), (adult, "FEDLIB_DATA")):
             names = (variable, "numbers.json")

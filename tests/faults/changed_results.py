@@ -24,8 +24,9 @@ from judging import Outcome, main
 from fedlib.core import jsonfile
 from papers import STUDIES
 from papers.kit import store
-from papers.kit.recheck import differences, problem_here, stretch
+from papers.kit.recheck import differences, stretch
 from papers.kit.standing import standing
+from papers.kit.store import problem_here
 
 Held = dict[str, Any]
 Change = Callable[[Held], None]

@@ -218,7 +218,8 @@ def a_study(study: str, pattern: str, folder: Path) -> str:
     """`papers reproduce` in a results folder; what it stored but for times."""
     os.environ["FEDLIB_RESULTS"] = str(folder)
     store.run = partial(fl.run, checkpoint_seconds=0)  # type: ignore[assignment]
-    given: Any = command_line.main(["reproduce", study, "--profile", "quick", "--runs", pattern])
+    words = ["reproduce", study, "--profile", "quick", "--runs", pattern, "--missing"]
+    given: Any = command_line.main(words)
     assert not given, given
     found = {}
     for path in sorted(folder.rglob("*.json")):

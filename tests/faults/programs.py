@@ -16,7 +16,8 @@ from command_lines import COMPARE
 from judging import ROOT
 
 PYTHON = sys.executable
-SMALL = ("-m", "papers", "reproduce", "cartpole", "--profile", "quick", "--runs", "soft_none")
+CARTPOLE = ("-m", "papers", "reproduce", "cartpole", "--profile", "quick")
+SMALL = (*CARTPOLE, "--runs", "soft_none", "--missing")
 ALL = ("notebooks/execute.py", "all", "--out", "OUT/quick")
 ONE = ("notebooks/execute.py", "--out", os.path.join(tempfile.gettempdir(), "never"))
 

@@ -29,6 +29,7 @@ PLACES = re.compile(
     r"|\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November"
     r"|December) \d{4}|\b(?:June|November|NeurIPS|AISTATS|OPT|ICML|ICLR) \d{4}"
 )
+VERBATIM = re.compile(r"\{(?:math|code-block|code|toctree|eval-rst|auto\w+|bibliography)\}")
 BLOCKS = (
     re.compile(
         r"^(`{3,}|~{3,}|:{3,})\{(?:math|code-block|code|toctree|eval-rst|auto\w+|bibliography)\}"
@@ -82,8 +83,31 @@ def units(page: str, text: str) -> Iterator[Unit]:
         start = end
 
 
+def unfenced(text: str) -> str:
+    """The text without the fences of directives whose content is prose; blocks of code keep theirs.
+
+    A closing fence must not be taken for the opening one of a block of code.
+    """
+    lines, opened = text.split("\n"), []
+    for i, line in enumerate(lines):
+        fence = re.match(r"(`{3,}|~{3,}|:{3,})(\{?[^`]*)$", line)
+        if fence is None:
+            continue
+        marks, name = fence[1], fence[2].strip()
+        if opened and not name and marks == opened[-1][0]:
+            if opened.pop()[1]:
+                lines[i] = " " * len(line)
+        elif name or not opened or opened[-1][1]:
+            prose = name.startswith("{") and not VERBATIM.match(name)
+            opened.append((marks, prose))
+            if prose:
+                lines[i] = " " * len(line)
+    return "\n".join(lines)
+
+
 def masked(text: str) -> str:
     """The prose with blanks in the place of what has no typed numbers."""
+    text = unfenced(text)
     for block in (*BLOCKS, CODE, LINK):
         text = block.sub(blank, text)
     return text

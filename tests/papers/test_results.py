@@ -15,8 +15,9 @@ from papers.__main__ import main
 from papers.kit import rechecked, standing, store
 from papers.kit.holding import held_together, rounded
 from papers.kit.numbers import significant
-from papers.kit.recheck import Stretch, differences, problem_here, sample
+from papers.kit.recheck import Stretch, differences, sample
 from papers.kit.rules import VERDICTS
+from papers.kit.store import problem_here
 
 WORKSHOP = STUDIES["np_workshop"]
 
@@ -170,7 +171,7 @@ def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch)
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", offline)
     people.cache_clear()
     problem.cache_clear()
-    assert main(["reproduce", "fairness", "--device", "cpu"]) == 2
+    assert main(["reproduce", "fairness", "--device", "cpu", "--missing"]) == 2
     assert re.search(r"^adult: adult\.data is not in .*FEDLIB_DATA", capsys.readouterr().err)
 
 

@@ -8,6 +8,7 @@ import importlib
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -15,11 +16,13 @@ from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
+from jupyter_client import KernelManager
 
 import papers.__main__ as command_line
 from fedlib.core import jsonfile
 from papers import STUDIES
 from papers.kit import store
+from papers.kit.numbers import Number
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]
@@ -74,12 +77,18 @@ def extension():
 
 def accepted(driver, line):
     """Raise unless the program behind a line knows its arguments and every name among them."""
+    if line[0] in (".venv/bin/pip", ".venv/bin/jupyter") or line[1:3] == ["-m", "ipykernel"]:
+        assert line[1] == "install" or line[1] == "lab" or line[3] == "install", line
+        return
     assert line[0] == PYTHON, line
     if line[1] == "notebooks/execute.py":
         given = driver.parse(line[2:])
         names = driver.source_names() if given.name == "all" else [given.name]
         for name in names:
             driver.check_parameters(name, driver.read_source(name), driver.values_of(given))
+        return
+    if line[1] == "notebooks/view.py":
+        assert line[2] in driver.source_names()
         return
     if line[1:3] == ["-m", "papers"]:
         given = command_line.parser().parse_args(line[3:])
@@ -142,12 +151,41 @@ def of_page(start):
     return next(words for words in printed(PAGES[1]) if " ".join(words).startswith(start))
 
 
-def test_one_notebook_with_other_parameters(driver, tmp_path, capsys):
-    (line,) = recipe(of_page("make notebook NAME=np_workshop"))
+def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd):
+    line, view = recipe([*of_page("make notebook NAME=np_workshop"), "VIEW=html"])
     small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
-    assert driver.main([*small, "-p", "seeds", "[0,1]"]) == 0, capsys.readouterr().err
+    assert driver.main([*small, "-p", "seeds", "[0,1]"]) == 0, capfd.readouterr().err
     notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
     assert '"rounds": 3' in notebook
+    assert "papers.kit.kept" not in notebook
+    assert not capfd.readouterr().err
+    subprocess.run([sys.executable, *view[1:], "--folder", str(tmp_path)], cwd=ROOT, check=True)
+    assert not capfd.readouterr().err
+    (page,) = tmp_path.glob("*.page/html/notebooks/executed/np_workshop.html")
+    text = page.read_text(encoding="utf-8")
+    kept = jsonfile.read(tmp_path / "np_workshop.results" / "np_workshop" / "full" / "numbers.json")
+    ran = kept["numbers"]["loss_ratio.main"]
+    assert Number.from_json(ran).value != store.read_numbers("np_workshop")["loss_ratio.main"].value
+    shown = re.findall(r'<span class="result" title="[^"]*2 seeds[^"]*">([^<]*)</span>', text)
+    assert f"{Number.from_json(ran).value:.2f}" in shown
+    assert "{result}" not in text
+    assert "{cite}" not in text
+
+
+def test_a_kernel_that_is_stopped_says_nothing(driver, capfd):
+    kernel = KernelManager(kernel_name="python3")
+    kernel.start_kernel(extra_arguments=driver.KERNEL)
+    client = kernel.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    client.execute("import time; time.sleep(60)")
+    while client.get_iopub_msg(timeout=60)["msg_type"] != "execute_input":
+        pass
+    kernel.interrupt_kernel()
+    client.get_shell_msg(timeout=60)
+    client.stop_channels()
+    kernel.shutdown_kernel()
+    assert not capfd.readouterr().err
 
 
 def test_a_study_without_jupyter(tmp_path, monkeypatch):
@@ -160,6 +198,9 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     small = replace(study, specs=few, derive=lambda *_: {})
     monkeypatch.setitem(STUDIES, study.name, small)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert command_line.main(line[3:]) == 1  # nothing is stored to compare with, and nothing is
+    assert not [*tmp_path.iterdir()]
+    assert command_line.main([*line[3:], "--store"]) == 0
     assert command_line.main(line[3:]) == 0
     stored = sorted(p.stem for p in (tmp_path / study.name / "full").iterdir())
     assert len(stored) == 3

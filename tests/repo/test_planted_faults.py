@@ -85,7 +85,7 @@ def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, m
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace("return (z > 0)", "return (z >= 0)"), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != before
-    sentence = r"in np_workshop: .* made by other code than today's; run `make reproduce`"
+    sentence = r"in np_workshop: .* made by other code than today's; run `papers reproduce`"
     with pytest.raises(AssertionError, match=sentence):
         test_results.test_everything_stored_of_a_study_stands_together(STUDY)
     test_results.test_everything_stored_of_a_study_stands_together(

@@ -194,5 +194,6 @@ STUDY = Study(
     figures=noted(figures.FIGURES),
     watch=WATCH,
     close={"*": Close(rounds=1)},
+    at_paper={"rounds": 200, "participants": 10, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

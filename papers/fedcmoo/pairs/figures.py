@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.common import test_pictures
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, VARIANTS
 from papers.fedcmoo.standin import standin_pairs, what
 from papers.kit import plot
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
+KINDS = {  # what the two labels of a picture are
+    "multi_mnist": ("digit", "digit"),
+    "mnist_fashion": ("digit", "item"),
+    "cifar10_mnist": ("object", "digit"),
+}
 CLASSES = {
     "item": "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,boot",
     "object": "plane,car,bird,cat,deer,dog,frog,horse,ship,truck",
@@ -191,20 +196,35 @@ def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     there = [data for data in DATA if f"{data}_fedcmoo" in traces]
     own = what(traces) is None
-    sets = {data: test_pictures(data) if own else standin_pairs(data, "test") for data in there}
+    sets = {data: first_pictures(data) if own else standin_pictures(data) for data in there}
 
     def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(sets), SHOWN, squeeze=False)
-        for line, (data, pictures) in zip(axes, sets.items(), strict=True):
+        axes = fig.subplots(len(there), SHOWN, squeeze=False)
+        for line, data in zip(axes, there, strict=True):
+            pictures, shown = sets[data]
             for i, ax in enumerate(line):
-                x = pictures.X[i].permute(1, 2, 0).numpy()
+                x = pictures[i].transpose(1, 2, 0)
                 ax.imshow(x if x.shape[-1] == 3 else x[..., 0], cmap="gray", vmin=0, vmax=255)
-                ax.set_title(labels(pictures.names, pictures.y[i].tolist()), fontsize=8)
+                ax.set_title(shown[i], fontsize=8)
                 ax.set(xticks=[], yticks=[])
                 ax.grid(visible=False)
             line[0].set_ylabel(DATA[data].replace(" + ", " +\n"))
 
     return draw
+
+
+def first_pictures(data: str) -> tuple[Any, list[str]]:
+    """The first test pictures of a set and what they show.
+
+    They are kept beside this file, so that the page can be made without the data.
+    """
+    with np.load(Path(__file__).with_name("pictures.npz")) as kept:
+        return kept[data], [labels(KINDS[data], y) for y in kept[f"{data}_labels"].tolist()]
+
+
+def standin_pictures(data: str) -> tuple[Any, list[str]]:
+    standin = standin_pairs(data, "test")
+    return standin.X.numpy(), [labels(standin.names, y) for y in standin.y[:SHOWN].tolist()]
 
 
 def gallery_text(traces: Traces) -> str:

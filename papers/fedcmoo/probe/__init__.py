@@ -120,5 +120,14 @@ STUDY = Study(
     figures=noted(figures.FIGURES),
     watch=WATCH,
     close={"*": Close(rounds=1)},
+    at_paper={  # the rounds of the authors' demo
+        "gram_rounds": 300,
+        "colour_rounds": 200,
+        "attribute_rounds": 200,
+        "attribute_participants": 10,
+        "progress_rounds": 300,
+        "equal_rounds": 300,
+        "seeds": (0, 1, 2),
+    },
     **PARAMETERS,
 )

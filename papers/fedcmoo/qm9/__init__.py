@@ -149,5 +149,6 @@ STUDY = Study(
     figures=noted(figures.FIGURES),
     watch=WATCH,
     close={"*": Close(rounds=1)},
+    at_paper={"rounds": 200, "fsmgda_rounds": 200, "batch": 128, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

@@ -71,5 +71,6 @@ STUDY = Study(
     figures=noted(figures.FIGURES),
     watch=WATCH,
     close={"*": Close(rounds=1)},
+    at_paper={"step_rounds": 500, "preference_rounds": 300, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,8 +54,8 @@ def curves(ax: Axes, traces: Traces, place: str) -> None:
     for i, (signal, label) in enumerate(LABELS.items()):
         trace, color = traces[f"{place}_{signal}"], plot.COLORS[i]
         t, x = trace.rounds, trace.metrics["psnr"]
-        ax.plot(t, np.median(x, 0), STYLES[signal], color=color, label=label, linewidth=1.5)
-        ax.fill_between(t, x.min(0), x.max(0), color=color, alpha=0.08, linewidth=0)
+        look: Any = {"linestyle": STYLES[signal], "label": label, "shade": 0.08}
+        plot.band(ax, t, x, middle="median", around=plot.RANGE, color=color, **look)
     plot.level(ax, CLEAR, "60 dB")
     ax.set_ylim(bottom=LOWEST)
     ax.locator_params(axis="x", integer=True)

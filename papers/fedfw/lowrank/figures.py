@@ -46,8 +46,8 @@ def race(ax: Axes, traces: Traces, task: str, unit: str, value: Callable[[Trace]
         x = pace(traces, trace, method, unit) * trace.rounds[1:]
         y, color = value(trace)[:, 1:], plot.COLORS[i]
         style = "-" if method in FRANK_WOLFE else "--"
-        ax.plot(x, y.mean(0), style, color=color, label=LABELS[method], linewidth=1.5)
-        ax.fill_between(x, y.min(0), y.max(0), color=color, alpha=0.1, linewidth=0)
+        look: Any = {"linestyle": style, "label": LABELS[method], "shade": 0.1}
+        plot.band(ax, x, y, around=plot.RANGE, color=color, **look)
 
 
 def loss(traces: Traces) -> plot.Drawing:
@@ -115,11 +115,9 @@ def clock(traces: Traces) -> plot.Drawing:
 
     def seconds(ax: Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
-            each = [1e3 * t.info[oracle][0] for t in runs]
-            spread = [x.min() for x in each], [x.max() for x in each]
-            middle, color = [np.median(x) for x in each], plot.COLORS[i]
-            ax.plot(sides, middle, "o-", color=color, label=text)
-            ax.fill_between(sides, *spread, color=color, alpha=0.18, linewidth=0)
+            each = np.stack([1e3 * t.info[oracle][0] for t in runs], 1)
+            look: Any = {"middle": "median", "around": plot.RANGE, "marker": "o", "label": text}
+            plot.band(ax, sides, each, color=plot.COLORS[i], **look)
 
     def bits(ax: Axes) -> None:
         for i, (text, each) in enumerate((("rank one", 64 * sides), ("dense", 32 * sides**2))):

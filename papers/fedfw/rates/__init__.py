@@ -188,5 +188,6 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     close={"nuclear_*": Close(blurred=("fw_gap",))},
+    at_paper={"pictures": 60_000, "tested": 10_000, "most": 100_000},
     **PARAMETERS,
 )

@@ -47,13 +47,12 @@ def band(
     ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str, log: bool = False
 ) -> None:
     """Mean and standard deviation over seeds; of the logarithms if the axis is logarithmic."""
-    t, x = trace.rounds[1:], trace.metrics[metric][:, 1:]
-    y = np.log(np.maximum(x, 1e-15)) if log else x
-    centre, width = y.mean(0), y.std(0)
-    ends = [centre, centre - width, centre + width]
-    middle, low, high = (np.exp(e) for e in ends) if log else ends
-    ax.plot(t, middle, style, color=color, label=label, linewidth=1.4)
-    ax.fill_between(t, low, high, color=color, alpha=0.15, linewidth=0)
+    x = trace.metrics[metric][:, 1:]
+    if log:
+        ax.set_yscale("log")
+        x = np.maximum(x, 1e-15)
+    look: Any = {"linestyle": style, "label": label, "linewidth": 1.4, "shade": 0.15}
+    plot.band(ax, trace.rounds[1:], x, color=color, **look)
 
 
 def shown(traces: Traces) -> list[str]:

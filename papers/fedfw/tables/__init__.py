@@ -180,5 +180,17 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     close={"cnn_*": Close(rounds=12)},
+    at_paper={  # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better
+        "lambdas": (1e-5, *claims.LAMBDAS),
+        "short_lambdas": (1e-5, 1e-4, *claims.SHORT),
+        "rows": 60_000,
+        "tested": 10_000,
+        "cifar_rows": 50_000,
+        "most": 100_000,
+        "cnn_rows": 60_000,
+        "cnn_tested": 10_000,
+        "cnn_seeds": (0, 1, 2),
+        "code_steps": 94,
+    },
     **PARAMETERS,
 )

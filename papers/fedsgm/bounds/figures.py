@@ -173,9 +173,8 @@ def spread(
     width: float = 1.5,
 ) -> None:
     """Mean with dots, and a band from the smallest to the largest instance."""
-    ax.plot(x, [v.mean() for v in values], "o-", color=color, label=label, ms=3, linewidth=width)
-    low, high = [v.min() for v in values], [v.max() for v in values]
-    ax.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
+    look: Any = {"marker": "o", "markersize": 3, "linewidth": width, "shade": 0.12}
+    plot.band(ax, x, np.stack(values, 1), around=plot.RANGE, color=color, label=label, **look)
 
 
 def half(ax: Axes, x: Sequence[float], first: Reached) -> None:

@@ -146,5 +146,6 @@ STUDY = Study(
     watch=WATCH,
     # a third of an environment's step at the least: rounding ends an episode a step earlier
     close={"*": Close(rounds=3, atol=1e-2)},
+    at_paper={"sweep_rounds": 500},
     **PARAMETERS,
 )

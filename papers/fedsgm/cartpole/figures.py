@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedlib.core import Trace
 from papers.fedsgm.cartpole.claims import TABLE_1
 from papers.fedsgm.cartpole.numbers import BUDGET, around, succeeds
 from papers.kit import plot
-from papers.kit.numbers import mean
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
 
@@ -32,14 +29,8 @@ LEVEL = on(plot.level, BUDGET, "mean budget 30")
 
 def narrow(ax: Axes, traces: Traces, metric: str) -> None:
     """Mean and a fifth of a standard deviation, as the paper draws; centralized runs dashed."""
-    for (label, trace), color in zip(traces.items(), plot.COLORS, strict=False):
-        x = trace.metrics[metric]
-        middle, half = x.mean(0), WIDTH * x.std(0)
-        style = "--" if label.startswith("centralized") else "-"
-        ax.plot(trace.rounds, middle, style, color=color, label=label, linewidth=1.5)
-        ends = middle - half, middle + half
-        ax.fill_between(trace.rounds, *ends, color=color, alpha=0.18, linewidth=0)
-    ax.set_xlabel("round")
+    central = [label for label in traces if label.startswith("centralized")]
+    plot.bands(ax, traces, metric, around=("sd", WIDTH), dashed=central)
 
 
 def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> plot.Drawing:
@@ -71,8 +62,9 @@ def every_seed(traces: Traces) -> plot.Drawing:
 
     def seeds(label: str, trace: Trace, color: str) -> Layer:
         def lines(ax: Axes) -> None:
-            reward = trace.metrics["reward"].T
-            ax.plot(trace.rounds, reward, color=color, linewidth=0.7, alpha=0.8)
+            plot.every(
+                ax, trace.rounds, trace.metrics["reward"], color=color, linewidth=0.7, alpha=0.8
+            )
             won = f"\n{int(succeeds(trace).sum())} of {len(trace.seeds)} succeed"
             ax.set_title(label.replace(", ", "\n", 1) + won, fontsize=9)
 
@@ -88,24 +80,18 @@ def table_1(traces: Traces) -> plot.Drawing:
     table = [entry for entry in TABLE_1 if entry[0] in traces]
 
     def rows(ax: Axes, metric: str) -> None:
-        for i, (run, *_, reward, cost) in enumerate(table):
-            seeds, color = around(traces[run], metric, 500), plot.COLORS[i % len(plot.COLORS)]
-            spread = i + 0.28 * np.linspace(-1, 1, len(seeds))
-            ax.plot(seeds, spread, "o", color=color, markersize=3.5, alpha=0.75)
-            number = mean(seeds)
-            ax.plot([number.low, number.high], [i, i], color=color, linewidth=2)
-            printed = reward if metric == "reward" else cost
-            label = "the paper" if i == 0 else None
-            ax.plot(printed, i, "D", color="none", markeredgecolor="#d62728", ms=7, label=label)
+        values = {label: around(traces[run], metric, 500) for run, label, *_ in table}
+        plot.seeds(ax, values, across=True)
+        printed = [reward if metric == "reward" else cost for *_, reward, cost in table]
+        look: Any = {"color": "none", "markeredgecolor": "#d62728", "ms": 7, "label": "the paper"}
+        ax.plot(printed, range(len(table)), "D", **look)
         ax.set_title(f"{metric} around round 500")
-        ax.set_yticks(range(len(table)), [entry[1] for entry in table])
 
     def draw(fig: Figure) -> None:
         left, right = fig.subplots(1, 2, sharey=True)
         rows(left, "reward")
         rows(right, "cost")
         right.axvline(BUDGET, color="#d62728", linestyle=":", label="mean budget 30")
-        right.invert_yaxis()
         fig.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
     return draw
@@ -148,11 +134,8 @@ def choices(traces: Traces) -> plot.Drawing:
     }
 
     def points(ax: Axes, runs: Mapping[float, Trace], metric: str) -> None:
-        for i, trace in enumerate(runs.values()):
-            x = around(trace, metric, SWEEP_END)
-            n = mean(x)
-            ax.plot(np.full(len(x), i), x, "o", color=plot.COLORS[0], alpha=0.45, ms=4)
-            ax.errorbar(i, n.value, plot.arms(n), color=plot.COLORS[1], marker="_", capsize=4)
+        values = {f"{x:g}": around(trace, metric, SWEEP_END) for x, trace in runs.items()}
+        plot.seeds(ax, values, colors=plot.COLORS[:1])
 
     above: list[Layer] = []
     below: list[Layer] = []
@@ -164,8 +147,6 @@ def choices(traces: Traces) -> plot.Drawing:
             panel(
                 *(cost, LEVEL),
                 ylabel="cost" if first else "",
-                xticks=range(len(runs)),
-                xticklabels=[f"{x:g}" for x in runs],
                 legend=first,
             )
         )

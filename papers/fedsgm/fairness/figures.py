@@ -87,7 +87,7 @@ def trade_off(traces: Traces) -> plot.Drawing:
     """Late loss against late gap, a point a seed: penalties as crosses, centralized hollow."""
     groups: dict[str, tuple[Trace, str]] = {f"FedSGM {m}": (traces[m], "o") for m in MODES}
     for rho, name in penalties(traces, "penalty").items():
-        groups[f"penalty {rho}"] = traces[name], "x"
+        groups[f"penalty {rho}"] = traces[name], "X"
     for m in MODES:
         groups[f"centralized {m}"] = traces[f"central_{m}"], "s"
     for rho, name in penalties(traces, "central_penalty").items():
@@ -98,12 +98,8 @@ def trade_off(traces: Traces) -> plot.Drawing:
     ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
 
     def points(ax: Axes) -> None:
-        for i, (label, (trace, marker)) in enumerate(groups.items()):
-            color = plot.COLORS[i % len(plot.COLORS)]
-            face: dict[str, Any] = {"color": color}
-            if marker in "sD^":
-                face = {"edgecolors": color, "facecolors": "none"}
-            ax.scatter(trace.late("f"), trace.late("g"), marker=marker, s=28, label=label, **face)
+        there = {k: (trace.late("f"), trace.late("g")) for k, (trace, _) in groups.items()}
+        plot.points(ax, there, markers=[marker for _, marker in groups.values()])
 
     shown = points, level(traces)
     xlabel = "late training loss f"

@@ -81,14 +81,12 @@ def figure_6(traces: Traces) -> plot.Drawing:
             groups.setdefault(f"penalty {rho}", []).append(name)
 
     def points(ax: Axes) -> None:
-        for i, (label, names) in enumerate(groups.items()):
+        there = {}
+        for label, names in groups.items():
             trace = traces[tuned(traces, names, tolerance_of(traces["hard"]))]
             rate = trace.config["algorithm"]["lr"]
-            color, marker = plot.COLORS[i % len(plot.COLORS)], "o" if "FedSGM" in label else "x"
-            text = f"{label} (step {rate:g})"
-            ax.scatter(
-                trace.late("f"), trace.late("g"), s=28, color=color, marker=marker, label=text
-            )
+            there[f"{label} (step {rate:g})"] = trace.late("f"), trace.late("g")
+        plot.points(ax, there, markers=["o" if "FedSGM" in label else "X" for label in there])
 
     return row(
         panel(

@@ -34,9 +34,7 @@ def counts(ax: Axes, shown: Traces, tolerance: float) -> None:
     """Violating rounds so far: the mean over seeds, and the range."""
     for (name, trace), color in zip(shown.items(), plot.COLORS, strict=False):
         count = (trace.of_rounds("g") > tolerance).cumsum(1)
-        ax.plot(trace.rounds[:-1], count.mean(0), color=color, label=name)
-        low, high = count.min(0), count.max(0)
-        ax.fill_between(trace.rounds[:-1], low, high, color=color, alpha=0.18, linewidth=0)
+        plot.band(ax, trace.rounds[:-1], count, around=plot.RANGE, color=color, label=name)
 
 
 def learning_rates(traces: Traces) -> plot.Drawing:

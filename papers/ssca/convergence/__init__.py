@@ -163,5 +163,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
+    at_paper={"seeds": tuple(range(100)), "evaluate": 60_000},
     **PARAMETERS,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from fedlib.core import Trace
 from papers.kit import plot
@@ -145,18 +146,15 @@ def heat(ax: Axes, traces: Traces, kind: str) -> None:
     value = np.full((len(rates), len(falls)), np.nan)
     for (a, p), run in runs.items():
         value[rates.index(a), falls.index(p)] = at(run, run.rounds[-1]).mean()
-    ax.imshow(value, cmap="viridis_r", norm="log", aspect="auto", origin="lower")
-    middle = np.exp(np.log(value).mean())
-    for (i, j), x in np.ndenumerate(value):
-        ax.text(j, i, f"{x:.3g}", ha="center", va="center", color="w" if x > middle else "k")
+    table = pd.DataFrame(value, [f"{a:g}" for a in rates], [f"{p:g}" for p in falls])
+    plot.cells(ax, table, cmap="viridis_r", norm="log")
+    ax.invert_yaxis()
+    ax.tick_params("y", rotation=0)
     for criterion, half, style in (("last", 0.46, "-"), ("early", 0.38, ":")):
         a, p = place(traces[chosen(traces, kind, criterion)])
         i, j = rates.index(a), falls.index(p)
         x, y = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]).T * half
-        ax.plot(j + x, i + y, style, color="#d62728", linewidth=1.8)
-    ax.set_xticks(range(len(falls)), [f"{p:g}" for p in falls])
-    ax.set_yticks(range(len(rates)), [f"{a:g}" for a in rates])
-    ax.grid(visible=False)
+        ax.plot(j + 0.5 + x, i + 0.5 + y, style, color="#d62728", linewidth=1.8)
     split, name, batch = kind.split("_")
     shown = rows(split, int(batch.removeprefix("B")), clients(traces))
     steps = f", {TITLES[name]}" if split == "samples" else ""
@@ -186,7 +184,7 @@ def sent(traces: Traces) -> plot.Drawing:
             for b, color in colors(traces).items():
                 trace = traces[f"{split}_ssca_B{b}"]
                 x = uploads(trace, split) * trace.rounds[1:]
-                drawn = {"label": f"{split}, B = {rows(split, b, clients(traces))}"}
+                drawn: Any = {"label": f"{split}, B = {rows(split, b, clients(traces))}"}
                 y = trace.metrics["cost"][:, 1:]
                 plot.band(ax, x, y, color=color, shade=0.12, linestyle=style, **drawn)
         ax.set_xscale("log")

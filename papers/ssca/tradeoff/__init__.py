@@ -80,5 +80,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
+    at_paper={"seeds": tuple(range(100))},
     **PARAMETERS,
 )

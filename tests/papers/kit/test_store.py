@@ -13,6 +13,7 @@ from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
+from fedlib.data import SOURCES, cache
 from papers.kit import store
 from papers.kit.health import of_run
 from papers.kit.numbers import Number, mean
@@ -145,7 +146,7 @@ def test_damage_is_noticed(damage, sentence):
 
 
 def test_a_missing_file_says_how_to_make_it():
-    refuses("it is not there; make it with `make reproduce`", store.read_numbers, "toy")
+    refuses("it is not there; make it with `papers reproduce`", store.read_numbers, "toy")
 
 
 def test_a_results_folder_that_cannot_be_written_to(results):
@@ -176,3 +177,26 @@ def test_whole_numbers_in_float_fields_are_computed_with_the_others():
     assert [sorted(g) for g in store.groups(whole)] == [["a", "d"]]
     assert whole["d"].config()["algorithm"]["lr"] is whole["d"].algorithm.lr
     assert set(have(whole)) == {"a", "d"}
+
+
+def far(seed, rows=100):
+    """A problem whose data are not here."""
+    fetched.append(rows)
+    return cache.get("mnist", SOURCES["mnist"].files[0])
+
+
+fetched = []
+
+
+def test_looking_whether_a_run_is_stored_fetches_nothing(monkeypatch, tmp_path):
+    have({"a": SPECS["a"]}, store=True)
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+    declared = replace(SPECS["a"], problem=partial(far, rows=100))
+    same = replace(declared, problem=partial(far, rows=100))
+    assert have({"a": same}, declared={"a": declared})["a"].rounds[-1] == 6
+    assert fetched  # it was asked for, and not had
+    assert not store.is_stored("toy", "full", "a", same)
+    fewer = replace(same, problem=partial(far, rows=50))
+    for changed in (fewer, replace(same, rounds=9)):
+        assert not store.is_stored("toy", "full", "a", changed, declared)

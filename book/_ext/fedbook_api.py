@@ -1,0 +1,77 @@
+"""The API, a page a package: `book/api.md` is the one list, from which the pages take their part.
+
+In `book/api.md` every module has its `automodule` block. When that page is read a block becomes a
+link; a page `book/api/PACKAGE.md` gets the blocks of its modules, which go to the page with the
+longest name that theirs begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fedbook_data import BookError, warn
+from sphinx.application import Sphinx
+
+LIST = "book/api"
+MARK = "%% modules"
+BLOCK = re.compile(
+    r"### (?P<title>\S+)\n\n(?P<body>```\{eval-rst\}\n\.\. automodule:: (?P<module>\S+)\n.*?```\n)",
+    re.DOTALL,
+)
+
+
+def page_of(module: str, packages: list[str]) -> str:
+    """The package whose page describes a module; empty if there is none."""
+    fitting = [p for p in packages if module == p or module.startswith(f"{p}.")]
+    return max(fitting, key=len, default="")
+
+
+def packages_of(folder: Path) -> list[str]:
+    """The packages with a page."""
+    return sorted(path.stem for path in folder.glob("*.md"))
+
+
+def links(text: str, packages: list[str]) -> str:
+    """The list with a link in place of every block."""
+
+    def link(found: re.Match[str]) -> str:
+        module = found["module"]
+        package = page_of(module, packages)
+        if not package:
+            raise BookError(
+                f"api: {module} must have a page, got none that it begins with; add "
+                f"book/api/{'.'.join(module.split('.')[:2])}.md."
+            )
+        return f"* {{py:mod}}`{module}`, on the page [{package}](api/{package}.md)\n"
+
+    return BLOCK.sub(link, text)
+
+
+def part(text: str, package: str, packages: list[str]) -> str:
+    """The blocks of one package's page."""
+    own = [b for b in BLOCK.finditer(text) if page_of(b["module"], packages) == package]
+    return "\n".join(f"## {b['title']}\n\n{b['body']}" for b in own)
+
+
+def read(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Changes the text of the list and of its pages as they are read."""
+    path = Path(app.srcdir) / f"{LIST}.md"
+    if docname != LIST and not docname.startswith(f"{LIST}/"):
+        return
+    packages = packages_of(path.with_suffix(""))
+    try:
+        if docname == LIST:
+            source[0] = links(source[0], packages)
+        else:
+            app.env.note_dependency(str(path))
+            text = path.read_text(encoding="utf-8")
+            own = part(text, docname.removeprefix(f"{LIST}/"), packages)
+            source[0] = source[0].replace(MARK, own)
+    except BookError as error:
+        warn(error, "api", docname)
+
+
+def setup(app: Sphinx) -> None:
+    """Changes pages when they are read."""
+    app.connect("source-read", read)

@@ -1,0 +1,120 @@
+"""The campaign: every run that falls short of its paper, computed in the paper's setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from statistics import median
+from typing import Any
+
+from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
+from fedlib.core.provenance import versions
+from fedlib.core.run import resolve_device
+from papers.jobs import Done, Progress, spread
+from papers.kit import store
+from papers.kit.numbers import significant
+from papers.kit.shares import Job
+from papers.kit.shortfall import Short, ordered, shortfall
+from papers.kit.study import Study
+
+RECORD = "campaign.json"  # of the results folder: what was predicted and what it took
+UNKNOWN = 3.0  # gigabytes of a group, where none of its study was computed yet
+HOUR = 3600.0
+HEAD = "  core-h  decides  group, and what is stored -> what the paper has"
+
+
+def listed(studies: Sequence[Study]) -> Iterator[str]:
+    """The campaign in lines: what is to do, in its order, and what earlier groups took."""
+    found = [short for study in studies for short in shortfall(study)]
+    yield HEAD
+    for short in ordered(found):
+        yield f"{short.job.seconds / HOUR:8.3g}  {len(short.waiting):7}  {said(short)}"
+    hours = sum(short.job.seconds for short in found if not short.done) / HOUR
+    claims = {claim for short in found for claim in short.waiting}
+    done = sum(short.done for short in found)
+    yield f"{done} of {len(found)} groups are stored; the others take about {hours:.3g} core-hours"
+    yield f"{len(claims)} claims wait: {', '.join(sorted(claims)) or 'none'}"
+    yield from accuracy(history())
+
+
+def said(short: Short) -> str:
+    """A group, and in what it differs from what is stored."""
+    changes = [
+        f"{name} {short.now.get(name, 'none')} -> {then}" for name, then in short.paper.items()
+    ]
+    return f"{short.job.title}: {', '.join(changes) or 'as the paper has it'}"
+
+
+def accuracy(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """How far off predictions were, over all groups that were computed in one go."""
+    ratios = sorted(
+        one["seconds"] / one["predicted"] for one in entries.values() if one["predicted"]
+    )
+    if ratios:
+        least, most = f"{ratios[0]:.2g}", f"{ratios[-1]:.2g}"
+        yield (
+            f"{len(ratios)} groups took {least} to {most} times what was predicted, "
+            f"half of them at most {median(ratios):.2g} times"
+        )
+
+
+def carry_out(studies: Sequence[Study], processes: int, memory: float | None, device: str) -> int:
+    """Compute what the campaign lacks, so many groups at a time; 2 if some were refused."""
+    resolve_device(device)
+    found = [short for study in studies for short in shortfall(study)]
+    jobs = [short.job for short in ordered(found)]
+    if not jobs:
+        print("campaign: nothing is left to compute")
+        return 0
+    hours = sum(job.seconds for job in jobs) / HOUR
+    print(f"{len(jobs)} groups, about {hours:.3g} core-hours, {processes} at a time", flush=True)
+    known, bar, refused = history(), Progress(jobs), 0
+    runs = spread(
+        jobs,
+        processes,
+        device=device,
+        memory=lambda job: expected(job, known),
+        limit=inf if memory is None else memory,
+        look=bar.look,
+    )
+    for done in runs:
+        bar.tell(done)
+        refused += bool(done.refused)
+        if not done.refused and not done.elsewhere:
+            enter(done)
+    bar.bar.close()
+    for line in accuracy(history()):
+        print(line)
+    return 2 if refused else 0
+
+
+def expected(job: Job, known: Mapping[str, Mapping[str, Any]]) -> float:
+    """The gigabytes of a group: the most that one of its study has taken."""
+    peaks = [one["peak_gb"] for name, one in known.items() if name.startswith(f"{job.study}/")]
+    return max(peaks, default=UNKNOWN)
+
+
+def history() -> dict[str, dict[str, Any]]:
+    """What was predicted of each group that was computed, and what it took."""
+    path = store.results_dir() / RECORD
+    return dict(read(path, "campaign")["groups"]) if path.exists() else {}
+
+
+def enter(done: Done) -> None:
+    """Add a group to the record; seconds are of its runs, over all times that it was begun."""
+    job = done.job
+    runs = [read(store.run_path(job.study, job.profile, name), "run") for name in job.names]
+    entry = {
+        "runs": len(job.group),
+        "predicted": significant(job.seconds, 3),
+        "seconds": significant(sum(run["provenance"]["wall_s"] for run in runs), 3),
+        "peak_gb": significant(done.peak, 3),
+        "device": runs[0]["provenance"]["device"],
+        "date": versions()["date"],
+    }
+    content = {
+        "schema": SCHEMA,
+        "kind": "campaign",
+        "groups": {**history(), f"{job.study}/{job.group[0]}": entry},
+    }
+    write_json(store.results_dir() / RECORD, {**content, "digest": digest(content)})

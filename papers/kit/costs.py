@@ -1,0 +1,101 @@
+"""What a run will cost: the seconds that were recorded, scaled by its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from typing import Any
+
+from fedlib.core.jsonfile import once, read
+from fedlib.core.types import describe
+from papers.kit import store
+from papers.kit.store import Spec
+
+#: What the data of a run are counted in, by the names of arguments of problems; 0 stands for all.
+ROWS = ("rows", "pictures", "molecules")
+TESTED = ("tested", "evaluate", "test_pictures", "test_molecules")
+STEP = 3  # a gradient in units of a loss
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The recorded seconds of a study's full profile, and what is predicted from them.
+
+    Attributes
+    ----------
+    specs : the runs of the full profile.
+    seconds : what each stored one took.
+    """
+
+    specs: Mapping[str, Spec]
+    seconds: Mapping[str, float]
+    rates: Mapping[str, list[float]] = field(init=False)  # seconds for one row, by algorithm
+
+    def __post_init__(self) -> None:
+        rates: dict[str, list[float]] = {}
+        for name, took in self.seconds.items():
+            rate = took / work(self.specs[name])
+            for kind in (type(self.specs[name].algorithm).__name__, ""):
+                rates.setdefault(kind, []).append(rate)
+        object.__setattr__(self, "rates", rates)
+
+    def predicted(self, name: str, spec: Spec) -> float:
+        """Seconds on one core: of the run of this name, else at the rate of runs of its kind.
+
+        0 for a study of which nothing is stored.
+        """
+        if name in self.seconds and type(spec.algorithm) is type(self.specs[name].algorithm):
+            known, same = self.specs[name], both(spec, self.specs[name])
+            return self.seconds[name] * work(spec, same) / work(known, same)
+        rates = self.rates.get(type(spec.algorithm).__name__) or self.rates.get("") or [0.0]
+        return median(rates) * work(spec)
+
+
+def recorded(study: str, specs: Mapping[str, Spec], profile: str = "full") -> Costs:
+    """The costs of a study, from its stored runs."""
+    paths = {name: store.run_path(study, profile, name) for name in specs}
+    return Costs(specs, {name: took(path) for name, path in paths.items() if path.exists()})
+
+
+@once
+def took(path: Any) -> float:
+    """The seconds that a stored run took."""
+    return float(read(path, "run")["provenance"]["wall_s"])
+
+
+def work(spec: Spec, sizes: frozenset[str] | None = None) -> float:
+    """How many rows a run passes through its model, about; gradients count three times.
+
+    `sizes` are the arguments of the problem that count as numbers of rows; by default all.
+    """
+    found, own = dict(numbers(describe(spec.algorithm))), arguments(spec)
+    known = own.keys() if sizes is None else sizes
+    rows = max((own[k] for k in ROWS if k in known and k in own), default=1)
+    tested = sum(own[k] for k in TESTED if k in known and k in own)
+    if found.get("batch_size"):
+        clients = found.get("participants") or own.get("clients") or 1
+        rows = clients * found["batch_size"]
+    a_round = STEP * rows * (found.get("local_steps") or 1)
+    evaluations = spec.rounds // spec.evaluate_every + 1
+    return float(len(spec.seeds) * (spec.rounds * a_round + evaluations * tested))
+
+
+def both(one: Spec, other: Spec) -> frozenset[str]:
+    """The sizes that two problems name; where one says "all", nobody knows how many that are."""
+    return frozenset(arguments(one)) & frozenset(arguments(other))
+
+
+def arguments(spec: Spec) -> dict[str, int]:
+    """The whole numbers but 0 among the arguments of a problem."""
+    made = spec.problem.keywords if isinstance(spec.problem, partial) else {}
+    return {k: v for k, v in made.items() if type(v) is int and v}
+
+
+def numbers(described: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The whole numbers of a described algorithm; what stands inside others first."""
+    for value in described.values():
+        if isinstance(value, Mapping):
+            yield from numbers(value)
+    yield from ((k, v) for k, v in described.items() if type(v) is int)

@@ -1,0 +1,138 @@
+"""Where the stored runs fall short of the papers' setting, what waits for it, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from fedlib.core.jsonfile import read
+from fedlib.core.types import describe
+from papers.kit import store
+from papers.kit.claims import Claim
+from papers.kit.costs import ROWS, arguments, numbers
+from papers.kit.holding import proved
+from papers.kit.offline import recipe
+from papers.kit.shares import Job, jobs_of
+from papers.kit.store import PAPER, Spec
+from papers.kit.study import Study
+
+NOT_JUDGED = "not judged"
+ALL = "all"  # rows, where a study names no number
+
+
+@dataclass(frozen=True)
+class Short:
+    """A group of runs in the paper's setting that the full profile does not have.
+
+    Attributes
+    ----------
+    job : what is to be computed; its names are the runs of which the full profile has others.
+    now, paper : what these have and what the paper has, where the two differ: rounds, seeds, rows
+        and whole numbers of the algorithm; `now` is empty for runs that the full profile lacks.
+    done : whether all of it is stored in the paper's setting.
+    seconds : what that took, on one core; 0 before.
+    waiting : claims that are not judged and look at one of the runs.
+    """
+
+    job: Job
+    now: Mapping[str, Any]
+    paper: Mapping[str, Any]
+    done: bool
+    seconds: float
+    waiting: tuple[str, ...]
+
+
+def shortfall(study: Study) -> list[Short]:
+    """The groups of a study that its campaign computes; no problem is built."""
+    if not study.at_paper:
+        return []
+    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not judged(study, claim)}
+    found = []
+    for job in jobs_of(study, PAPER):
+        names = tuple(n for n in job.group if n not in full or apart(full[n], paper[n]))
+        if not names:
+            continue
+        there = [seconds_of(study, name, paper[name]) for name in names]
+        first = next((name for name in names if name in full), names[0])
+        now, then = differing(facts(full[first]) if first in full else {}, facts(paper[first]))
+        claims = tuple(name for name, runs in waiting.items() if runs & {*names})
+        done = all(took is not None for took in there)
+        took = sum(one or 0.0 for one in there) if done else 0.0
+        found.append(Short(replace(job, names=names), now, then, done, took, claims))
+    return found
+
+
+def judged(study: Study, claim: Claim) -> bool:
+    """Whether the full profile decides a claim, or could not."""
+    if not store.run_path(study.name, "full", "numbers").exists():
+        return False
+    return study.evaluate(claim).outcome.verdict != NOT_JUDGED
+
+
+def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
+    """How long a run in the paper's setting took; None if it is not stored."""
+    path = store.run_path(study.name, PAPER, name)
+    if not path.exists():
+        return None
+    held = proved(path).config
+    today = {"rounds": spec.rounds, "seeds": [*spec.seeds], "algorithm": plain(spec)}
+    if any(held[key] != value for key, value in today.items()):
+        return None
+    return float(read(path, "run")["provenance"]["wall_s"])
+
+
+def plain(spec: Spec) -> Any:
+    """The algorithm of a run as a file has it."""
+    return json.loads(json.dumps(describe(spec.algorithm)))
+
+
+def apart(one: Spec, other: Spec) -> bool:
+    """Whether two specs are of different runs."""
+    return what(one) != what(other)
+
+
+def what(spec: Spec) -> str:
+    """All of a spec that decides its numbers, without building its problem."""
+    how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
+    return repr((describe(spec.algorithm), recipe(spec.problem), how))
+
+
+def facts(spec: Spec) -> dict[str, Any]:
+    """What a table says of a run."""
+    own = arguments(spec)
+    return {
+        "rounds": spec.rounds,
+        "seeds": len(spec.seeds),
+        "rows": next((own[name] for name in ROWS if name in own), ALL),
+        **own,
+        **dict(numbers(describe(spec.algorithm))),
+    }
+
+
+def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Entries of two tables of facts that are not equal; each once, rows under that name."""
+    twice = {*ROWS} - {"rows"}
+    names = [k for k, v in paper.items() if now.get(k) != v and k not in twice]
+    return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
+
+
+def ordered(found: list[Short]) -> Iterator[Short]:
+    """The groups that are not done, those first whose claims cost least to decide.
+
+    A claim costs what all its groups do. What no claim waits for comes last, the cheapest first.
+    """
+    left = [short for short in found if not short.done]
+    price: dict[str, float] = {}
+    for short in left:
+        for claim in short.waiting:
+            price[claim] = price.get(claim, 0.0) + short.job.seconds
+
+    def place(short: Short) -> tuple[float, int, float, str]:
+        best = min((price[claim] for claim in short.waiting), default=inf)
+        return best, -len(short.waiting), short.job.seconds, short.job.title
+
+    return iter(sorted(left, key=place))

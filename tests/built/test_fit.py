@@ -1,0 +1,241 @@
+"""Every page of the built book in a browser: nothing clipped, wide and narrow; axe is content.
+
+One browser a process and one load a page; axe looks at the light page as a whole and at the colours
+of the dark one.
+"""
+
+import importlib.util
+import json
+import shutil
+import statistics
+from pathlib import Path
+
+import pytest
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+AXE = importlib.util.find_spec("axe_playwright_python")
+pytestmark = [
+    pytest.mark.skipif(
+        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
+    ),
+    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
+    pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
+]
+PAGES = sorted(
+    p.relative_to(HTML).as_posix()
+    for pattern in ("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
+    for p in HTML.glob(pattern)
+)
+WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
+
+# In the page: what is cut off, and what axe refuses.
+CLIPPED = Path(__file__).with_name("clipped.js").read_text(encoding="utf-8")
+VIOLATIONS = """(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then(
+  (found) => found.violations.map(({id, nodes}) =>
+    `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(" | ")}`))"""
+# Nothing fades while it is looked at; formulas are set before.
+STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
+SET = "() => window.MathJax?.startup?.promise"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A page of the book from its file, light, at full width."""
+    context = browser.new_context(viewport=WIDE)
+    made = context.new_page()
+
+    def load(name):
+        made.goto(
+            f"{(HTML / name.partition('?')[0]).as_uri()}{name[len(name.partition('?')[0]) :]}"
+        )
+        made.add_style_tag(content=STILL)
+        made.evaluate("document.documentElement.dataset.theme = 'light'")
+        made.evaluate(SET)
+        return made
+
+    yield load
+    context.close()
+
+
+def axe(page, **options):
+    return page.evaluate(VIOLATIONS, options)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_clipped_and_axe_finds_nothing(tab, name):
+    page = tab(name)
+    assert page.evaluate(CLIPPED) == []
+    script = Path(AXE.origin).parent / "axe.min.js"
+    page.evaluate(script.read_text(encoding="utf-8"))
+    assert axe(page) == []
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert axe(page, runOnly=["color-contrast"]) == []
+    page.set_viewport_size(NARROW)
+    assert page.evaluate(CLIPPED) == []
+
+
+def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
+    page = tab("book/index.html")
+    page.evaluate(
+        """() => document.querySelector("article").insertAdjacentHTML("afterbegin",
+        `<p style="width: 3000px">far too wide</p><div style="overflow: hidden; width: 3em">
+        <p style="width: 9em">cut off here</p></div><button></button>`)"""
+    )
+    found = " ".join(page.evaluate(CLIPPED))
+    assert "far too wide" in found
+    assert "cut off here" in found
+    page.evaluate((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    assert any(one.startswith("button-name") for one in axe(page))
+
+
+CHOICE = "book/explorer.html?study=np_workshop&runs=hard,soft&metric=g&axis=bits_up&log=1"
+
+
+def drawn(page):
+    page.wait_for_selector(".explorer-chart[data-drawn] svg")
+    return page.inner_text(".explorer-chart")
+
+
+def test_the_explorer_draws_what_its_address_says_and_says_what_it_draws(tab):
+    page = tab(CHOICE)
+    assert "bits up" in drawn(page)
+    assert page.evaluate("[...document.querySelector('[name=runs]').selectedOptions].length") == 2
+    rows = page.evaluate(
+        "fetch(document.querySelector('.explorer-csv').href).then((r) => r.text())"
+    ).splitlines()
+    assert rows[0] == "run,bits_up,mean,std"
+    assert {row.partition(",")[0] for row in rows[1:]} == {"hard", "soft"}
+    assert page.get_attribute(".explorer-png", "href").startswith("data:image/png")
+    assert "bits%20up" in page.get_attribute(".explorer-svg", "href")
+    page.select_option("[name=axis]", "round")
+    page.wait_for_function("document.querySelector('.explorer-chart').innerText.includes('rounds')")
+    assert "axis=round" in page.evaluate("location.hash")
+    page.select_option("[name=study]", "fw_rates")
+    page.wait_for_function("location.hash.includes('study=fw_rates')")
+    assert "fw_rates" in page.inner_text(".explorer-code")
+
+
+def test_a_run_under_the_pointer_tells_its_configuration(tab):
+    page = tab(CHOICE.replace("soft", "hard_lr0.5"))
+    drawn(page)
+    box = page.query_selector(".explorer-chart svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] / 2 + 3, box["y"] + box["height"] / 2)
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    assert "step size" in page.inner_text("#vg-tooltip-element")
+    assert "method" in page.inner_text(".explorer-settings")
+
+
+def test_the_code_of_the_explorer_runs_as_it_stands(tab, tmp_path, monkeypatch):
+    page = tab(CHOICE)
+    drawn(page)
+    code = page.text_content(".explorer-code")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "explorer", "exec"), {})
+    assert (tmp_path / "np_workshop-g.svg").stat().st_size
+    head = (tmp_path / "np_workshop-g.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert head == "run,seed,bits_up,g"
+
+
+@pytest.mark.parametrize("asked", ["paper-f", "claim-partly"])
+def test_a_filter_is_in_the_address(tab, asked):
+    page = tab("book/claims.html")
+    page.click(f'.claims-filter [data-show="{asked}"]')
+    left = page.inner_text(".claims-count")
+    assert f"show={asked}" in page.evaluate("location.search")
+    page.reload()
+    page.wait_for_selector(".claims-filter:not([hidden])")
+    assert page.inner_text(".claims-count") == left
+
+
+def test_on_a_phone_a_claim_is_a_card_with_its_verdict_first(tab):
+    page = tab("book/claims.html")
+    page.set_viewport_size(NARROW)
+    tops = page.evaluate(
+        "[...document.querySelector('table.claims tbody tr').cells]"
+        ".map((cell) => cell.getBoundingClientRect().top)"
+    )
+    assert tops[-1] == min(tops)
+    assert len(set(tops)) == len(tops)
+
+
+@pytest.mark.parametrize("by", ["keyboard", "touch"])
+def test_the_origin_of_a_number_needs_no_mouse(tab, by):
+    page = tab("book/index.html")
+    number = page.locator(".result").first
+    if by == "keyboard":
+        number.focus()
+        page.keyboard.press("Enter")
+    else:
+        number.dispatch_event("click")
+    page.wait_for_selector("#preview:not([hidden])")
+    assert "seeds" in page.inner_text("#preview")
+
+
+def found(page, words):
+    """The pages that a search finds, in order."""
+    page.goto(f"{(HTML / 'search.html').as_uri()}?q={words}")
+    page.wait_for_selector("#search-results ul li a")
+    page.wait_for_function(
+        "!document.querySelector('#search-progress')?.textContent.includes('...')"
+    )
+    links = page.eval_on_selector_all("#search-results ul li a", "(all) => all.map((a) => a.href)")
+    return [link.partition("/html/")[2].partition("?")[0] for link in links]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("hyperparameters", "book/settings.html"),
+        ("settings", "book/settings.html"),
+        ("hyperparameters Figure 2", "book/settings.html"),
+        ("rerun", "book/rerun.html"),
+        ("fedsgm/C4", "book/claims.html"),
+        ("explorer", "book/explorer.html"),
+    ],
+)
+def test_the_search_finds_plain_words_first(tab, words, wanted):
+    links = [link.partition("#")[0] for link in found(tab("book/index.html"), words)]
+    assert wanted in links[:3], links[:8]
+    ranks = [link.startswith("book/api") for link in links]
+    assert ranks == sorted(ranks)  # the API comes last
+
+
+def test_the_book_is_light(browser):
+    """What a page and all that it asks for weigh as a server sends them, compressed."""
+    import gzip
+
+    weights, sizes = [], {}
+    for name in PAGES:
+        text = (HTML / name).read_text(encoding="utf-8")
+        weights.append(weight(HTML / name, text, sizes, gzip.compress))
+    assert statistics.median(weights) < 1.5e6
+    total = sum(p.stat().st_size for p in HTML.rglob("*") if p.is_file())
+    assert total < 80e6, json.dumps({p.name: p.stat().st_size for p in HTML.iterdir()})
+
+
+def weight(path, text, sizes, compress):
+    import re
+
+    asked = re.findall(r'<(?:script|img)[^>]* src="([^":#]+?)(?:\?[^"]*)?"', text)
+    asked += re.findall(r'<link[^>]* href="([^":#]+?\.css)(?:\?[^"]*)?"', text)
+    whole = len(compress(text.encode(), 6))
+    for address in set(asked):
+        file = (path.parent / address).resolve()
+        if file not in sizes and file.is_file():
+            sizes[file] = len(compress(file.read_bytes(), 6))
+        whole += sizes.get(file, 0)
+    return whole

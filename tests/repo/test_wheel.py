@@ -1,0 +1,81 @@
+"""The wheel in an environment of its own: the command `papers`, and where it reads and writes."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words, **options):
+    return subprocess.run(
+        [str(w) for w in words], capture_output=True, encoding="utf-8", check=False, **options
+    )
+
+
+def without(*names):
+    return {k: v for k, v in os.environ.items() if k not in names}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """An environment with the wheel of the tracked files; other packages are those of this one."""
+    place = tmp_path_factory.mktemp("wheel")
+    listed = run("git", "ls-files", "fedlib", "papers", "pyproject.toml", "README.md", "LICENSE",
+                 cwd=ROOT)  # fmt: skip
+    for name in listed.stdout.split():
+        (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, place / "tree" / name)
+    pip, alone = (sys.executable, "-m", "pip"), ("--no-deps", "--no-index", "-q")
+    built = run(*pip, "wheel", place / "tree", "--no-build-isolation", *alone, "-w", place)
+    assert not built.returncode, built.stderr
+    assert not run(sys.executable, "-m", "venv", "--without-pip", place / "env").returncode
+    (wheel,) = place.glob("*.whl")
+    into = ("--python", place / "env/bin/python", "install", "--ignore-installed")
+    done = run(*pip, *into, *alone, wheel, env=without("PYTHONPATH"))
+    assert not done.returncode, done.stderr
+    (place / "here").mkdir()
+    return place
+
+
+def papers(installed, *words, **more):
+    env = without("FEDLIB_RESULTS") | {"PYTHONPATH": sysconfig.get_path("purelib"), **more}
+    return run(installed / "env/bin/papers", *words, cwd=installed / "here", env=env)
+
+
+def test_it_tells_its_version(installed):
+    done = papers(installed, "--version")
+    assert done.stdout.strip() == f"papers of fedlib {metadata.version('fedlib')}", done.stderr
+
+
+def test_what_is_not_there_is_one_sentence_without_make(installed):
+    done = papers(installed, "claims")
+    assert done.returncode == 2
+    assert "set FEDLIB_RESULTS to a folder that has it" in done.stderr
+    assert "make reproduce" not in done.stderr
+
+
+def test_results_go_into_the_current_folder(installed):
+    site = installed / "env" / "lib"
+    before = sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts)
+    words = ("reproduce", "np_workshop", "--profile", "quick", "--runs", "hard")
+    done = papers(installed, *words, "--missing")
+    assert not done.returncode, done.stderr
+    assert (installed / "here/results/np_workshop/quick/hard.json").is_file()
+    again = papers(installed, *words)
+    assert again.stdout.startswith("np_workshop: 1 of 1 runs equal within "), again.stderr
+    assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == before
+
+
+def test_stored_runs_are_read_where_they_are(installed):
+    words = ("compare", "np_workshop/hard", "np_workshop/soft")
+    done = papers(installed, *words, FEDLIB_RESULTS=str(ROOT / "results"))
+    assert not done.returncode, done.stderr
+    assert "algorithm.switch" in done.stdout
+    assert "made by.state of the code" in done.stdout
