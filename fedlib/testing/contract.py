@@ -23,7 +23,7 @@ from fedlib.core.protocols import Algorithm
 from fedlib.core.run import run
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw, Problem, describe
-from fedlib.testing.sealed import Metered, doubled, federated
+from fedlib.testing.sealed import Apart, Metered, doubled
 from fedlib.vertical.line import VerticalProblem
 
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
@@ -160,11 +160,11 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
     if problem.num_clients == 1 or isinstance(problem, VerticalProblem):
         return  # nothing to send; or clients meet on a line that keeps a log of every message
     state, rng = algorithm.init(problem), seeded(0, "rounds")
-    apart = federated(algorithm, problem, AGREED)
+    apart = Apart(algorithm, problem)
     for t in range(AGREED):
         state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
         require(
-            close(state.w, apart[t], 1e-6 if problem.w0.dtype == torch.float64 else 1e-4),
+            close(state.w, apart.one_round(), 1e-6 if problem.w0.dtype == torch.float64 else 1e-4),
             f"with rows and memories at the clients only, round {t + 1} gives another model; the "
             "server must use nothing but uploads, a client nothing but its own and what it is sent",
         )
