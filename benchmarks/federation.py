@@ -66,13 +66,14 @@ def submit(fed: Federation, app: Path, names: list[str], rounds: int) -> None:
         fed.run(app, settings, 120)
 
 
-def wait(folder: Path, names: list[str], rounds: int, seconds: float) -> None:
-    """Until every method has done its rounds, or the time is over."""
+def wait(folder: Path, names: list[str], rounds: int, seconds: float) -> list[str]:
+    """Until every method has done its rounds, or the time is over; those that have not."""
     until = time.monotonic() + seconds
-    while [n for n in names if len(told(folder, n)["rounds"]) < rounds]:
-        if time.monotonic() > until:  # what there is by then is told, with its number of rounds
-            return
+    while left := [n for n in names if len(told(folder, n)["rounds"]) < rounds]:
+        if time.monotonic() > until:
+            break
         time.sleep(1)
+    return left
 
 
 def told(folder: Path, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,18 +66,13 @@ class Federation:
             f"partition-id={j}",
         )
 
-    def stop(self, name: str, how: int = signal.SIGKILL) -> None:
-        """End a process and its children."""
+    def stop(self, name: str) -> None:
+        """End a process and its group."""
         process = self.processes.pop(name)
-        for sign in (signal.SIGTERM, how):
-            try:
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
                 os.killpg(process.pid, sign)
-            except ProcessLookupError:
-                return
-            try:
                 process.wait(3)
-            except subprocess.TimeoutExpired:
-                continue
 
     def run(self, app: Path, settings: str, seconds: float) -> None:
         """Submit a run and wait for its end, which the file `done` in its folder tells."""
@@ -91,6 +86,14 @@ class Federation:
         )
         if told.returncode:
             raise RuntimeError(f"flwr run: the run must start, got {told.stdout}{told.stderr}.")
+
+
+def started_with(variable: bytes) -> Iterator[int]:
+    """The processes with a variable: what Flower has started, and the clients' workers."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if variable in (place / "environ").read_bytes().split(b"\0"):
+                yield int(place.name)
 
 
 @contextmanager
@@ -126,3 +129,6 @@ def federation(folder: Path, nodes: int) -> Iterator[Federation]:
     finally:
         for name in list(its.processes):
             its.stop(name)
+        for process in started_with(f"FLWR_HOME={home}".encode()):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)

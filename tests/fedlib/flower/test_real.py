@@ -19,7 +19,7 @@ def test_every_method_runs_as_in_the_simulation_and_sends_the_counted_bits(tmp_p
     with federation(tmp_path, NODES) as fed:
         halves = [" ".join(names[::2]), " ".join(names[1::2])]
         submit(fed, made(tmp_path, timed=False), halves, ROUNDS)
-        wait(tmp_path, names, ROUNDS, 170)
+        assert wait(tmp_path, names, ROUNDS, 170) == []
     for name, (method, problem) in known.items():
         found = result(tmp_path, name, method, problem())
         assert (found["rounds"], found["left_out"]) == (ROUNDS, 0), name
