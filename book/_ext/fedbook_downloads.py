@@ -59,8 +59,13 @@ class Watched(Mapping[str, "Trace"]):
 
     def __getitem__(self, name: str) -> Trace:
         """The run, noted."""
+        trace = self.traces[name]
         self.seen[name] = None
-        return self.traces[name]
+        return trace
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a run; to ask is not to look at it."""
+        return name in self.traces
 
     def __iter__(self) -> Iterator[str]:
         """The names; looking at them is not looking at the runs."""
