@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 INTERNAL = {
     *("fedlib.core.checkpoint:Progress", "fedlib.core.checkpoint:Shape"),
     *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
+    *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
+    *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     *("papers.kit.restamp:Replay", "fedlib.core.portions:_Region"),
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
