@@ -18,7 +18,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book pages test lint types unit nbval notebook lab notebooks reproduce claims \
-	bench mutants recheck clean clean-all
+	bench federation mutants recheck clean clean-all
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -31,6 +31,7 @@ help:
 	@echo "make lab                                      the notebooks in JupyterLab, with the book's roles"
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's runs, compare with the stored ones"
+	@echo "make federation                              the example's methods on a real SuperLink with four SuperNodes"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    how long a round takes: beside peers, at first, at scale"
@@ -75,7 +76,11 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m 'not flower'
+
+# Real processes of Flower on the loopback, with both cores for them alone.
+federation: $(STAMP)
+	$(BIN)/python -m pytest -m flower tests/fedlib/flower
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
 # (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Seven notebooks

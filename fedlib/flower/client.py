@@ -28,13 +28,15 @@ class Client:
 
         Whatever is wrong with one, the client says where it stands, and the server begins there.
         """
-        head = {"run": self.place.run, "client": self.me}
+        head: dict[str, Any] = {"run": self.place.run, "client": self.me}
         try:
             asked, parts = opened(data)
             if asked["run"] != self.place.run:
                 return enclosed({**head, "kind": "other"})
             upload = self.follow(asked, parts)
-            told = {k: asked[k] for k in ("kind", "round", "lost", "count") if k in asked}
+            told: dict[str, Any] = {
+                k: asked[k] for k in ("kind", "round", "lost", "count") if k in asked
+            }
             return enclosed({**head, **told}, [upload])
         except Garbled:
             return self.hello()

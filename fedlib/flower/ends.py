@@ -8,7 +8,6 @@ shows, as NaN at the server and as a wrong model at a client.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,10 +22,12 @@ from fedlib.core.client import ClientState, Reply
 from fedlib.core.federation import FLOAT_BITS, Federation
 from fedlib.core.protocols import AT_CLIENTS
 from fedlib.core.types import Draw, Problem
+from fedlib.flower.draws import answering, named, without
 from fedlib.flower.packing import Garbled, receive, send
 
 IDENTITY = Identity()
-Read = Callable[[int, bytes], Tensor]  # a client's number and its answer; raises Garbled
+Read = Callable[[int, bytes], Float[Tensor, "*s"]]  # of a client its answer; raises Garbled
+Collect = Callable[[list[int], Read], dict[int, Float[Tensor, "*s"]]]
 
 
 class Frame(NamedTuple):
@@ -36,8 +37,8 @@ class Frame(NamedTuple):
     data: bytes
 
 
-class Answered(Exception):  # noqa: N818 - no error: it ends a client's half of a round
-    """What a client answers to the last frame that it has."""
+class Answered(Exception):
+    """What a client answers to the last frame that it has: no error, but the end of its half."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("answered")
@@ -62,7 +63,7 @@ class End(Federation):
         """As in `Federation`, of a problem whose rows are blank but for this end's own."""
         return Federation(self.whole).clients(draw, model, memory)
 
-    def only_client(self, draw: Draw) -> Any:
+    def only_client(self, draw: Draw) -> Any:  # noqa: ARG002 - whatever is drawn
         """Refused: nothing would cross a line."""
         raise TypeError(
             "federation: algorithm must ask clients, a centralized one has its rows at the server; "
@@ -103,7 +104,7 @@ class ServerEnd(End):
         draw: Draw,
         lost: Collection[int],
         shapes: dict[int, Any],
-        collect: Callable[[list[int], Read], dict[int, Tensor]],
+        collect: Collect,
     ) -> None:
         super().__init__(problem, draw, lost, shapes)
         self.collect = collect
@@ -208,7 +209,7 @@ class ClientEnd(End):
     def answer(
         self, method: Any, clients: ClientState, place: int, broadcast: Any, wire: Compressor
     ) -> Any:
-        """This client's answer, by its own rows and what it was sent."""
+        """The client's answer, by its own rows and what it was sent."""
         data, sent = self.frame(), []
         for x in broadcast:
             size = FLOAT_BITS // 8 * x.numel()
@@ -236,65 +237,6 @@ class ClientEnd(End):
         got = receive(wire, self.frame(), message, noise) if heard else message
         self.count += 1
         return got
-
-
-def named(draw: Draw) -> frozenset[int]:
-    """Everybody who takes part in a round in some way."""
-    own = [draw.participants] + ([draw.voters] if isinstance(draw.voters, Tensor) else [])
-    return frozenset(torch.cat(own).tolist()).union(*map(named, draw.others))
-
-
-def fewest(draw: Draw) -> int:
-    """The number of clients in the smallest sample of a round."""
-    own = [draw.chance.isfinite().sum()] if coins(draw) else [draw.participants.shape[0]]  # type: ignore[union-attr]
-    own += [draw.voters.shape[0]] if isinstance(draw.voters, Tensor) else []
-    return int(min(*own, *map(fewest, draw.others), own[0]))
-
-
-def coins(draw: Draw) -> bool:
-    """Whether all clients are in the draw, each with a coin that says if it takes part."""
-    return isinstance(draw.chance, Tensor) and draw.chance.dim() == 1
-
-
-def without(draw: Draw, lost: Collection[int]) -> Draw:
-    """The draw of a round that goes on without some clients.
-
-    Means are then over those who answer; where coins decide, those of the lost fall against them.
-    """
-
-    def stays(who: Tensor) -> Tensor:
-        return torch.tensor([j not in lost for j in who.tolist()], dtype=torch.bool)
-
-    def cut(part: Any, where: Tensor) -> Any:
-        return part[where] if isinstance(part, Tensor) else part
-
-    here = stays(draw.participants)
-    if coins(draw):
-        return draw._replace(chance=torch.where(here, draw.chance, torch.inf))  # type: ignore[call-overload]
-    asked = stays(draw.voters) if isinstance(draw.voters, Tensor) else here
-    return draw._replace(
-        participants=draw.participants[here],
-        batches=cut(draw.batches, here),
-        uplink=cut(draw.uplink, here),
-        chance=cut(draw.chance, here),
-        voters=cut(draw.voters, asked),
-        values=cut(draw.values, asked),
-        others=tuple(without(other, lost) for other in draw.others),
-    )
-
-
-def answering(problem: Problem, draw: Draw, lost: Collection[int]) -> Problem:
-    """The problem whose sizes are those of all who are left, where everybody else takes part.
-
-    A method that weighs all clients by their sizes then weighs those who answer.
-    """
-    who = draw.participants.tolist()
-    if not lost or coins(draw) or set(who) != set(range(problem.num_clients)) - set(lost):
-        return problem
-    other = copy.copy(problem)
-    lengths = problem.lengths[draw.participants] if isinstance(problem.lengths, Tensor) else ()
-    vars(other).update(sizes=tuple(problem.sizes[j] for j in who), lengths=lengths)
-    return other
 
 
 def own_part(state: Any, me: int | None) -> Any:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-
 from fedlib import checks
 from fedlib.checks import Count, Seed
 from fedlib.core.protocols import Algorithm

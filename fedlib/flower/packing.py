@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib.compress.compressors import (
@@ -22,6 +22,7 @@ from fedlib.compress.compressors import (
     Compressor,
     Identity,
     Message,
+    Noise,
     RandK,
     Rounding,
     TopK,
@@ -38,16 +39,16 @@ SIGNS = (1.0, -1.0, 0.0, float("nan"))  # of which one bit tells the first two a
 
 
 class Field(NamedTuple):
-    """`count` numbers or positions that follow each other on the wire, each of `bits` bits."""
+    """`many` numbers or positions that follow each other on the wire, each of `bits` bits."""
 
     kind: Kind
-    count: int
+    many: int
     bits: int
 
     @property
     def length(self) -> int:
         """Bits of all of them; a map has one for everything that could be meant."""
-        return self.bits if self.kind == "map" else self.count * self.bits
+        return self.bits if self.kind == "map" else self.many * self.bits
 
 
 class Garbled(ValueError):
@@ -58,7 +59,7 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
     """What stands on the wire for a vector of `dim` numbers.
 
     >>> layout(TopK(0.5), 8)
-    (Field(kind='number', count=4, bits=32), Field(kind='position', count=4, bits=3))
+    (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
     """
     match wire:
         case Identity():
@@ -129,12 +130,12 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     fields = layout(wire, dim)
     rank = np.argsort(positions) if any(f.kind == "map" for f in fields) else slice(None)
     values, positions = (values[rank], positions[rank]) if len(positions) else (values, positions)
-    parts, signs = [], []
+    parts, signs = [], list[float]()
     for field in fields:
         if field.kind in PLACES:
-            some, positions = positions[: field.count], positions[field.count :]
+            some, positions = positions[: field.many], positions[field.many :]
         else:
-            some, values = values[: field.count], values[field.count :]
+            some, values = values[: field.many], values[field.many :]
         parts.append(to_bits(some, field))
         signs += some.tolist() if field.kind == "sign" else []
     sent = np.packbits(np.concatenate(parts)).tobytes()
@@ -153,16 +154,16 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     """
     fields = layout(wire, like.numel())
     length = -(-sum(field.length for field in fields) // 8)
-    signs = sum(field.count for field in fields if field.kind == "sign")
+    signs = sum(field.many for field in fields if field.kind == "sign")
     if len(data) not in (length, length + signs):
         raise Garbled(f"a message of {type(wire).__name__} has {length} bytes, got {len(data)}")
     stream, told = np.unpackbits(np.frombuffer(data[:length], np.uint8)), iter(data[length:])
-    values, positions = [], []
+    values, positions = list[Tensor](), list[Tensor]()
     for field in fields:
         some, stream = stream[: field.length], stream[field.length :]
         found = from_bits(some, field, like.dtype)
         if field.kind == "sign" and len(data) > length:
-            found = torch.tensor([SIGNS[next(told) % 4] for _ in range(field.count)]).to(like.dtype)
+            found = torch.tensor([SIGNS[next(told) % 4] for _ in range(field.many)]).to(like.dtype)
         (positions if field.kind in PLACES else values).append(found.to(like.device))
     # a matrix of gradients stays one: its format looks at a gradient at a time
     rows = isinstance(wire, Wire) and isinstance(wire.sketch, (Columns, Exact))
@@ -171,14 +172,14 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     return Message(torch.cat(values).view(shape), where)
 
 
-def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()) -> bytes:
+def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
     """A vector that is already compressed, or a number, or a matrix read row by row, as bytes."""
     flat_x = x.detach().flatten()
     return pack(wire, wire.encode(flat_x, noise), flat_x.numel())
 
 
 def receive(
-    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Tensor | tuple[()] = ()
+    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
 ) -> Float[Tensor, "*s"]:
     """What `send` was given, in the shape, dtype and device of `like`; raises Garbled."""
     flat_like = like.flatten()
@@ -188,7 +189,7 @@ def receive(
         raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
 
 
-def flat(part: Tensor | tuple[()]) -> Any:
+def flat(part: Noise) -> Any:
     """The entries as a numpy vector."""
     return part.cpu().flatten().numpy() if isinstance(part, Tensor) else np.zeros(0)
 
@@ -213,12 +214,12 @@ def to_bits(some: Any, field: Field) -> Any:
     return np.unpackbits(whole, axis=1)[:, 64 - field.bits :].flatten()
 
 
-def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Tensor:
+def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
     """What `to_bits` was given, the numbers in `dtype`."""
     if field.kind == "map":
         return torch.from_numpy(some.nonzero()[0])
-    each = np.zeros((field.count, 64), np.uint8)
-    each[:, 64 - field.bits :] = some.reshape(field.count, field.bits)
+    each = np.zeros((field.many, 64), np.uint8)
+    each[:, 64 - field.bits :] = some.reshape(field.many, field.bits)
     codes = np.packbits(each, axis=1).view(">u8").flatten()
     if field.kind == "position":
         return torch.from_numpy(codes.astype(np.int64))

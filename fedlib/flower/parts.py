@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.core.types import Problem
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -15,13 +16,14 @@ from fedlib.core.checkpoint import unseal, write_sealed
 from fedlib.core.protocols import NEEDS_ALL
 from fedlib.core.types import Draw
 from fedlib.core.whole import write_whole
-from fedlib.flower.ends import Frame, Read, ServerEnd, fewest, without
+from fedlib.flower.draws import fewest, without
+from fedlib.flower.ends import Frame, Read, ServerEnd
 from fedlib.flower.job import Job, Link, Place, enclosed, opened
 from fedlib.flower.packing import Garbled
 
 
-class Lost(Exception):  # noqa: N818 - no error: the round is done again without them
-    """Clients whose answer does not come."""
+class Lost(Exception):
+    """Clients whose answer does not come; no error, the round is done again without them."""
 
     def __init__(self, clients: set[int]) -> None:
         super().__init__(f"no answer of {sorted(clients)}")
@@ -78,9 +80,10 @@ class Server:
                 )
             self.place.go_on(state)
             self.save()
+            if self.place.round == self.rounds:
+                self.finish()
             if watch:
                 watch(self.place.round, state)
-        self.finish()
         return self.place.state
 
     def one_round(self) -> Any:
@@ -107,13 +110,14 @@ class Server:
     def too_few(self, draw: Draw) -> str:
         """The sentence on a round that is not done."""
         told = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in self.lost)
-        least = "all" if type(self.place.algorithm).__name__ in NEEDS_ALL else self.quorum
+        needs_all = type(self.place.algorithm).__name__ in NEEDS_ALL
+        least = "all clients" if needs_all else f"{self.quorum} clients or more"
         return (
-            f"federation: a round must have {least} clients or more, round {self.place.round} has "
+            f"federation: a round must have {least}, round {self.place.round} has "
             f"{fewest(draw)} ({told}); start the server again when they are back."
         )
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Tensor]:
+    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
         """The answers of those who are asked; raises Lost for who has none."""
         got: dict[int, Tensor] = {}
         for j in asked:
@@ -192,7 +196,7 @@ class Server:
         while left and (found := self.link.receive(max(self.until - time.monotonic(), 0.0))):
             j, data = found
             try:
-                head = opened(data)[0] if data is not None else {"kind": "none"}
+                head: dict[str, Any] = opened(data)[0] if data is not None else {"kind": "none"}
             except Garbled:
                 continue
             if head["kind"] in ("finish", "failed", "other"):

@@ -34,42 +34,46 @@ class Metered(Vectorized):
         return super().tell(*message, **options)
 
 
-def federated(algorithm: Algorithm, problem: Problem, rounds: int) -> Float[Tensor, "T d"]:
-    """The server's model after each round of a federation in which every end has only its own.
+class Apart:
+    """The ends of a federation in one process; every end has only its own.
 
     Rows and memories are NaN at the server; a client has its rows, its memory, and what it is sent,
     in the bytes of the wire formats.
     """
-    job = Job(algorithm, partial(part, problem), rounds)
-    server, clients = Place(job, None), [Place(job, j) for j in range(problem.num_clients)]
-    for place in clients:
-        place.shapes = server.shapes
-    models = []
-    for _ in range(rounds):
-        answers: list[dict[int, Any]] = [{} for _ in clients]
 
-        def at_client(j: int, over: bool, answers: list[dict[int, Any]] = answers) -> Any:
-            here = clients[j]
-            frames = [f.data if j in f.receivers else None for f in end.frames]
-            held = (here.draw, (), here.shapes, j, frames, answers[j], over)
-            return algorithm.round(ClientEnd(here.problem, *held), here.state, here.draw)
+    def __init__(self, algorithm: Algorithm, problem: Problem) -> None:
+        job = Job(algorithm, partial(part, problem), 1)
+        self.algorithm, self.server = algorithm, Place(job, None)
+        self.clients = [Place(job, j) for j in range(problem.num_clients)]
 
-        def collect(asked: list[int], read: Read, each: Any = at_client) -> dict[int, Tensor]:
-            got = {}
-            for j in asked:
-                try:
-                    each(j, over=False)
-                except Answered as answered:
-                    got[j] = read(j, answered.data)
-            return got
+    def one_round(self) -> Float[Tensor, "d"]:
+        """The server's model after another round, which all ends have done."""
+        here = self.server
+        self.answers: list[dict[int, Any]] = [{} for _ in self.clients]
+        self.end = ServerEnd(here.problem, here.draw, (), here.shapes, self.collect)
+        state, _ = self.algorithm.round(self.end, here.state, here.draw)
+        for j, place in enumerate(self.clients):
+            place.go_on(self.at_client(j, over=True)[0])
+        here.go_on(state)
+        model: Tensor = state.w
+        return model
 
-        end = ServerEnd(server.problem, server.draw, (), server.shapes, collect)
-        state, _ = algorithm.round(end, server.state, server.draw)
-        for j, place in enumerate(clients):
-            place.go_on(at_client(j, over=True)[0])
-        server.go_on(state)
-        models.append(state.w)
-    return torch.stack(models)
+    def at_client(self, j: int, over: bool) -> Any:
+        """The round at client j, as far as it has been sent."""
+        here = self.clients[j]
+        frames = [f.data if j in f.receivers else None for f in self.end.frames]
+        held = (here.draw, (), self.server.shapes, j, frames, self.answers[j], over)
+        return self.algorithm.round(ClientEnd(here.problem, *held), here.state, here.draw)
+
+    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
+        """The answers of those who are asked."""
+        got = {}
+        for j in asked:
+            try:
+                self.at_client(j, over=False)
+            except Answered as answered:
+                got[j] = read(j, answered.data)
+        return got
 
 
 def doubled(draw: Draw, clients: int) -> Draw:

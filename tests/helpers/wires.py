@@ -7,7 +7,7 @@ import torch
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
-from fedlib.flower.ends import answering, without
+from fedlib.flower.draws import answering, without
 from fedlib.flower.job import Job
 from fedlib.flower.parts import part
 
@@ -32,7 +32,7 @@ class Wires:
         self.happened += [fault] if fault else []
         if j not in self.clients or fault == "gone":
             self.clients.pop(j, None)
-            return
+            return None
         if fault == "server killed":
             raise Killed
         if fault == "dies before":
@@ -64,7 +64,7 @@ class Wires:
         self.clients[j] = Client(self.job, j, self.folder)
         self.queue.append((j, self.clients[j].hello()))
 
-    def receive(self, seconds):
+    def receive(self, seconds):  # noqa: ARG002 - no deadline is waited for
         if self.queue:
             return self.queue.popleft()
         self.queue, self.later = self.later, deque()  # they come after the deadline

@@ -1,7 +1,8 @@
 """Who imports whom: one rule, read off the folders.
 
 checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
-algorithms | problems <- flower <- testing; fedlib <- papers.kit <- papers.<paper>; no paper imports another.
+algorithms | problems <- flower <- testing;
+fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
 import ast
@@ -102,6 +103,7 @@ def test_an_algorithm_imports_no_other_algorithm():
     [
         ("matplotlib", {"papers/kit/plot.py", "papers/kit/plot_data.py"}),
         ("gymnasium", {"fedlib/envs.py"}),
+        ("flwr", {"fedlib/flower/app.py", "fedlib/flower/relay.py"}),
     ],
 )
 def test_what_is_optional_is_imported_in_one_place(package, files):

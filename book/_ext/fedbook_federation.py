@@ -1,0 +1,60 @@
+"""What a real federation gave beside the simulation: the table that ``benchmarks/`` has stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from fedbook_data import BookDirective, BookError, Cell, table
+from fedbook_speed import digits, machine, measured
+from sphinx.application import Sphinx
+
+TABLES = {
+    "iterates": (
+        "Method", "Rounds", "Parameters", "Numbers", "From Vectorized", "From Sequential",
+        "Up: bits counted", "bytes sent", "Down: bits counted", "bytes sent",
+    ),
+    "seconds": (
+        "Method", "Exchanges a round", "A round, s", "Plain Flower, s", "Ratio",
+        "Computation, CPU s",
+    ),
+}  # fmt: skip
+
+
+class FederationTable(BookDirective):
+    """``{federation} iterates`` or ``seconds``: a line for every method, and the machine."""
+
+    required_arguments = 1
+    kind = "federation"
+
+    def build(self) -> list[nodes.Node]:
+        """The table and the machine below."""
+        name = self.arguments[0]
+        if name not in TABLES:
+            raise BookError(f"there is no table {name!r}; known tables: {', '.join(TABLES)}.")
+        held = measured(self.env, "federation")
+        line = iterates if name == "iterates" else seconds
+        rows = [line(method, its) for method, its in held["results"].items()]
+        widths = (16, *(12,) * (len(TABLES[name]) - 1))
+        return [table(TABLES[name], rows, widths, "speed"), machine(held)]
+
+
+def iterates(method: str, its: dict[str, Any]) -> list[Cell]:
+    """How far apart the models are, and what crossed the line."""
+    far = [f"{its[k]:.1e}" if its[k] else "0" for k in ("difference", "one_by_one")]
+    ways = ((its["bits"][way], its["bytes"][way]) for way in ("up", "down"))
+    crossed = [f"{number:,}" for both in ways for number in both]
+    return [method, str(its["rounds"]), f"{its['parameters']:,}", its["digits"], *far, *crossed]
+
+
+def seconds(method: str, its: dict[str, Any]) -> list[Cell]:
+    """How long a round takes beside plain Flower."""
+    ours, plain = its["seconds"], its["plain"]
+    ratio = "\u2013" if plain is None else f"{ours / plain:.2f}"
+    times = (digits(ours), digits(plain), ratio, digits(its["computation"]))
+    return [method, str(its["asks"]), *times]
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directive."""
+    app.add_directive("federation", FederationTable)

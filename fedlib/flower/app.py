@@ -1,0 +1,123 @@
+"""Flower's half at the server: a ServerApp that runs a job, over a link of Flower's messages.
+
+The ClientApp is in `fedlib.flower.relay`, which imports neither torch nor this library.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from fedlib.flower.job import Job
+from fedlib.flower.server import Server
+
+PAUSE = 0.05  # seconds between two looks for answers
+LOOK = 2.0  # seconds between two looks for new SuperNodes
+
+Settings = Mapping[str, Any]
+
+
+class Nodes:
+    """A link over Flower's SuperNodes, each of which says which client it is when asked."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid, self.method = grid, ""  # the method goes with every message
+        self.node = dict[int, int]()  # of a client that has said who it is
+        self.asked = set[int]()  # nodes that were asked who they are
+        self.waiting = dict[int, bytes]()  # for clients that have not
+        self.open = dict[str, int]()  # messages without an answer, and the node
+        self.found: list[tuple[int, bytes | None]] = []
+        self.looked = 0.0
+
+    def send(self, client: int, data: bytes) -> None:
+        """As in `Link`; kept until the client is there."""
+        if client in self.node:
+            self.push(self.node[client], data)
+        else:
+            self.waiting[client] = data
+
+    def push(self, node: int, data: bytes) -> None:
+        """One message to one node."""
+        content = RecordDict({"message": ConfigRecord({"data": data, "method": self.method})})
+        message = Message(content, dst_node_id=node, message_type="query")
+        self.open |= dict.fromkeys(self.grid.push_messages([message]), node)
+
+    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
+        """As in `Link`."""
+        until = time.monotonic() + seconds
+        while not self.found:
+            self.look()
+            for message in self.grid.pull_messages(list(self.open)):
+                self.take(message)
+            if not self.found:
+                if time.monotonic() > until:
+                    return None
+                time.sleep(PAUSE)
+        return self.found.pop(0)
+
+    def look(self) -> None:
+        """Ask new nodes who they are."""
+        if time.monotonic() - self.looked > LOOK:
+            self.looked = time.monotonic()
+            for node in set(self.grid.get_node_ids()) - self.asked:
+                self.asked.add(node)
+                self.push(node, b"")
+
+    def take(self, message: Message) -> None:
+        """What one answer says."""
+        node = self.open.pop(message.metadata.reply_to_message_id, None)
+        if node is None:
+            return
+        client = next((j for j, its in self.node.items() if its == node), None)
+        if message.has_error():  # its process or its node is gone: it may come back, under a name
+            self.asked.discard(node)
+            if client is not None:
+                del self.node[client]
+                self.found.append((client, None))
+            return
+        answer: Any = message.content["message"]
+        client = int(answer["client"])
+        self.node[client] = node
+        if answer["data"]:
+            self.found.append((client, answer["data"]))
+        if client in self.waiting:
+            self.push(node, self.waiting.pop(client))
+
+
+def server_app(
+    job: Callable[[Settings], Job],
+    watch: Callable[[str, int, Server, Settings], None] | None = None,
+) -> ServerApp:
+    """A ServerApp that runs `job(run_config)`, for one method of the run's `method` after another.
+
+    Of the run's configuration it takes `method` (names between blanks, each with a folder of its
+    own in `folder`), `quorum` and `deadline`. `watch(method, round, server, run_config)` is called
+    after every round.
+    """
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        settings = context.run_config
+        limits: Settings = {name: settings[name] for name in ("quorum", "deadline")}
+        nodes = Nodes(grid)
+        for method in str(settings["method"]).split():
+            nodes.method = method
+            folder = Path(str(settings["folder"])) / method
+            folder.mkdir(parents=True, exist_ok=True)
+            mine = job({**settings, "method": method})
+            server = Server(mine, nodes, folder, **limits)
+
+            def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
+                print(f"{method}, round {t}: without {server.past[-1].lost or 'nobody'}")
+                if watch:
+                    watch(method, t, server, settings)
+
+            server.run(after)
+
+    return app

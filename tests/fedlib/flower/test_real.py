@@ -1,0 +1,31 @@
+"""The example's methods on a real SuperLink and four SuperNodes of this machine.
+
+Not among the other tests of a directory: `make federation`, which `.ci/run` calls.
+"""
+
+import pytest
+
+from benchmarks.federation import APP, NODES, made, methods, result, submit, wait
+from benchmarks.superlink import federation
+
+ROUNDS = 2  # what goes wrong with a memory shows in the second
+pytestmark = pytest.mark.flower
+
+
+def test_every_method_runs_as_in_the_simulation_and_sends_the_counted_bits(tmp_path):
+    known = methods()
+    names = list(known)
+    assert (APP / "pyproject.toml").exists()
+    with federation(tmp_path, NODES) as fed:
+        halves = [" ".join(names[::2]), " ".join(names[1::2])]
+        submit(fed, made(tmp_path, timed=False), halves, ROUNDS)
+        wait(tmp_path, names, ROUNDS, 170)
+    for name, (method, problem) in known.items():
+        found = result(tmp_path, name, method, problem())
+        assert (found["rounds"], found["left_out"]) == (ROUNDS, 0), name
+        assert found["one_by_one"] < 1e-6, name
+        # the order of float32's operations differs where clients are mapped over at once
+        assert found["difference"] < (1e-6 if found["digits"] == "float64" else 1e-3), name
+        messages = 8 * NODES * ROUNDS
+        for way in ("up", "down"):
+            assert 0 <= 8 * found["bytes"][way] - found["bits"][way] < 8 * messages, name
