@@ -10,9 +10,7 @@ import sys
 from importlib import import_module
 
 from papers.kit.claims import PAPERS, Claim
-from papers.kit.study import Evaluated, Study
-
-ALL = "all"  # in place of a paper's letter: a study of all papers' methods
+from papers.kit.study import ALL, Evaluated, Study
 
 #: All studies by name. They are imported when somebody asks for it: help needs none of them.
 STUDIES: dict[str, Study]

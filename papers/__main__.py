@@ -176,7 +176,8 @@ def say_numbers(name: str, profile: str, runs: str, numbers: Mapping[str, object
     if numbers is None:
         print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
     else:
-        print(f"{name}: {len(numbers)} numbers stored in results/{name}/{profile}")
+        place = os.path.relpath(results_dir() / name / profile)
+        print(f"{name}: {len(numbers)} numbers stored in {place}")
 
 
 def in_parts(given: argparse.Namespace) -> int:

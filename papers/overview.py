@@ -46,6 +46,12 @@ class Standing(NamedTuple):
 
 def standings() -> list[Standing]:
     """Every paper's verdicts and ratios, from the stored numbers of the full profile."""
+    if lacking := ({*PAPERS} - {"ours"}) ^ {*PROMISES}:
+        odd = ", ".join(sorted(lacking))
+        raise ValueError(
+            f"overview: PROMISES must have a line for every paper of PAPERS, {odd} is in one "
+            "of them alone; add what the paper promises."
+        )
     counts = {paper: Counter[Verdict]() for paper in PROMISES}
     ratios: dict[str, list[float]] = {paper: [] for paper in PROMISES}
     for study in STUDIES.values():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fedbook_api
+import fedbook_campaign
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 PARTS = (
     fedbook_api,
     fedbook_study,
+    fedbook_campaign,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
@@ -127,8 +129,7 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
 
 def visit_number(translator: object, node: StoredNumber) -> None:
     """HTML: a span with a title."""
-    title = escape(node["title"])
-    translator.body.append(f'<span class="result" title="{title}" tabindex="0" role="button">')
+    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
 
 
 def depart_number(translator: object, node: StoredNumber) -> None:
@@ -144,7 +145,19 @@ def theme_options(app: Sphinx, config: Config) -> None:
     """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
     config.html_theme_options.setdefault("search_as_you_type", True)
+    config.html_theme_options["use_download_button"] = False  # it is among a page's own links
+    if not config.html_theme_options.get("repository_url"):  # to where would they lead?
+        config.html_theme_options.pop("launch_buttons", None)
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
+
+
+def without_thebe(app: Sphinx, config: Config) -> None:
+    """Takes out what jupyter-book brings to run cells in the page: its script comes from outside.
+
+    It would name the theme's own repository to Binder, on every page.
+    """
+    for listeners in app.events.listeners.values():
+        listeners[:] = [one for one in listeners if one.handler.__module__ != "sphinx_thebe"]
 
 
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
@@ -180,6 +193,7 @@ def setup(app: Sphinx) -> dict[str, object]:
         module.setup(app)
     app.add_js_file("names.js", loading_method="defer")
     app.connect("config-inited", theme_options)
+    app.connect("config-inited", without_thebe)
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.viewcode")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import ast
 import base64
-import io
 import json
 import os
 import re
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
+LONG = re.compile(rb"(?<=[ \"\n])(-?\d+\.\d\d)\d+(?=[ \"\n])")  # a coordinate
 IMAGE = re.compile(r'<img class="fig-light[^>]* src="data:image/png;base64,([^"]+)"')
 
 
@@ -106,20 +105,7 @@ def exported(
     files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
     note(env, study.name, figure, watched.seen)
     numbers = folder_of(study.name) / "numbers.json"
-    return {**files, "numbers": [numbers], "all stored runs (zip)": [archive(env, study.name)]}
-
-
-def archive(env: BuildEnvironment, study: str) -> Path:
-    """All stored runs of a study in one file, which is a tenth of their size."""
-    path = Path(env.srcdir) / FIGURES / f"{study}-runs.zip"
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
-        for stored in sorted(folder_of(study).glob("*.json")):
-            about = zipfile.ZipInfo(stored.name)  # without a date, so that equal runs are equal
-            about.compress_type = zipfile.ZIP_DEFLATED
-            made.writestr(about, stored.read_bytes())
-    write_if_changed(path, buffer.getvalue())
-    return path
+    return {**files, "JSON": [numbers]}
 
 
 def written(
@@ -128,11 +114,16 @@ def written(
     """The picture and, where there are data, the table, as files."""
     base = Path(env.srcdir) / FIGURES
     files = {"SVG": [base / f"{name}{suffix}.svg"]}
-    write_if_changed(files["SVG"][0], svg)
+    write_if_changed(files["SVG"][0], rounded(svg))
     if csv:
         files["CSV"] = [base / f"{name}.csv"]
         write_if_changed(files["CSV"][0], csv)
     return files
+
+
+def rounded(svg: bytes) -> bytes:
+    """An SVG with hundredths of a point, which nobody sees and which halve it."""
+    return LONG.sub(rb"\1", svg)
 
 
 def fold(

@@ -86,7 +86,13 @@ def chart() -> dict[str, Any]:
     )
     empty = alt.Data(name="curves")
     color = alt.Color("run:N", sort=None, scale=alt.Scale(range=list(COLORS))).legend(
-        orient="bottom", columns=3, labelLimit=260, title=None, symbolType="stroke"
+        orient="bottom",
+        columns=3,
+        labelLimit=260,
+        title=None,
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolStrokeWidth=3,
     )
     base = alt.Chart(empty).encode(x=alt.X("x:Q"), color=color)
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q")
@@ -95,7 +101,7 @@ def chart() -> dict[str, Any]:
     )
     points = base.mark_point(opacity=0, size=60).encode(y="mean:Q").add_params(near)
     layers = alt.layer(band, line, points)
-    made: dict[str, Any] = layers.properties(width="container", height=380).to_dict()
+    made: dict[str, Any] = layers.properties(height=380).to_dict()
     return made
 
 
@@ -126,14 +132,17 @@ def link(env: BuildEnvironment, study: str, runs: Iterable[str]) -> list[nodes.N
     if PAGE not in env.found_docs:
         return []
     chosen = list(runs)[:MOST_LINKED]
-    query = urlencode({"study": study, "runs": ",".join(chosen)}, safe=",")
+    asked = {"study": study, **({"runs": ",".join(chosen)} if chosen else {})}
+    query = urlencode(asked, safe=",")
     top = "../" * env.docname.count("/")
-    text = "explore these runs"
+    text = "explore these runs" if chosen else "explore them"
     return [nodes.reference(text, text, refuri=f"{top}{PAGE}.html?{query}", classes=["explore"])]
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
     """Writes Vega's scripts and the curves of every study beside the pages."""
+    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+        path.unlink()  # of the theme's scripts, for those who change them: a tenth of the book
     if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
         return
     import vl_convert
@@ -143,7 +152,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
     folder = Path(app.outdir) / "_static"
     vega = folder / "vendor" / "vega.js"
     if not vega.is_file():
-        vega.write_text(vl_convert.javascript_bundle(), encoding="utf-8")
+        bundle = vl_convert.javascript_bundle()  # its short names are those of other scripts too
+        vega.write_text(f"(() => {{{bundle}}})();\n", encoding="utf-8")
     (folder / "runs").mkdir(exist_ok=True)
     for name, study in STUDIES.items():
         path = folder / "runs" / f"{name}.js"

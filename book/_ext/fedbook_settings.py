@@ -12,6 +12,7 @@ from typing import Any
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
+    BookError,
     Cell,
     figure_link,
     folder_of,
@@ -19,6 +20,7 @@ from fedbook_data import (
     raw,
     read_stored,
     table,
+    warn,
 )
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -190,7 +192,12 @@ class Fill(SphinxPostTransform):
                 for (name, figure), runs in page.items()
                 if name == study and runs
             }
-            place.replace_self(table_of(self.env, self.env.docname, study, found))
+            try:
+                made = table_of(self.env, self.env.docname, study, found)
+            except BookError as error:  # a typed warning, as of every directive
+                warn(error, "settings", self.env.docname)
+                made = [nodes.warning("", nodes.paragraph("", str(error)))]
+            place.replace_self(made)
 
 
 def table_of(

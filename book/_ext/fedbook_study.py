@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fedbook_explorer
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
@@ -23,7 +24,6 @@ from fedbook_data import (
     study_of,
     table,
 )
-from fedbook_downloads import archive
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -132,15 +132,22 @@ class NotebookLinks(BookDirective):
         stored = sorted(folder_of(name).glob("*.json"))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:
-            entries.append(
-                self.entry(
-                    "Stored results", [folder_of(name) / "numbers.json", archive(self.env, name)]
-                )
-            )
+            entry = self.entry("Stored results", [folder_of(name) / "numbers.json"])
+            entry.children[0].extend(self.where(name, len(stored) - 1))
+            entries.append(entry)
         command = "\n".join(commands_of(self.env, name))
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),
             nodes.literal_block(command, command, language="bash"),
+        ]
+
+    def where(self, name: str, count: int) -> list[nodes.Node]:
+        """Where the runs themselves are, and how to look at them."""
+        return [
+            nodes.Text(f", and {count} runs in the folder "),
+            nodes.literal("", f"results/{name}/full"),
+            nodes.Text(" "),
+            *fedbook_explorer.link(self.env, name, []),
         ]
 
     def entry(self, label: str, files: list[Path]) -> nodes.list_item:

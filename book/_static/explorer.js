@@ -89,12 +89,14 @@
     const spec = structuredClone(chart);
     delete spec.config;
     spec.datasets = { curves: rows };
+    spec.width = at("chart").clientWidth;
+    spec.autosize = { type: "fit", contains: "padding" };
     const [band, line, dots] = spec.layer;
     for (const layer of spec.layer) {
       layer.encoding.x.title = axes[pick.axis.value];
       layer.encoding.x.axis = { format: "~s", tickCount: 6 };
       layer.encoding.y.title = pick.metric.value;
-      layer.encoding.y.scale = { type: pick.log.checked ? "log" : "linear", zero: false };
+      layer.encoding.y.scale = pick.log.checked ? { type: "log" } : { zero: false };
       layer.encoding.color.legend.columns = innerWidth < 600 ? 1 : 3;
     }
     if (chosen().length > 24) for (const layer of spec.layer) layer.encoding.color.legend = null;

@@ -4,11 +4,9 @@ for (const summary of document.querySelectorAll(".bd-sidebar-primary details > s
   const link = summary.closest("li")?.querySelector("a");
   summary.setAttribute("aria-label", `Pages under ${link?.textContent.trim() ?? "this"}`);
 }
-for (const [part, name] of [[".bd-sidebar-primary", "Book"]]) {
-  const found = document.querySelector(part);
-  found?.setAttribute("role", "complementary");
-  found?.setAttribute("aria-label", name);
-}
+const side = document.querySelector(".bd-sidebar-primary");
+side?.setAttribute("role", "complementary");
+side?.setAttribute("aria-label", "Book");
 for (const head of document.querySelectorAll(".bd-article th"))
   if (!head.textContent.trim() && !head.querySelector("img")) {
     const cell = document.createElement("td");
@@ -16,10 +14,13 @@ for (const head of document.querySelectorAll(".bd-article th"))
     cell.className = head.className;
     head.replaceWith(cell);
   }
+/* The bibliography: roles that its entries may not have. */
+for (const entry of document.querySelectorAll(".citation, .citation-list, .citation .backrefs, .citation [role]"))
+  entry.removeAttribute("role");
 /* What scrolls sideways can be reached by the keyboard. */
 const reach = () => {
   for (const box of document.querySelectorAll(
-    ".pst-scrollable-table-container, .text_html, div.math, .method-side, .claims-scroll",
+    ".pst-scrollable-table-container, .text_html, .math > mjx-container, span.math, .method-side, .claims-scroll",
   ))
     if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1)
       box.tabIndex = 0;

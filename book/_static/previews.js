@@ -81,6 +81,8 @@
   }
   for (const number of document.querySelectorAll(".result")) {
     number.dataset.origin = number.title;
+    number.tabIndex = 0;
+    number.setAttribute("role", "button");
     number.addEventListener("click", () => tell(number));
     number.addEventListener("blur", hide);
     number.addEventListener("keydown", (event) => {

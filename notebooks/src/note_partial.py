@@ -360,7 +360,7 @@ check(
     "F's bound is twice Hoeffding's, and more than 3 times the largest of the three quantiles",
     walks[16] == 2 * walks[4] and walks[16] > 3 * max(quantile.values()),
 )
-check(
+_ = check(
     "a proxy four times smaller than Hoeffding's is exceeded (always)",
     quantile["always"] > walks[1],
 )
@@ -400,7 +400,7 @@ half = float((errors <= estimate_error(query) / 2).double().mean())
 
 # %% tags=["nbval-check-output"]
 check(f"largest error of 100 rounds within the bound in at least 90 % of {few} trials", kept >= 0.9)
-check("within half the bound in fewer than 90 %", half < 0.9)
+_ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
 # **One sample for both: the increment.** On `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be listed, and the mean of $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) is computed exactly, with the sample itself as
@@ -421,7 +421,7 @@ wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1
 # %% tags=["nbval-check-output"]
 check("its mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
 check("its mean is above 0.1 if the same sample judges", same > 0.1)
-check(
+_ = check(
     "the sum of 3000 rounds with one sample exceeds Lemma 4's bound, as printed, at delta = 1e-6",
     path[-1] > wall,
 )
@@ -455,7 +455,7 @@ check(
     f"a second sample: it is met on all {repeats}",
     (gap["a second sample"] <= rate.accuracy).all(),
 )
-check(
+_ = check(
     "the bound for one sample is larger than any gap there can be, and is met",
     sampled_rate(case, one_sample=True).accuracy > 1 > gap["one sample"].max(),
 )
@@ -501,7 +501,7 @@ check(
     f"g(w_bar) <= eps + r on all {len(some)} runs",
     (g_end[printed] <= 2 * printed.tolerance - fixed.tolerance).all(),
 )
-check(
+_ = check(
     f"corrected threshold: g(w_bar) <= the promise on all {len(some)} runs",
     (g_end[fixed] <= fixed.accuracy).all(),
 )
@@ -572,7 +572,7 @@ squeezed = promised(packed, 1, 4 * rounds, **two)
 for name, rate in packed.items():
     share = kept_share(squeezed[name], rate.accuracy)
     check(f"{name}: promise met on {share:.0%} of {instances} runs, 90 % wanted", share >= 0.9)
-check(
+_ = check(
     "ours is less than half of the printed one, and below the largest g at the start",
     packed["ours"].accuracy < min(packed["printed"].accuracy / 2, start),
     f"promises {packed['ours'].accuracy:.2f} and {packed['printed'].accuracy:.2f}, start {start:.2f}",
@@ -607,7 +607,7 @@ for (q, n), (largest, direct, corrected) in cases.items():
 still, e = torch.full((20,), 0.1 / sqrt(20), dtype=torch.float64), torch.zeros(20).double()
 for _ in range(100):  # one client, the same step of norm EG = 0.1 in every round
     e = e + still - TopK(0.1)(e + still)
-check(
+_ = check(
     "EG = 0.1, one client: the residual exceeds Lemma 9 as printed, and keeps the corrected bound",
     residual_bound(1, 0.1, 0.1, 1.0, "printed") < e.norm() <= residual_bound(1, 0.1, 0.1, 1.0),
 )
@@ -630,7 +630,7 @@ def left_over(clients):
 
 # %% tags=["nbval-check-output"]
 check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
-check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
+_ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
 # **Leaving the set.** The same run in a ball and in a box around its start that cut off the solution, with Top-K down; and in a box with unscaled Rand-K. Printed is whether some $w_t$ leaves; then 200 random states, one step of the downlink each.
@@ -654,7 +654,7 @@ sent = torch.stack([TopK(0.1)(row) for row in x - w])
 check("a ball and Top-K: some w_t is outside", not inside["ball, Top-K"])
 check("a box and Top-K: none", inside["box, Top-K"])
 check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
-check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
+_ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
 
 # %% [markdown]
 # **Theorem 1 (ii).** One dimension, two clients with $f_j=\lvert w\mp1\rvert$: $f$ is constant on $[-1,1]$ and every feasible point of it is a solution. $g_j=\lvert w+0.1\rvert-1$, $w_0=0.9$, and the solution $w^*=-0.1$ has $g(w^*)=-1$, $D=1$.
@@ -671,7 +671,7 @@ result = {k: float(v) for k, v in flat.metrics(mean, flat).items()}
 check(
     "f(w_bar) - f* <= eps and g(w_bar) <= eps", max(result["f_gap"], result["g"]) <= rate.tolerance
 )
-check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
+_ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
 
 # %% [markdown]
 # **The constants** in F's classification setting, $E=5$, $q=q_0=0.1$, $N/n=2$ (for the false step and its repair see the note on compression), the reductions, and where Theorem 1's bound on $g$ is valid.
@@ -700,7 +700,7 @@ case = box(E=5, T=500, q=0.1, q0=0.1, sigma=0.5, delta=0.05)
 r = theorem_7(case).tolerance - theorem_7(case, "corrected").tolerance
 gamma_free = theorem_1_partial(case).tolerance
 excess = [2 * estimate_error(replace(case, delta=0.05 / 3)), theorem_1_partial(case).accuracy - gamma_free]
-check(
+_ = check(
     "the four versions of the excess over eps at T = 500, sigma = 0.5, n = 4",
     excess[0] > excess[1] > estimate_error(replace(case, delta=0.05 / 3)) > 0,
     f"contribution list {excess[0]:.2f}, Theorem 1 {excess[1]:.2f}, proofs {excess[0] / 2:.2f}, Theorems 4 and 7: 0",

@@ -165,7 +165,7 @@ check(
     "section 3.2's |K_loc| <= sqrt(2 V_f V_g) fails on more than a third of them",
     bool(share > 1 / 3),
 )
-check(
+_ = check(
     "a planted sign error is caught on every instance",
     min(mismatch(a, b, sign=-1.0) for a, b in pairs) > 1,
 )
@@ -182,7 +182,7 @@ check(
     abs(tight.difference / tight.bound - 1).item() < 1e-12,
 )
 slanted = skewness(7.0 + weights * right, weights * (right / 3 + sqrt(3) * up / 2) - 1.0)
-check(
+_ = check(
     "at 60 degrees: ratio sqrt(3) / 2",
     abs(slanted.difference / slanted.bound - sqrt(0.75)).item() < 1e-12,
 )
@@ -196,7 +196,7 @@ solutions = [skewness(*client_gradients(p, p.heldout[0])) for p in problems]
 
 # %% tags=["nbval-check-output"]
 check("at 10 solutions K_glob is 0, to 1e-4", all(s.glob.item() < 1e-4 for s in solutions))
-check(
+_ = check(
     "and K_loc is not, and is below the bound",
     all(0.01 < s.local.item() < s.bound.item() + 1e-4 for s in solutions),
 )

@@ -328,7 +328,7 @@ for family, sums in drift.items():
     kept = float((sums <= limit).double().mean())
     check(f"{family}: within the bound with 2/3 in at least 90 % of {trials} trials", kept >= 0.9)
 check("the printed bound is larger", drift_bound(one, 1.0, 1.0) > limit)
-check(
+_ = check(
     "Lemma 2's bound, which knows no noise, is missed in more than 10 % by every family",
     all(float((sums <= silent).double().mean()) < 0.9 for sums in drift.values()),
 )
@@ -348,7 +348,7 @@ check("exp(y) <= y + exp(9/16 y^2) on [-3, 2] (beyond, 9/16 y^2 > y)", spare[9 /
 check("with 1/2 for 9/16 it fails", spare[1 / 2] < 0)
 check("numbers: never above 1, and above 0.99 for small x", 0.99 < max(scalar) <= 1)
 check("numbers: falling in x", bool((np.diff(scalar) < 0).all()))
-check(
+_ = check(
     "lengths: above 1, but never above 1.12 (3/2 is proved)",
     1.1 < max(vector) < 1.12,
 )
@@ -380,7 +380,7 @@ reach = {f: float(x.quantile(0.9)) / bounds[1.0] for f, x in walks.items()}
 # %% tags=["nbval-check-output"]
 for family, ratio in reach.items():
     check(f"{family}: the 90 % quantile of {5 * trials} sums is at most 0.7 of the bound", ratio <= 0.7)
-check(
+_ = check(
     "with kappa = 1/4 the bound is exceeded (sign)",
     float(walks["sign"].quantile(0.9)) > bounds[0.25],
 )
@@ -407,7 +407,7 @@ for (shape, family), values in square.items():
     part = float(values.quantile(0.9)) / printed
     check(f"{shape}, {family}: below F's bound", part < 1, f"{part:.1f}")
 check("the proved bound is between 1.5 and 1.6 times F's here", 1.5 < proved / printed < 1.6)
-check(
+_ = check(
     "a fifth of F's bound is exceeded (line, sign)",
     float(square["line", "sign"].quantile(0.9)) > printed / 5,
 )
@@ -432,7 +432,7 @@ tight = value_exponent(extreme, 4, 2, 0.01) / (0.01**2 / 8 / 2)
 # %% tags=["nbval-check-output"]
 check(f"ratio at most 1 on {len(ratios)} cases", max(ratios) <= 1)
 check("random signs, all clients: ratio 1, to one part in a thousand", abs(tight - 1) < 1e-3)
-check("without the term of the batch some case exceeds 1", max(without) > 1)
+_ = check("without the term of the batch some case exceeds 1", max(without) > 1)
 
 # %% [markdown]
 # **Lemma 8.** Values $\pm1$ for halves of 400 clients, 30 take part, the noise of each report two rows of $\pm1$ ($\sigma=\sigma_b=1$, $N_b=2$), 50 rounds, $\delta=0.1$.
@@ -447,7 +447,7 @@ within = {k: float((wrong <= k * estimate_error(query, 1.0, 2)).double().mean())
 
 # %% tags=["nbval-check-output"]
 check(f"within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
-check("within half of it in fewer than 90 %", within[0.5] < 0.9)
+_ = check("within half of it in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
 # **Theorem 9 on a stochastic problem.** `boxed_norms` with 8 clients of 40 rows; 4 take part, minibatches of 32 rows with replacement for gradients and for values, a second sample for the query. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$. A row's gradient is a unit vector, so its noise is not longer than 2, and the mean of 32
@@ -538,7 +538,7 @@ terms = [
 ]
 kept = [difference > 0 for s, x, difference in terms if x <= 4.4 * sqrt(s.E)]
 check(f"ours <= the printed promise where sigma_xi <= 4.4 sqrt(E) G ({len(kept)} settings)", all(kept))
-check(
+_ = check(
     "without noise Gamma is 3E/2 - 1 (E = 1, 5, 50)",
     all(gamma_noisy(replace(one, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
 )

@@ -129,6 +129,12 @@ def between(key: str, bottom: float, top: float) -> Condition:
     return Condition(form, (key,), lambda n: _inside(n[key], bottom, top))
 
 
+def holds(key: str, target: float) -> Condition:
+    """Whether a value's interval holds the target: nothing seen contradicts it."""
+    form = f"the interval of {{}} holds {target:.6g}"
+    return Condition(form, (key,), lambda n: bool(n[key].low <= target <= n[key].high))
+
+
 def near(key: str, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
     form = f"{{}} within {margin:.6g} of {target:.6g}"

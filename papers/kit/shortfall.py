@@ -20,6 +20,7 @@ from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 NOT_JUDGED = "not judged"
+LEFT_OUT = {*ROWS, "measured"} - {"rows"}  # said once, and rows for the curves alone
 ALL = "all"  # rows, where a study names no number
 
 
@@ -115,8 +116,7 @@ def facts(spec: Spec) -> dict[str, Any]:
 
 def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """Entries of two tables of facts that are not equal; each once, rows under that name."""
-    twice = {*ROWS} - {"rows"}
-    names = [k for k, v in paper.items() if now.get(k) != v and k not in twice]
+    names = [k for k, v in paper.items() if now.get(k) != v and k not in LEFT_OUT]
     return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
 
 

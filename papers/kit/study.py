@@ -12,7 +12,7 @@ from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.run import check_seeds, resolve_device
 from papers.kit import store
-from papers.kit.claims import Claim, PaperValue
+from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.close import Close
 from papers.kit.fingerprint import is_today
 from papers.kit.health import Health, of_run
@@ -23,6 +23,7 @@ from papers.kit.rules import Outcome
 from papers.kit.store import Spec
 from papers.kit.watch import Watches, watches_of
 
+ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
 
@@ -100,6 +101,7 @@ class Study:
 
     def __post_init__(self) -> None:
         checks.fields(self)
+        checks.one_of(self.name, "paper", self.paper, (*PAPERS, ALL))
 
     def resolve(self, profile: str, **changes: Any) -> Params:
         """The profile's parameters with the changes that are not None; lists become tuples.

@@ -98,11 +98,13 @@ def test_themed_figure_stands_above_its_files(build, tmp_path):
     status, messages, page = build("```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```")
     assert status == 0, messages
     (files,) = downloads(page, tmp_path / "out")
-    assert set(files) == {"SVG", "CSV", "numbers.json", "old.json"}  # the run that it draws
+    assert set(files) == {"SVG", "CSV", "JSON"}
     assert b"<svg" in files["SVG"]
     data = pd.read_csv(io.BytesIO(files["CSV"]))
     assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
-    assert json.loads(files["old.json"])["metrics"]["f"][0] == [3.0, 1.0]
+    assert json.loads(files["JSON"])["numbers"]["gap"]["value"] == 0.512
+    settings = page.partition("figure-settings")[2].partition("</details>")[0]
+    assert "rounds T 1; seeds 0 to 2; engine Vectorized, cpu" in settings  # of the run it draws
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
 
 
@@ -110,9 +112,10 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
     text = notebook(('study = STUDIES["toy"]', []), (SHOW, output({})))
     page, index = page_of(build, tmp_path, "toy", text)
     (files,) = downloads(page, tmp_path / "out")
-    assert set(files) == {"SVG", "CSV", "numbers.json", "old.json", "notebook"}
+    assert set(files) == {"SVG", "CSV", "JSON", "notebook"}
     assert b'width="432pt"' in files["SVG"]  # 6 inches, as the cell asks for
     assert 'id="figure-toy-curve"' in page
+    assert "<summary>Fig. 1: Data and code of this figure" in page
     assert 'href="notebooks/executed/toy.html#figure-toy-curve"' in index  # claim C1 names it
 
 

@@ -5,12 +5,13 @@
   if (document.documentElement.scrollWidth > innerWidth + 1) found.push("the page scrolls sideways");
   const edge = Math.min(innerWidth, column.getBoundingClientRect().right) + 2;
   for (const e of column.querySelectorAll("*")) {
-    if (!e.clientWidth || e.closest("svg, mjx-container, .visually-hidden")) continue;
+    if (!e.offsetWidth || e.closest("svg, mjx-container, .visually-hidden")) continue;
     const style = getComputedStyle(e), math = e.querySelector(":scope > mjx-container mjx-math");
     const hides = /hidden|clip/.test(style.overflowX) && style.position !== "absolute";
     const right = e.getBoundingClientRect().right;
-    if (math ? hides && math.getBoundingClientRect().right > right + 2
-             : hides && e.scrollWidth > e.clientWidth + 1) say("cut", e);
+    const inner = math && getComputedStyle(math.parentElement).overflowX;
+    if (math ? hides && inner !== "auto" && math.getBoundingClientRect().right > right + 2
+             : hides && e.clientWidth && e.scrollWidth > e.clientWidth + 1) say("cut", e);
     const words = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
     if (right <= edge || !(words || e.tagName === "IMG")) continue;
     let box = e.parentElement;

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from papers import STUDIES, all_claims, overview
-from papers.kit import plot
+from papers.kit import claims, plot
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.numbers import Number
 from papers.kit.rules import Rule, value
@@ -52,6 +52,16 @@ def test_every_claim_is_counted():
     letters = {c.paper for _, c in all_claims()}
     assert letters - {"ours"} <= set(overview.PROMISES), "a paper is missing in PROMISES"
     assert {study.paper for study in STUDIES.values()} - {"all"} <= set(overview.PROMISES)
+
+
+def test_a_paper_without_its_letter_or_its_promise_is_refused(monkeypatch):
+    monkeypatch.setitem(claims.PAPERS, "S", "SCAFFOLD")
+    with pytest.raises(ValueError, match=r"PROMISES must have a line for every paper .*, S is in"):
+        overview.standings()
+    study = STUDIES["np_workshop"]
+    assert replace(study, paper="S").paper == "S"
+    with pytest.raises(ValueError, match="np_workshop: paper must be one of 'W', 'F'"):
+        replace(study, paper="Z")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

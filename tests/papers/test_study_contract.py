@@ -69,6 +69,26 @@ def test_a_parameter_shows_in_the_runs_or_among_the_needs(study):
         assert known, f"{study.name}: {name} decides nothing"
 
 
+@pytest.mark.parametrize("study", [s for s in STUDIES.values() if s.at_paper], ids=lambda s: s.name)
+def test_the_papers_setting_is_more_than_the_full_profile_and_enough_for_the_claims(study):
+    full, paper = study.resolve("full"), study.specs(study.resolve("paper"))
+    plain = shape(study.specs(full))
+    for name, value in study.at_paper.items():
+        assert shape(study.specs({**full, name: value})) != plain, f"{name} changes no run"
+    assert study.specs(full).keys() <= paper.keys()
+    for claim in study.claims:
+        for needs, runs in [
+            (claim.needs, claim.runs),
+            *((r.needs, r.runs) for r in claim.readings),
+        ]:
+            for spec in (paper[run] for run in runs):
+                config = {"rounds": spec.rounds, "algorithm": describe(spec.algorithm)}
+                for where, wanted in needs.paper.items():
+                    have = entry(config, where)
+                    enough = have >= wanted if where == "rounds" else have in (MISSING, wanted)
+                    assert enough, f"{claim.id}: {where} is {have}, the paper's {wanted}"
+
+
 @studies
 def test_every_figure_draws_from_the_stored_runs(study):
     traces = study.load()

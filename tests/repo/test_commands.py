@@ -170,6 +170,7 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert f"{Number.from_json(ran).value:.2f}" in shown
     assert "{result}" not in text
     assert "{cite}" not in text
+    assert not re.search("thebe|mybinder|executablebooks", text)
 
 
 def test_a_kernel_that_is_stopped_says_nothing(driver, capfd):

@@ -214,3 +214,15 @@ def test_pieces_of_a_stream_are_put_together_and_addresses_are_cut_off(driver, s
     stream, value = outputs(nbformat.read(folder / "small.ipynb", as_version=4))
     assert stream.text == "1\n2\n"
     assert value.data["text/plain"] == "<object at 0x0>"
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=short)
+def test_no_cell_shows_a_bare_truth_value(path):
+    notebook = nbformat.read(path, as_version=4)
+    shown = [
+        o.get("data", {}).get("text/plain", "")
+        for c in notebook.cells
+        for o in c.get("outputs", [])
+    ]
+    assert not {"True", "False", "None"} & {"".join(text).strip() for text in shown}
+    assert not [c for c in notebook.cells if c.cell_type == "code" and "# noqa" in c.source]

@@ -122,8 +122,8 @@ STUDY = Study(
     close={"*": Close(rounds=1)},
     at_paper={  # the rounds of the authors' demo
         "gram_rounds": 300,
-        "colour_rounds": 200,
-        "attribute_rounds": 200,
+        "colour_rounds": 300,
+        "attribute_rounds": 300,
         "attribute_participants": 10,
         "progress_rounds": 300,
         "equal_rounds": 300,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -48,6 +48,12 @@ PARAMETERS = parameters(
     betas=("sharpnesses of the sweep", (0.1, 0.5, 1.0), (1.0,)),
     damping=("damping of the Fisher matrix", 0.1),
     dampings=("dampings of the sweep", (0.01, 0.03, 1.0), (0.01,)),
+    calibration=(
+        "dampings of the full runs that try to meet the uncompressed row of Table 1",
+        claims.CALIBRATION,
+        (0.03,),
+    ),
+    calibrated=("that at which the Top-K rows are run too", claims.CALIBRATED, 0.03),
     formats=("bits of the number formats of Table 1", (16, 8, 4), (4,)),
     fractions=("K/d of Table 1", (0.5, 0.25), (0.5,)),
     cg_steps=("iterations of conjugate gradient", 10, 3),
@@ -90,6 +96,7 @@ def specs(p: Params) -> dict[str, Spec]:
     free = replace(soft, tolerance=math.inf)
     found["free"] = replace(sweep, algorithm=free, rounds=p["free_rounds"], keep=(*KEEP, "final_w"))
     found |= choices(soft, half, sweep, p)
+    found |= calibration(found, p)
     if p["variants"]:
         found |= variants(soft, sweep, federated)
         found["central_soft"] = at_server
@@ -120,6 +127,22 @@ def choices(soft: PolicyFedSGM, half: PolicyFedSGM, sweep: Spec, p: Params) -> d
         **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
     }
     return {name: replace(sweep, algorithm=algorithm) for name, algorithm in swept.items()}
+
+
+def calibration(rows: Mapping[str, Spec], p: Params) -> dict[str, Spec]:
+    """Rows of Table 1 with another damping, everything else as in the main rows."""
+    here = (p["calibrated"],)
+    tried = {"none": p["calibration"], "top0.5": here, "top0.25": here}
+    return {
+        f"{row}_damping{x:g}": replace(
+            rows[f"soft_{row}"],
+            algorithm=replace(rows[f"soft_{row}"].algorithm, damping=float(x)),
+            keep=KEEP,
+        )
+        for row, dampings in tried.items()
+        if f"soft_{row}" in rows
+        for x in dampings
+    }
 
 
 def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem]) -> dict[str, Spec]:

@@ -7,6 +7,7 @@ from functools import partial
 from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.fedsgm.conditions import alike
 from papers.kit.claims import Claim, PaperValue, Reading
+from papers.kit.conditions import holds
 from papers.kit.needs import Needs
 from papers.kit.rules import Rule, between, of, told, value
 
@@ -23,8 +24,11 @@ TABLE_1 = (
 KINDS = dict(zip(("federated", "centralized"), PAIRS, strict=True))
 FORMATS = ("float16", "float8", "float4")
 LEARNED = 40.0  # a reward below is that of a policy which has not learned
-#: Damping at which the uncompressed row of Table 1 is met at round 100; see the page's last table.
-DAMPING = "one at which its uncompressed row is met, between 0.01 and 0.03 here"
+#: Dampings at which the uncompressed row of Table 1 is run in full, to meet the printed one; and of
+#: these the largest whose intervals hold its rewards at rounds 100 and 500, a rule that was fixed
+#: before these runs. The Top-K rows are judged at that damping.
+CALIBRATION = (0.03, 0.01)
+CALIBRATED = 0.01
 
 full = partial(Claim, paper="F")
 
@@ -91,20 +95,27 @@ C19 = Rule(
     "nothing contradicts.",
     {"more than half of the seeds succeed": {x: value(f"soft_{x}.success") > 0.5 for x in FORMATS}},
 )
+NONE, HALF, QUARTER = (f"{row}_damping{CALIBRATED:g}" for row in ("none", "top0.5", "top0.25"))
 C20 = Rule(
     {
-        "Top-K 0.5 is slower than no compression": of("soft_top0.5.area") < of("soft_none.area"),
-        "Top-K 0.25 does not learn": of("soft_top0.25.reward500") < LEARNED,
+        "Top-K 0.5 is slower than no compression": of(f"{HALF}.area") < of(f"{NONE}.area"),
+        "Top-K 0.25 does not learn": of(f"{QUARTER}.reward500") < LEARNED,
     },
-    f"reward at 500: Top-K 0.5 {told('soft_top0.5.reward500')}, "
-    f"Top-K 0.25 {told('soft_top0.25.reward500')}; mean reward over the run, Top-K 0.5 "
-    f"{told('soft_top0.5.area')}, none {told('soft_none.area')}",
+    f"reward at 500: Top-K 0.5 {told(f'{HALF}.reward500')}, "
+    f"Top-K 0.25 {told(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
+    f"{told(f'{HALF}.area')}, none {told(f'{NONE}.area')}",
     "An untrained policy has a reward of 25, so has the paper's Top-K 0.25; nothing learned is "
     f"less than {LEARNED:g}.",
     {
         "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": between(
-            "soft_top0.5.reward500", 105, 158
+            f"{HALF}.reward500", 105, 158
         )
+    },
+    {
+        "the row without compression is not met, 67.2 at round 100 and 199.4 at 500": holds(
+            f"{NONE}.reward100", 67.2
+        )
+        & holds(f"{NONE}.reward500", 199.4)
     },
 )
 C21 = Rule(
@@ -191,11 +202,10 @@ CLAIMS = (
         wording="Top-K with half of the entries is slower (about 130 at round 500); with a quarter "
         "nothing is learned.",
         measure="Reward around round 500; mean reward over the run against that without "
-        "compression (area); 10 seeds.",
+        "compression (area); 10 seeds, at the damping at which the row without compression is met.",
         rule=C20,
-        runs=("soft_top0.5", "soft_top0.25", "soft_none"),
+        runs=(HALF, QUARTER, NONE),
         figure="table_1",
-        needs=Needs(paper={"algorithm.damping": DAMPING}),
     ),
     full(
         id="fedsgm/C21",

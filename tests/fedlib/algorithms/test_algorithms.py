@@ -19,7 +19,7 @@ from fedlib.compress import Identity
 from fedlib.core.grid import fill, floats
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
-from fedlib.testing.contract import CHECKS
+from fedlib.testing.contract import CHECKS, explains_itself
 from fedlib.testing.examples import examples
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])
@@ -39,6 +39,12 @@ def test_every_algorithm_has_a_name_of_its_own_at_the_top():
 def test_is_held_to_account(name, check):
     for algorithm, problem in examples()[name]:
         check(algorithm, problem)
+
+
+@each
+def test_explains_itself(name):
+    for algorithm, _ in examples()[name]:
+        explains_itself(algorithm)
 
 
 #: By the name of a field: what no method takes.

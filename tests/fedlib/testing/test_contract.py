@@ -8,7 +8,7 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.testing.contract import CHECKS, findings
+from fedlib.testing.contract import CHECKS, explains_itself, findings
 
 SOURCE = '''
 from dataclasses import dataclass
@@ -115,9 +115,11 @@ MISTAKES = {
         "uses the gradient given", "must give the same model",
     ),
     "a wrong sign": ("w - self.lr *", "w + self.lr *", "improves", "wrong sign"),
-    "an uncited line": ("  # 3", "", "explains itself", "cite lines [3]"),
-    "a silent field": ("participants n, ", "", "explains itself", "what these fields are: "),
 }  # fmt: skip
+UNSAID = {
+    "an uncited line": ("  # 3", "", "cite lines [3]"),
+    "a silent field": ("participants n, ", "", "what these fields are: "),
+}
 
 
 @pytest.fixture
@@ -148,6 +150,15 @@ def test_a_mistake_is_found(made, old, new, check, sentence):
         CHECKS[check](made(old, new), np_problem())
     assert sentence in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), UNSAID.values(), ids=UNSAID)
+def test_how_a_method_is_written_down_is_a_check_apart(made, old, new, sentence):
+    explains_itself(made())
+    fl.hold_to_account(made(old, new), np_problem())
+    with pytest.raises(AssertionError) as caught:
+        explains_itself(made(old, new))
+    assert sentence in str(caught.value)
 
 
 def test_every_check_has_its_mistake():

@@ -1,0 +1,78 @@
+"""Jobs are whole groups, listed from what is declared and recorded, and cut without a gap."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fedlib.core.grid import floats
+from fedlib.data import DataError, cache
+from papers import STUDIES
+from papers.kit import store
+from papers.kit.costs import Costs, recorded, work
+from papers.kit.shares import jobs_of, longest_first, share
+
+
+def test_a_pattern_chooses_whole_groups_of_which_it_names_some():
+    (job,) = jobs_of(STUDIES["np_workshop"], "quick", "soft_lr0.1")
+    assert job.names == ("soft_lr0.1",)
+    assert {"soft_lr0.1", "soft_lr1"} <= {*job.group}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_every_job_is_in_exactly_one_part_of_an_array(parts):
+    jobs = jobs_of(STUDIES["arena"], "full")
+    cut = [share(jobs, part, parts) for part in range(1, parts + 1)]
+    assert sorted(j.title for some in cut for j in some) == sorted(j.title for j in jobs)
+    sizes = [sum(job.size for job in some) for some in cut]
+    assert max(sizes) - min(sizes) <= max(job.size for job in jobs)
+
+
+def test_the_cut_does_not_depend_on_what_was_stored_meanwhile():
+    jobs = jobs_of(STUDIES["np_workshop"], "full")
+    later = [replace(job, seconds=job.size % 7) for job in reversed(jobs)]
+    for part in (1, 2, 3):
+        titles = [{job.title for job in share(some, part, 3)} for some in (jobs, later)]
+        assert titles[0] == titles[1]
+
+
+def test_the_longest_come_first_and_before_them_what_nobody_has_timed():
+    jobs = jobs_of(STUDIES["np_workshop"], "full")[:3]
+    timed = [replace(job, seconds=s) for job, s in zip(jobs, (1.0, 0.0, 5.0), strict=True)]
+    assert [job.seconds for job in longest_first(timed)] == [0.0, 5.0, 1.0]
+
+
+def test_a_listing_needs_no_data(monkeypatch):
+    def refuse(*_):
+        raise DataError("data: nothing must be asked for.")
+
+    monkeypatch.setattr(cache, "fetch", refuse)
+    monkeypatch.setattr(cache, "_download", refuse)
+    jobs = jobs_of(STUDIES["ssca_convergence"], "full")
+    assert all(job.seconds > 0 for job in jobs)
+
+
+def test_groups_are_those_whose_stored_configurations_differ_in_floats_alone():
+    for study in STUDIES.values():
+        specs, alike = study.specs(study.resolve("full")), {}
+        for name, spec in specs.items():
+            path = store.run_path(study.name, "full", name)
+            config = json.loads(path.read_text(encoding="utf-8"))["config"]
+            store._without(config["algorithm"], floats(spec.algorithm))
+            alike.setdefault(repr((config, spec.keep)), []).append(name)
+        assert [[*group] for group in store.groups(specs)] == [*alike.values()], study.name
+
+
+def test_predicted_seconds_grow_with_the_work():
+    study = STUDIES["cmoo_sweeps"]
+    specs = study.specs(study.resolve("full"))
+    costs, name = recorded(study.name, specs), "multi_mnist_fedcmoo_steps20"
+    spec = specs[name]
+    assert costs.predicted(name, spec) == pytest.approx(costs.seconds[name])
+    longer = replace(spec, rounds=10 * spec.rounds, seeds=(0, 1, 2))
+    assert costs.predicted(name, longer) == pytest.approx(30 * costs.seconds[name], rel=0.05)
+    wider = replace(spec, algorithm=replace(spec.algorithm, batch_size=256))
+    assert costs.seconds[name] < costs.predicted(name, wider) <= 2 * costs.seconds[name]
+    own = sorted(costs.seconds[n] / work(specs[n]) for n in specs if "fedcmoo" in n)
+    assert own[0] <= costs.predicted("a new one", spec) / work(spec) <= own[-1]
+    assert Costs(specs, {}).predicted(name, spec) == 0.0
