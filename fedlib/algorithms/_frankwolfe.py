@@ -130,8 +130,8 @@ def server_round(
     moved = who @ s - who @ state.x
     eta = method.schedule.eta(state.t + 1, method.participation)
     w_next = w + eta * moved / fed.problem.num_clients
-    kept = on_active(active, new, memory)
-    x, extra = (kept[:, 0], kept[:, 1]) if two else (kept, state.extra)
+    x = on_active(active, torch.lerp(state.x, s, eta), state.x)  # as the messages tell
+    extra = on_active(active, new[:, 1], state.extra) if two else state.extra
     info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(state.x - w))
     return State(w_next, x, extra, state.t + 1), info
 
