@@ -82,6 +82,7 @@ class Federation:
             cwd=self.folder,
             capture_output=True,
             text=True,
+            encoding="utf-8",
             timeout=seconds,
         )
         if told.returncode:

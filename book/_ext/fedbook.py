@@ -158,6 +158,8 @@ def without_thebe(app: Sphinx, config: Config) -> None:
     """
     for listeners in app.events.listeners.values():
         listeners[:] = [one for one in listeners if one.handler.__module__ != "sphinx_thebe"]
+    styles = app.registry.css_files
+    styles[:] = [one for one in styles if "thebe" not in one[0]]
 
 
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:

@@ -45,7 +45,8 @@ def linked(source):
         page = SimpleNamespace(
             arguments=[name],
             env=SimpleNamespace(srcdir=str(ROOT)),
-            entry=lambda *_: nodes.list_item(),
+            entry=lambda *_: nodes.list_item("", nodes.paragraph()),
+            where=lambda *_: [],
         )
         for node in study.NotebookLinks.build(page):
             if isinstance(node, nodes.literal_block):
@@ -79,6 +80,9 @@ def accepted(driver, line):
     """Raise unless the program behind a line knows its arguments and every name among them."""
     if line[0] in (".venv/bin/pip", ".venv/bin/jupyter") or line[1:3] == ["-m", "ipykernel"]:
         assert line[1] == "install" or line[1] == "lab" or line[3] == "install", line
+        return
+    if line[0] == "docker":
+        assert (ROOT / "Dockerfile").is_file()
         return
     assert line[0] == PYTHON, line
     if line[1] == "notebooks/execute.py":

@@ -20,7 +20,7 @@ def clone(tmp_path_factory):
     place = tmp_path_factory.mktemp("clone")
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.pyi", "pyproject.toml"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=True,
     )  # fmt: skip
     names = listed.stdout.split()
     for name in names:

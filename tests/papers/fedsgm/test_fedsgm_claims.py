@@ -3,6 +3,7 @@
 import pytest
 
 from papers import STUDIES, all_claims
+from papers.fedsgm.cartpole.claims import HALF, NONE, QUARTER
 from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, SETTINGS, STEPS
 from papers.kit import store
 from papers.kit.numbers import Number
@@ -87,7 +88,7 @@ GOOD = {
     "C18": {"half_n3.area": 80, "half_n10.area": 100,
             "half_n3.cost_scatter": 4, "half_n10.cost_scatter": 2},
     "C19": {f"{x}.{k}500": v for x in FORMAT_KEYS for k, v in (("reward", 199), ("cost", 27))},
-    "C20": {"soft_top0.5.area": 80, "soft_none.area": 110, "soft_top0.25.reward500": 25},
+    "C20": {f"{HALF}.area": 80, f"{NONE}.area": 110, f"{QUARTER}.reward500": 25},
     "C21": {"central_fine_soft.cost500": 33, "soft_none.cost500": 27},
     "C28": {f"{x}.reward500": 190 for x in (*FORMAT_KEYS, "soft_none")},
     "C22": FAIR,
@@ -159,7 +160,7 @@ WRONG = {
         "197 or more, float4": {"soft_float4.reward500": 190},
         "at most 30, float16": {"soft_float16.cost500": 31},
     },
-    "C20": {"slower": {"soft_top0.5.area": 120}, "not learn": {"soft_top0.25.reward500": 187}},
+    "C20": {"slower": {f"{HALF}.area": 120}, "not learn": {f"{QUARTER}.reward500": 187}},
     "C21": {
         "centralized": {"central_fine_soft.cost500": 28},
         "federated": {"soft_none.cost500": 31},
@@ -231,13 +232,17 @@ def test_seeds_that_disagree_leave_a_claim_undecided(claim, wide):
     assert judged(claim, GOOD[claim] | wide).verdict == "undecided"
 
 
-def test_the_compressors_are_not_judged_before_the_uncompressed_row_is_met():
-    study, claim = CLAIMS["C20"]
-    configs = {name: study.payload(name)["config"] for name in claim.runs}
-    outcome = claim.verdict(store.read_numbers(study.name), configs, configs)
-    assert outcome.verdict == "not judged"
-    assert "damping 0.1" in outcome.reason
-    assert "uncompressed row" in outcome.reason
+def test_the_compressors_are_judged_where_the_uncompressed_row_is_met():
+    claim = CLAIMS["C20"][1]
+    assert judged("C20", {}).verdict != "not judged"
+    for at, printed in ((100, 67.2), (500, 199.4)):
+        off = {
+            f"{NONE}.reward{at}": Number(printed - 20, printed - 30, printed - 10, (1.0, 2.0, 3.0))
+        }
+        outcome = judged("C20", GOOD["C20"] | off)
+        assert outcome.verdict == "not judged"
+        assert "without compression is not met" in outcome.reason
+    assert claim.runs == (HALF, QUARTER, NONE)
 
 
 def test_figure_7_is_never_judged_on_the_stand_in():
