@@ -14,16 +14,25 @@ for (const head of document.querySelectorAll(".bd-article th"))
     cell.className = head.className;
     head.replaceWith(cell);
   }
+/* A head that is a formula is named by its source. */
+for (const head of document.querySelectorAll(".bd-article th")) {
+  const math = head.querySelector(".math");
+  if (!math || head.textContent.trim() !== math.textContent.trim()) continue;
+  const name = document.createElement("span");
+  name.className = "visually-hidden";
+  name.textContent = math.textContent.slice(2, -2).replaceAll("\\", "");
+  head.append(name);
+}
 /* The bibliography: roles that its entries may not have. */
 for (const entry of document.querySelectorAll(".citation, .citation-list, .citation .backrefs, .citation [role]"))
   entry.removeAttribute("role");
 /* What scrolls sideways can be reached by the keyboard. */
 const reach = () => {
   for (const box of document.querySelectorAll(
-    ".pst-scrollable-table-container, .text_html, .math > mjx-container, span.math, .method-side, .claims-scroll",
+    ".pst-scrollable-table-container, .text_html, mjx-container, .math, pre, .method-side, .claims-scroll",
   ))
-    if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1)
-      box.tabIndex = 0;
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 };
 addEventListener("load", reach);
+addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach)); // formulas have grown
 addEventListener("resize", reach);
