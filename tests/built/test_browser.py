@@ -31,7 +31,12 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-extensions", "--mute-audio",
          "--virtual-time-budget=15000", "--dump-dom"]  # fmt: skip
 # What the browser asks for itself, whatever page it shows; no page may use these hosts.
-OWN = {"update.googleapis.com", "clients2.google.com", "accounts.google.com"}
+OWN = {
+    "content-autofill.googleapis.com",
+    "update.googleapis.com",
+    "clients2.google.com",
+    "accounts.google.com",
+}
 # Runs in the page after it has loaded, and leaves in the document what a dump would not show.
 PROBE = """
 <script>
