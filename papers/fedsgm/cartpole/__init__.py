@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from fedlib import checks
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
@@ -133,16 +134,13 @@ def calibration(rows: Mapping[str, Spec], p: Params) -> dict[str, Spec]:
     """Rows of Table 1 with another damping, everything else as in the main rows."""
     here = (p["calibrated"],)
     tried = {"none": p["calibration"], "top0.5": here, "top0.25": here}
-    return {
-        f"{row}_damping{x:g}": replace(
-            rows[f"soft_{row}"],
-            algorithm=replace(rows[f"soft_{row}"].algorithm, damping=float(x)),
-            keep=KEEP,
-        )
-        for row, dampings in tried.items()
-        if f"soft_{row}" in rows
-        for x in dampings
-    }
+    found = {}
+    for row, dampings in tried.items():
+        if (spec := rows.get(f"soft_{row}")) is not None:
+            for x in dampings:
+                method = replace(cast(PolicyFedSGM, spec.algorithm), damping=float(x))
+                found[f"{row}_damping{x:g}"] = replace(spec, algorithm=method, keep=KEEP)
+    return found
 
 
 def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem]) -> dict[str, Spec]:
