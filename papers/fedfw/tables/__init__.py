@@ -182,7 +182,6 @@ STUDY = Study(
     close={"cnn_*": Close(rounds=12)},
     at_paper={  # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better
         "lambdas": (1e-5, *claims.LAMBDAS),
-        "short_lambdas": (1e-5, 1e-4, *claims.SHORT),
         "rows": 60_000,
         "tested": 10_000,
         "cifar_rows": 50_000,
