@@ -67,11 +67,18 @@ def test_a_claim_from_elsewhere_stands_until_nobody_has_touched_it_for_long(clai
 
 def test_of_many_that_take_over_at_once_one_succeeds(claim):
     forged(claim, pid=ended_process())
+    answers, say = os.pipe()
+    hold, release = os.pipe()
     children = []
     for _ in range(6):
         if not (child := os.fork()):
-            won = take(claim)
-            time.sleep(0.3)  # alive while the others try
-            os._exit(int(won))
+            os.close(release)
+            os.write(say, bytes([take(claim)]))
+            os.read(hold, 1)  # alive until all have tried
+            os._exit(0)
         children.append(child)
-    assert sum(os.waitpid(child, 0)[1] >> 8 for child in children) == 1
+    won = [ord(os.read(answers, 1)) for _ in children]
+    os.close(release)
+    for child in children:
+        os.waitpid(child, 0)
+    assert sum(won) == 1
