@@ -180,7 +180,9 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     close={"cnn_*": Close(rounds=12)},
-    at_paper={  # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better
+    # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better; of the authors'
+    # runs one is printed, a claim takes three seeds to be judged.
+    at_paper={
         "lambdas": (1e-5, *claims.LAMBDAS),
         "rows": 60_000,
         "tested": 10_000,
@@ -190,6 +192,7 @@ STUDY = Study(
         "cnn_tested": 10_000,
         "cnn_seeds": (0, 1, 2),
         "code_steps": 94,
+        "code_seeds": (0, 1, 2),
     },
     **PARAMETERS,
 )
