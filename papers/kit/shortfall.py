@@ -12,16 +12,13 @@ from fedlib.core.jsonfile import read
 from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.claims import Claim
-from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.holding import proved
-from papers.kit.offline import recipe
+from papers.kit.scale import apart, differing, facts
 from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 NOT_JUDGED = "not judged"
-LEFT_OUT = {*ROWS, "measured"} - {"rows"}  # said once, and rows for the curves alone
-ALL = "all"  # rows, where a study names no number
 
 
 @dataclass(frozen=True)
@@ -89,35 +86,6 @@ def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
 def plain(spec: Spec) -> Any:
     """The algorithm of a run as a file has it."""
     return json.loads(json.dumps(describe(spec.algorithm)))
-
-
-def apart(one: Spec, other: Spec) -> bool:
-    """Whether two specs are of different runs."""
-    return what(one) != what(other)
-
-
-def what(spec: Spec) -> str:
-    """All of a spec that decides its numbers, without building its problem."""
-    how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
-    return repr((describe(spec.algorithm), recipe(spec.problem), how))
-
-
-def facts(spec: Spec) -> dict[str, Any]:
-    """What a table says of a run."""
-    own = arguments(spec)
-    return {
-        "rounds": spec.rounds,
-        "seeds": len(spec.seeds),
-        "rows": next((own[name] for name in ROWS if name in own), ALL),
-        **own,
-        **dict(numbers(describe(spec.algorithm))),
-    }
-
-
-def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Entries of two tables of facts that are not equal; each once, rows under that name."""
-    names = [k for k, v in paper.items() if now.get(k) != v and k not in LEFT_OUT]
-    return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
 
 
 def ordered(found: list[Short]) -> Iterator[Short]:
