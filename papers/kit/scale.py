@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
-LEFT_OUT = {*ROWS, "measured"} - {"rows"}  # said once, and rows for the curves alone
-WORDS = {"most": "rows a client"}  # an argument's name -> how a table calls it
+SIZES = (*ROWS, "most")  # what a table calls rows; of generated data the most of a client
+LEFT_OUT = {*SIZES, "measured"} - {"rows"}  # said once, and rows for the curves alone
 ALL = "all"  # rows, where a study names no number
 
 
@@ -46,11 +46,11 @@ def what(spec: Spec) -> str:
 
 def facts(spec: Spec) -> dict[str, Any]:
     """What a table says of a run."""
-    own = {WORDS.get(name, name): value for name, value in arguments(spec).items()}
+    own = arguments(spec)
     return {
         "rounds": spec.rounds,
         "seeds": len(spec.seeds),
-        "rows": next((own[name] for name in ROWS if name in own), ALL),
+        "rows": next((own[name] for name in SIZES if name in own), ALL),
         **own,
         **dict(numbers(describe(spec.algorithm))),
     }

@@ -28,8 +28,9 @@ class Short:
     Attributes
     ----------
     job : what is to be computed; its names are the runs of which the full profile has others.
-    now, paper : what these have and what the paper has, where the two differ: rounds, seeds, rows
-        and whole numbers of the algorithm; `now` is empty for runs that the full profile lacks.
+    now, paper : rounds, seeds and rows of these, and what they and the paper have where the two
+        differ, whole numbers of the algorithm too; `now` is empty for runs that the full profile
+        lacks.
     done : whether all of it is stored in the paper's setting.
     seconds : what that took, on one core; 0 before.
     waiting : claims that are not judged and look at one of the runs.
@@ -56,7 +57,9 @@ def shortfall(study: Study) -> list[Short]:
             continue
         there = [seconds_of(study, name, paper[name]) for name in names]
         first = next((name for name in names if name in full), names[0])
-        now, then = differing(facts(full[first]) if first in full else {}, facts(paper[first]))
+        here = facts(full[first]) if first in full else {}
+        now, then = differing(here, facts(paper[first]))
+        now = {k: here[k] for k in ("rounds", "seeds", "rows") if k in here} | now
         claims = tuple(name for name, runs in waiting.items() if runs & {*names})
         done = all(took is not None for took in there)
         took = sum(one or 0.0 for one in there) if done else 0.0
