@@ -91,7 +91,8 @@ def listed(facts: Mapping[str, object]) -> str:
 def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:
     """Measures of runs that are stored in the paper's setting too: there beside the full profile.
 
-    `runs` has labels -> what the names of their numbers begin with. Empty where there are none.
+    `runs` has labels -> what the names of their numbers begin with; those that both settings share
+    have no line. Empty where there are none.
     """
     if not store.run_path(study.name, store.PAPER, "numbers").exists():
         return pd.DataFrame()
@@ -99,17 +100,15 @@ def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, st
     ill = store.read_health(study.name, store.PAPER)
     rows: dict[str, dict[str, str]] = {}
     for label, run in runs.items():
-        if not store.run_path(study.name, store.PAPER, run).exists():
-            continue
         for m, text in measures.items():
             key = f"{run}.{m}"
-            if key in full and key in paper:
+            if key in full and key in paper and full[key] != paper[key]:
                 row = rows.setdefault(label, {})
                 head = with_unit(text, full[key])
                 row[f"{head}, stored here"] = unbroken(full[key])
                 row[f"{head}, at the paper's scale"] = unbroken(paper[key])
         if label in rows:
-            rows[label]["not healthy there"] = ill[run].wrong
+            rows[label]["not healthy there"] = ill[run].wrong if run in ill else ""
     found = pd.DataFrame.from_dict(rows, orient="index")
     return found if not rows or found.iloc[:, -1].any() else found.iloc[:, :-1]
 
