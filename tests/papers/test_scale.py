@@ -9,7 +9,8 @@ from fedlib import FedSGM, data
 from fedlib.core import jsonfile
 from fedlib.problems import neyman_pearson
 from papers import STUDIES, campaign
-from papers.kit import report, scale, standing, store
+from papers.__main__ import main
+from papers.kit import rechecked, report, scale, standing, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
@@ -167,6 +168,31 @@ def test_numbers_that_ask_for_a_run_that_is_missing_wait_for_it(own):
     wants = replace(own, derive=lambda traces, _: {"n": traces["E1_0.1"]})
     at_paper(wants, "E2_*")
     assert not store.run_path("own", "paper", "numbers").exists()
+
+
+def test_a_page_shows_both_settings(own):
+    assert report.scale_table(own, {"small": "E2_0.1"}, {"f": "f"}).empty
+    at_paper(own, "E2_*")
+    table = report.scale_table(own, {"small": "E2_0.1", "other": "E1_0.1"}, {"f": "f"})
+    full, paper = (store.read_numbers("own", p)["E2_0.1.f"].text(".3g") for p in ("full", "paper"))
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in table.loc["small"]] == [full, paper]
+    assert [*table.index] == ["small"]
+    stored = report.shortfall_table(own)
+    assert [*stored.loc["E2_0.1 and 1 more"]] == [
+        *("rounds 4, seeds 1, rows all", "rounds 8, seeds 3", "2 of 2")
+    ]
+
+
+def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys):
+    monkeypatch.setitem(STUDIES, own.name, own)
+    at_paper(own, "E2_*")
+    assert main(["recheck", "own", "--seconds", "20", "--seed", "0", "--store"]) == 0
+    seen = rechecked.of_study("own")
+    assert {*seen} == {"E1_0.1", "E1_0.3", "E2_0.1", "E2_0.3", "paper/E2_0.1", "paper/E2_0.3"}
+    assert seen["paper/E2_0.1"].of == 8
+    changed("E2_0.3", lambda held: held["metrics"]["f"][0].__setitem__(0, 0.5))
+    assert main(["recheck", "own", "--seconds", "20", "--seed", "0"]) == 2
+    assert "own/paper/E2_0.3: f must be what the code gives" in capsys.readouterr().err
 
 
 def test_the_campaign_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):

@@ -184,9 +184,9 @@ MEASURE = (
     "Test accuracy in points, FedFW minus FedDR, paired by seed (vs); 10 clients. As traced: the "
     "best of 1000 rounds with the radius and the lambda_0 of the files behind the tables, one "
     "seed (at the paper's scale three). As written: the model after 100 rounds, one full gradient "
-    "a client and round for every method, ball of radius 10 around the whole vector, three seeds; lambda_0, and FedDR's step "
-    "size and eta, have the lowest mean training loss of a grid. Non-IID: three of ten labels a "
-    "client; as traced, three classes in all for generated data."
+    "a client and round for every method, ball of radius 10 around the whole vector, three seeds; "
+    "lambda_0, and FedDR's step size and eta, have the lowest mean training loss of a grid. "
+    "Non-IID: three of ten labels a client; as traced, three classes in all for generated data."
 )
 TRACED, WRITTEN = "as traced: best of 1000 rounds", "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)
