@@ -27,7 +27,7 @@ from benchmarks.superlink import ROOT, Federation, federation
 from fedlib import Vectorized
 from fedlib.core.federation import Sequential
 from fedlib.core.sampling import seeded
-from fedlib.flower.draws import answering, without
+from fedlib.federated.draws import answering, without
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "benchmarks" / "federation_app"

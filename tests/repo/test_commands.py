@@ -183,13 +183,15 @@ def test_a_kernel_that_is_stopped_says_nothing(driver, capfd):
     client = kernel.client()
     client.start_channels()
     client.wait_for_ready(timeout=60)
-    client.execute("import time; time.sleep(60)")
-    while client.get_iopub_msg(timeout=60)["msg_type"] != "execute_input":
-        pass
-    kernel.interrupt_kernel()
-    client.get_shell_msg(timeout=60)
-    client.stop_channels()
-    kernel.shutdown_kernel()
+    try:
+        client.execute("import time; print(0, flush=True)\nwhile True: time.sleep(0.1)")
+        while client.get_iopub_msg(timeout=60)["msg_type"] != "stream":
+            pass  # before the cell runs, an interruption would be lost
+        kernel.interrupt_kernel()
+        assert client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
+    finally:
+        client.stop_channels()
+        kernel.shutdown_kernel()
     assert not capfd.readouterr().err
 
 
