@@ -19,10 +19,10 @@ def test_every_method_runs_as_in_the_simulation_and_sends_the_counted_bits(tmp_p
     with federation(tmp_path, NODES, secure=True) as fed:
         submit(fed, made(tmp_path, timed=False), names, ROUNDS)
         fed.start_node(NODES, known=False)  # nobody has told the SuperLink its key
-        assert fed.processes[f"node-{NODES}"].wait(170) == 1
+        assert fed.processes[f"node-{NODES}"].wait(600) == 1
         log = (tmp_path / f"node-{NODES}.log").read_text(encoding="utf-8")
         assert "Failed to activate SuperNode" in log
-        assert wait(tmp_path, names, ROUNDS, 170) == []
+        assert wait(tmp_path, names, ROUNDS, 600) == []
     for name, (method, problem) in known.items():
         found = result(tmp_path, name, method, problem())
         assert (found["rounds"], found["left_out"]) == (ROUNDS, 0), name
