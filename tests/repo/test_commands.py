@@ -176,7 +176,7 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert not re.search("thebe|mybinder|executablebooks", text)
 
 
-#: A kernel that is still busy with its last answer when it is stopped, which begins with an interrupt.
+#: A kernel that is still at its last answer when it is stopped, which begins with an interrupt.
 LATE = """# ---
 # jupyter:
 #   kernelspec: {display_name: Python 3, language: python, name: python3}
