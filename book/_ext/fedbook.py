@@ -8,7 +8,10 @@ or an empty number.
 
 from __future__ import annotations
 
+import gc
+import os
 import shutil
+import sys
 from html import escape
 from importlib import metadata
 from pathlib import Path
@@ -29,10 +32,12 @@ import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
 import fedbook_pages
+import fedbook_pictures
 import fedbook_previews
 import fedbook_recheck
 import fedbook_record
 import fedbook_rounds
+import fedbook_search
 import fedbook_settings
 import fedbook_speed
 import fedbook_status
@@ -42,6 +47,7 @@ from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
+from sphinx_proof.domain import ProofDomain
 
 if TYPE_CHECKING:
     from papers.kit.numbers import Number
@@ -53,10 +59,12 @@ PARTS = (
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,
+    fedbook_search,
     fedbook_settings,
     fedbook_gallery,
     fedbook_explorer,
     fedbook_pages,
+    fedbook_pictures,
     fedbook_previews,
     fedbook_methods,
     fedbook_rounds,
@@ -94,6 +102,13 @@ class ResultRole(SphinxRole):
             warn(error, "result", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         return [StoredNumber(text, text, title=title, classes=["result"])], []
+
+
+class Proofs(ProofDomain):
+    """The domain of theorems, whose pages may be read side by side: it keeps nothing itself."""
+
+    def merge_domaindata(self, docnames: list[str], otherdata: dict[str, object]) -> None:
+        """Its extension hands over its list of theorems in its own way."""
 
 
 class SeedsRole(SphinxRole):
@@ -146,9 +161,24 @@ def theme_options(app: Sphinx, config: Config) -> None:
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
     config.html_theme_options.setdefault("search_as_you_type", True)
     config.html_theme_options["use_download_button"] = False  # it is among a page's own links
+    config.html_theme_options["max_navbar_depth"] = 2  # chapters and their pages, no headings
     if not config.html_theme_options.get("repository_url"):  # to where would they lead?
         config.html_theme_options.pop("launch_buttons", None)
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
+
+
+def hurry(app: Sphinx) -> None:
+    """Pages are read and written by all processors, and garbage is looked for less often.
+
+    A book is millions of small objects that live to the end. Two of jupyter-book's extensions do
+    not say that pages may be read side by side; they act before and after.
+    """
+    gc.set_threshold(500_000, 20, 100)
+    if sys.platform == "linux":
+        for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
+            if name in app.extensions:
+                app.extensions[name].parallel_read_safe = True
+        app.parallel = os.cpu_count() or 1
 
 
 def without_thebe(app: Sphinx, config: Config) -> None:
@@ -197,9 +227,11 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", theme_options)
     app.connect("config-inited", without_thebe)
     app.connect("build-finished", copy_mathjax)
+    app.setup_extension("sphinx_proof")
+    app.add_domain(Proofs, override=True)
     app.setup_extension("sphinx.ext.autodoc")
-    app.setup_extension("sphinx.ext.viewcode")
     app.connect("autodoc-process-docstring", fedbook_docstrings.prepare, priority=100)
     app.connect("autodoc-process-signature", fedbook_docstrings.shorten)
-    app.connect("viewcode-follow-imported", fedbook_docstrings.at_home)
+    app.connect("config-inited", fedbook_docstrings.link_code)
+    app.connect("builder-inited", hurry)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

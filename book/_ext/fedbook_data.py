@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +42,22 @@ def folder_of(study: str, profile: str = "full") -> Path:
     return Path(store.results_dir()) / study / profile
 
 
-def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
-    """A stored file, checked against its digest; the page is built again when it changes."""
+@cache
+def reader() -> Callable[[Path], dict[str, Any]]:
+    """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
     from fedlib.core import jsonfile
 
+    curves = ("metrics", "info", "final_w", "output_w")
+    return jsonfile.once(
+        lambda path: {k: v for k, v in jsonfile.read(path).items() if k not in curves}
+    )
+
+
+def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
+    """A stored file without curves, checked against its digest; a page is built again with it."""
     env.note_dependency(str(path))
     try:
-        return jsonfile.read(path)
+        return reader()(path)
     except ValueError as error:  # its one sentence says which file and what to do
         raise BookError(str(error)) from None
 

@@ -6,8 +6,14 @@ block, and formulas such as ``|w0 - w*|``, whose marks mean other things to reSt
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from functools import partial
+from operator import attrgetter
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
 
 PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
 ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
@@ -66,7 +72,29 @@ def escape(line: str) -> str:
     return "".join(parts)
 
 
-def at_home(app: object, module: str, attribute: str) -> str | None:
-    """The source of a name such as an annotation that was given one: where it was given."""
-    found = getattr(sys.modules.get(module), attribute, None)
-    return module if getattr(found, "__module__", None) == "builtins" else None
+def link_code(app: Sphinx, config: Config) -> None:
+    """Where the repository is public, the source of every name is a link to its lines there."""
+    options = config.html_theme_options
+    if not options.get("repository_url"):
+        return
+    app.setup_extension("sphinx.ext.linkcode")
+    top = f"{options['repository_url']}/blob/{options.get('repository_branch') or 'main'}"
+    config.linkcode_resolve = partial(address_of, top)
+
+
+def address_of(top: str, domain: str, info: dict[str, str]) -> str | None:
+    """The address of a name's source; none for what is not Python."""
+    found = lines_of(info["module"], info["fullname"]) if domain == "py" else ""
+    return f"{top}/{found}" if found else None
+
+
+def lines_of(module: str, name: str) -> str:
+    """`fedlib/core/run.py#L10-L20`; empty for what has no lines of its own, as a constant."""
+    try:
+        found = inspect.unwrap(attrgetter(name)(sys.modules[module]))
+        lines, first = inspect.getsourcelines(found)
+    except (AttributeError, KeyError, OSError, TypeError):
+        return ""
+    path = inspect.getmodule(found).__name__.replace(".", "/")
+    package = hasattr(inspect.getmodule(found), "__path__")
+    return f"{path}{'/__init__' * package}.py#L{first}-L{first + len(lines) - 1}"

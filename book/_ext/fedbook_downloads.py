@@ -30,6 +30,7 @@ from fedbook_data import (
 )
 from fedbook_gallery import hang
 from fedbook_settings import below, note, runs_of_figure
+from fedbook_svg import slim
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
-LONG = re.compile(rb"(?<=[ \"\n])(-?\d+\.\d\d)\d+(?=[ \"\n])")  # a coordinate
 IMAGE = re.compile(r'<img class="fig-light[^>]* src="data:image/png;base64,([^"]+)"')
 
 
@@ -119,16 +119,11 @@ def written(
     """The picture and, where there are data, the table, as files."""
     base = Path(env.srcdir) / FIGURES
     files = {"SVG": [base / f"{name}{suffix}.svg"]}
-    write_if_changed(files["SVG"][0], rounded(svg))
+    write_if_changed(files["SVG"][0], slim(svg))
     if csv:
         files["CSV"] = [base / f"{name}.csv"]
         write_if_changed(files["CSV"][0], csv)
     return files
-
-
-def rounded(svg: bytes) -> bytes:
-    """An SVG with hundredths of a point, which nobody sees and which halve it."""
-    return LONG.sub(rb"\1", svg)
 
 
 def fold(
@@ -225,7 +220,7 @@ def add_files(
         output = cell.children[-1]
         output.insert(0, nodes.target("", "", ids=[anchor]))
         output.extend(fold(env, name, files, shown.figure, f"Fig. {number}: "))
-        hang(env, f"Fig. {number}", anchor, shown.figure, files)
+        hang(env, f"Fig. {number}", anchor, shown.figure, picture_of(source["outputs"]))
         domain.labels[anchor] = (env.docname, anchor, f"Fig. {number}, {shown.name}")
         domain.anonlabels[anchor] = (env.docname, anchor)
 
@@ -240,12 +235,18 @@ def carried(
         files = output.get("metadata", {}).get("fedlib")
         if files:
             return written(env, name, plot.unpacked(files["svg"]), plot.unpacked(files["csv"]))
-        found = IMAGE.search("".join(output.get("data", {}).get("text/html", "")))
-        if found:
-            path = Path(env.srcdir) / FIGURES / f"{name}.png"
-            write_if_changed(path, base64.b64decode(found[1]))
-            return {"PNG": [path]}
-    return {}
+    if not (picture := picture_of(outputs)):
+        return {}
+    path = Path(env.srcdir) / FIGURES / f"{name}.png"
+    write_if_changed(path, picture)
+    return {"PNG": [path]}
+
+
+def picture_of(outputs: list[dict[str, Any]]) -> bytes:
+    """The picture that a cell shows on light pages, as PNG."""
+    html = "".join(text for o in outputs for text in o.get("data", {}).get("text/html", ""))
+    found = IMAGE.search(html)
+    return base64.b64decode(found[1]) if found else b""
 
 
 def setup(app: Sphinx) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import BookError, folder_of, study_of, warn
-from fedbook_downloads import FIGURES, exported, fold, rounded, traces_of, write_if_changed
+from fedbook_downloads import FIGURES, exported, fold, traces_of, write_if_changed
+from fedbook_svg import slim
 from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.util.docutils import SphinxDirective
@@ -76,7 +77,7 @@ class ThemedFigure(SphinxDirective):
         self.files = exported(self.env, study, figure, traces, suffix="-light")
         dark = FIGURES / f"{name}-{figure}-dark.svg"
         drawn = plot.render(study.figures[figure](traces), "dark", "svg")
-        write_if_changed(Path(self.env.srcdir) / dark, rounded(drawn))
+        write_if_changed(Path(self.env.srcdir) / dark, slim(drawn))
         return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
 
 

@@ -6,29 +6,31 @@ A figure hangs itself up when its page is read (`hang`); directive ``gallery`` s
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from docutils import nodes
 from fedbook_data import BookDirective
+from fedbook_noted import Noted
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-HUNG = "fedbook_gallery"
 PAGE = "book/gallery"
 WIDTH = 360  # pixels of a small picture
 
 
 class Picture(NamedTuple):
-    """A figure of a page: its number there, its anchor, what it is called, and its file."""
+    """A figure of a page: its number there, its anchor, what it is called, and it, small."""
 
     number: str
     anchor: str
     figure: str
-    file: str
+    png: bytes
+
+
+HUNG: Noted[list[Picture]] = Noted("gallery", list, PAGE)
 
 
 class Gallery(nodes.General, nodes.Element):
@@ -45,22 +47,11 @@ class GalleryDirective(BookDirective):
         return [Gallery()]
 
 
-def hung(env: BuildEnvironment) -> dict[str, list[Picture]]:
-    """Page -> its figures in order."""
-    if not hasattr(env, HUNG):
-        setattr(env, HUNG, {})
-    found: dict[str, list[Picture]] = getattr(env, HUNG)
-    return found
-
-
-def hang(
-    env: BuildEnvironment, number: str, anchor: str, figure: str, files: dict[str, list[Path]]
-) -> None:
+def hang(env: BuildEnvironment, number: str, anchor: str, figure: str, png: bytes) -> None:
     """Notes a figure of the page that is being read."""
-    paths = files.get("SVG") or files.get("PNG")
-    if paths:
-        picture = Picture(number, anchor, figure.replace("_", " "), str(paths[0]))
-        hung(env).setdefault(env.docname, []).append(picture)
+    if png:
+        picture = Picture(number, anchor, figure.replace("_", " "), small(png))
+        HUNG.here(env).append(picture)
 
 
 class Fill(SphinxPostTransform):
@@ -74,7 +65,7 @@ class Fill(SphinxPostTransform):
             order = [doc for doc in self.env.toctree_includes if doc in self.env.found_docs]
             docs = [*order, *sorted(self.env.found_docs)]
             whole = "".join(
-                wall(self.env, doc) for doc in dict.fromkeys(docs) if doc in hung(self.env)
+                wall(self.env, doc) for doc in dict.fromkeys(docs) if doc in HUNG.all(self.env)
             )
             place.replace_self(nodes.raw("", whole, format="html"))
 
@@ -82,7 +73,7 @@ class Fill(SphinxPostTransform):
 def wall(env: BuildEnvironment, docname: str) -> str:
     """The figures of one page."""
     title = escape(env.titles[docname].astext())
-    items = "".join(item(docname, picture) for picture in hung(env)[docname])
+    items = "".join(item(docname, picture) for picture in HUNG.all(env)[docname])
     return f'<h2>{title}</h2><ul class="gallery">{items}</ul>'
 
 
@@ -97,28 +88,22 @@ def item(docname: str, picture: Picture) -> str:
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    """Makes the small pictures of the figures that changed."""
+    """Puts the small pictures beside the page."""
     if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
         return
     folder = Path(app.outdir) / "_static" / "gallery"
     folder.mkdir(parents=True, exist_ok=True)
-    for pictures in hung(app.env).values():
+    for pictures in HUNG.all(app.env).values():
         for picture in pictures:
-            path, source = folder / f"{picture.anchor}.png", Path(picture.file)
-            if not path.is_file() or path.stat().st_mtime < source.stat().st_mtime:
-                path.write_bytes(small(source))
+            (folder / f"{picture.anchor}.png").write_bytes(picture.png)
 
 
-def small(source: Path) -> bytes:
+def small(png: bytes) -> bytes:
     """A picture on white, `WIDTH` pixels wide, in few colours."""
-    import vl_convert
     from PIL import Image
 
-    content = source.read_bytes()
-    if source.suffix == ".svg":
-        content = vl_convert.svg_to_png(content.decode(), scale=1.0)
     buffer = io.BytesIO()
-    with Image.open(io.BytesIO(content)) as image:
+    with Image.open(io.BytesIO(png)) as image:
         whole = image.convert("RGBA")
         ground = Image.new("RGBA", whole.size, "white")
         flat = Image.alpha_composite(ground, whole).convert("RGB")
@@ -128,29 +113,10 @@ def small(source: Path) -> bytes:
     return buffer.getvalue()
 
 
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """A page that is read again hangs its figures anew."""
-    hung(env).pop(docname, None)
-
-
-def merge(
-    app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: BuildEnvironment
-) -> None:
-    """What another process has read."""
-    hung(env).update({k: v for k, v in hung(other).items() if k in docnames})
-
-
-def again(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Writes the page anew whatever changed."""
-    return [PAGE] if PAGE in env.found_docs else []
-
-
 def setup(app: Sphinx) -> None:
     """Registers the directive, and keeps what hangs."""
     app.add_node(Gallery)
     app.add_directive("gallery", GalleryDirective)
     app.add_post_transform(Fill)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
-    app.connect("env-updated", again)
+    HUNG.connect(app)
     app.connect("build-finished", write)

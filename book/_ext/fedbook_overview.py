@@ -8,6 +8,7 @@ from docutils import nodes
 from fedbook_data import BookError, download_link, folder_of
 from fedbook_downloads import FIGURES, folded, write_if_changed, written
 from fedbook_figures import ThemedFigure
+from fedbook_svg import slim
 from sphinx.application import Sphinx
 
 SIZE = (8.4, 4.3)
@@ -33,7 +34,7 @@ class Overview(ThemedFigure):
         self.files = written(self.env, "overview", svg, plot.to_csv(data).encode(), "-light")
         dark = FIGURES / "overview-dark.svg"
         picture = plot.render(lambda fig: overview.draw(fig, found), "dark", "svg", SIZE)
-        write_if_changed(Path(self.env.srcdir) / dark, picture)
+        write_if_changed(Path(self.env.srcdir) / dark, slim(picture))
         return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
 
     def below(self) -> list[nodes.Node]:

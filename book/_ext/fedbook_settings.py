@@ -22,13 +22,15 @@ from fedbook_data import (
     table,
     warn,
 )
+from fedbook_noted import Noted
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-NOTED = "fedbook_figures"
 PAGE = "book/settings"
+#: (study, figure) -> the runs that the figure looks at.
+NOTED: Noted[dict[tuple[str, str], list[str]]] = Noted("figures", dict, PAGE)
 #: Label -> where it is in a configuration, the first that is there.
 MAIN = {
     "method": ("method.type",),
@@ -113,20 +115,12 @@ def listed(values: list[str]) -> str:
 
 def note(env: BuildEnvironment, study: str, figure: str, runs: Iterable[str]) -> None:
     """Remembers which runs a figure looks at."""
-    noted(env).setdefault(env.docname, {})[study, figure] = list(runs)
-
-
-def noted(env: BuildEnvironment) -> dict[str, dict[tuple[str, str], list[str]]]:
-    """Page -> (study, figure) -> runs."""
-    if not hasattr(env, NOTED):
-        setattr(env, NOTED, {})
-    found: dict[str, dict[tuple[str, str], list[str]]] = getattr(env, NOTED)
-    return found
+    NOTED.here(env)[study, figure] = list(runs)
 
 
 def runs_of_figure(env: BuildEnvironment, study: str, figure: str) -> list[str]:
     """The runs that a figure on the page being read looks at."""
-    return noted(env).get(env.docname, {}).get((study, figure), [])
+    return NOTED.here(env).get((study, figure), [])
 
 
 def below(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.Node]:
@@ -188,7 +182,7 @@ class Fill(SphinxPostTransform):
             study = place["study"]
             found = {
                 figure: runs
-                for page in noted(self.env).values()
+                for page in NOTED.all(self.env).values()
                 for (name, figure), runs in page.items()
                 if name == study and runs
             }
@@ -221,28 +215,9 @@ def table_of(
     return [table(head, rows, (16, *(84 // max(1, len(held)) for _ in held)), "settings")]
 
 
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """A page that is read again notes its figures anew."""
-    noted(env).pop(docname, None)
-
-
-def merge(
-    app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: BuildEnvironment
-) -> None:
-    """What another process has read."""
-    noted(env).update({k: v for k, v in noted(other).items() if k in docnames})
-
-
-def again(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Writes the page anew whatever changed."""
-    return [PAGE] if PAGE in env.found_docs else []
-
-
 def setup(app: Sphinx) -> None:
     """Registers the directive, and keeps what figures note."""
     app.add_node(AllSettings)
     app.add_directive("settings", Settings)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
     app.add_post_transform(Fill)
-    app.connect("env-updated", again)
+    NOTED.connect(app)

@@ -12,6 +12,7 @@ from docutils.parsers.rst import directives
 from fedbook_data import BookDirective, BookError, Cell, badge, download_link, table
 from fedbook_downloads import FIGURES, folded, write_if_changed
 from fedbook_figures import ThemedFigure
+from fedbook_svg import slim
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -224,11 +225,12 @@ class CostFigure(ThemedFigure):
         base = Path(self.env.srcdir) / FIGURES
         self.files = {k: base / f"speed-scale{k}" for k in ("-light.svg", "-dark.svg", ".csv")}
         svg, data = plot.export(costs(held), SIZE)
-        write_if_changed(self.files["-light.svg"], svg)
-        write_if_changed(self.files["-dark.svg"], plot.render(costs(held), "dark", "svg", SIZE))
+        dark = plot.render(costs(held), "dark", "svg", SIZE)
+        write_if_changed(self.files["-light.svg"], slim(svg))
+        write_if_changed(self.files["-dark.svg"], slim(dark))
         write_if_changed(self.files[".csv"], plot.to_csv(data).encode())
-        light, dark = (self.files[k].name for k in ("-light.svg", "-dark.svg"))
-        return f"/{(FIGURES / light).as_posix()}", f"/{(FIGURES / dark).as_posix()}"
+        light, dark = (FIGURES / self.files[k].name for k in ("-light.svg", "-dark.svg"))
+        return f"/{light.as_posix()}", f"/{dark.as_posix()}"
 
     def below(self) -> list[nodes.Node]:
         """The files of the figure, and the command that measures again."""

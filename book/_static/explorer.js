@@ -232,6 +232,14 @@
   });
   addEventListener("hashchange", () => open(asked()));
   at("copy").addEventListener("click", () => navigator.clipboard?.writeText(code()));
+  let width = innerWidth, turned;
+  addEventListener("resize", () => {
+    clearTimeout(turned);
+    turned = setTimeout(() => {
+      if (study && width !== innerWidth) draw(); // not when a phone's address bar slides away
+      width = innerWidth;
+    }, 200);
+  });
   new MutationObserver(() => study && draw()).observe(document.documentElement, {
     attributeFilter: ["data-theme"],
   });

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PolicyFedSGM, PowerLaw, Soft, TopK
-from fedlib.flower import Job, part
+from fedlib.federated import Job, part
 from fedlib.problems import cartpole, pareto
 from fedlib.testing.examples import classification
 

@@ -14,8 +14,8 @@ from multiprocessing.connection import Listener
 from pathlib import Path
 
 from fedlib.core.whole import write_whole
-from fedlib.flower.client import Client
-from fedlib.flower.job import Job
+from fedlib.federated.client import Client
+from fedlib.federated.job import Job
 
 IDLE = 600.0  # seconds without a message, after which the process ends; its file has all it knows
 

@@ -13,9 +13,9 @@ from fedlib.core.client import ClientState
 from fedlib.core.federation import Vectorized
 from fedlib.core.protocols import Algorithm
 from fedlib.core.types import Draw, Problem
-from fedlib.flower.ends import Answered, ClientEnd, Read, ServerEnd
-from fedlib.flower.job import Job, Place
-from fedlib.flower.parts import part
+from fedlib.federated.ends import Answered, ClientEnd, Read, ServerEnd
+from fedlib.federated.job import Job, Place
+from fedlib.federated.parts import part
 
 
 class Metered(Vectorized):
@@ -43,34 +43,33 @@ class Apart:
 
     def __init__(self, algorithm: Algorithm, problem: Problem) -> None:
         job = Job(algorithm, partial(part, problem), 1)
-        self.algorithm, self.server = algorithm, Place(job, None)
+        self.server = Place(job, None)
         self.clients = [Place(job, j) for j in range(problem.num_clients)]
+        for place in self.clients:  # found once for all
+            place.shapes = self.server.shapes
 
     def one_round(self) -> Float[Tensor, "d"]:
         """The server's model after another round, which all ends have done."""
-        here = self.server
         self.answers: list[dict[int, Any]] = [{} for _ in self.clients]
-        self.end = ServerEnd(here.problem, here.draw, (), here.shapes, self.collect)
-        state, _ = self.algorithm.round(self.end, here.state, here.draw)
+        self.end = ServerEnd(self.server, (), self.collect)
+        state, _ = self.end.round()
         for j, place in enumerate(self.clients):
-            place.go_on(self.at_client(j, over=True)[0])
-        here.go_on(state)
+            place.go_on(self.at_client(j, over=True).round()[0])
+        self.server.go_on(state)
         model: Tensor = state.w
         return model
 
-    def at_client(self, j: int, over: bool) -> Any:
-        """The round at client j, as far as it has been sent."""
-        here = self.clients[j]
+    def at_client(self, j: int, over: bool) -> ClientEnd:
+        """The round's end at client j, as far as it has been sent."""
         frames = [f.data if j in f.receivers else None for f in self.end.frames]
-        held = (here.draw, (), self.server.shapes, j, frames, self.answers[j], over)
-        return self.algorithm.round(ClientEnd(here.problem, *held), here.state, here.draw)
+        return ClientEnd(self.clients[j], (), frames, self.answers[j], over)
 
     def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
         """The answers of those who are asked."""
         got = {}
         for j in asked:
             try:
-                self.at_client(j, over=False)
+                self.at_client(j, over=False).round()
             except Answered as answered:
                 got[j] = read(j, answered.data)
         return got

@@ -34,7 +34,7 @@ WHOLE = {"fedlib.core.types:Problem", "fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
 #: tests that every study passes, and a client's half of a round, which `vertical` makes.
 ELSEWHERE = {
-    *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
+    *("fedlib.data.loaders:Table", "fedlib.federated.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
     *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
 }

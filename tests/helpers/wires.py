@@ -1,15 +1,16 @@
 """A link inside of one process, on which faults can be planted, and what a run must end with."""
 
 from collections import deque
+from unittest.mock import patch
 
 import torch
 
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
-from fedlib.flower.client import Client
-from fedlib.flower.draws import answering, without
-from fedlib.flower.job import Job
-from fedlib.flower.parts import part
+from fedlib.federated.client import Client
+from fedlib.federated.draws import answering, without
+from fedlib.federated.job import Job
+from fedlib.federated.parts import part
 
 
 class Killed(BaseException):
@@ -37,6 +38,9 @@ class Wires:
             raise Killed
         if fault == "dies before":
             return self.restart(j)
+        if fault == "fails":
+            with patch.object(self.clients[j], "follow", side_effect=OSError("no space left")):
+                return self.queue.append((j, self.clients[j].handle(data)))
         if fault == "garbled request":
             data = data[:-1] + b"?"
         answer = self.clients[j].handle(data)

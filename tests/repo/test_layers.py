@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
 checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
-algorithms | problems <- flower <- testing;
+algorithms | problems <- federated <- flower, testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
@@ -21,8 +21,8 @@ ROWS = (
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),
-    ("fedlib.flower",),
-    ("fedlib.testing", "fedlib.envs"),
+    ("fedlib.federated",),
+    ("fedlib.flower", "fedlib.testing", "fedlib.envs"),
     ("fedlib",),
     ("papers.kit",),
     ("papers.fedsgm", "papers.fedcmoo", "papers.ssca", "papers.fedfw", "papers.arena"),

@@ -5,7 +5,7 @@ import torch
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
 from fedlib.compress.sketches import Columns, Wire
-from fedlib.flower.packing import Garbled, layout, pack, receive, send, unpack
+from fedlib.federated.packing import Garbled, layout, pack, receive, send, unpack
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
 DIM = 30

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core.checkpoint import unseal, write_sealed
-from fedlib.flower.ends import Answered, ClientEnd
-from fedlib.flower.job import Job, Place, enclosed, opened
-from fedlib.flower.packing import Garbled
+from fedlib.federated.ends import Answered, ClientEnd
+from fedlib.federated.job import Job, Place, Stand, enclosed, opened
+from fedlib.federated.packing import Garbled
 
 
 class Client:
     """Client number `me` of a job; its file lies in `folder`, and is gone on from."""
 
     def __init__(self, job: Job, me: int, folder: Path) -> None:
-        self.place, self.me = Place(job, me), me
-        self.file = folder / f"client-{me}"
+        self.place, self.file = Place(job, me), folder / f"client-{me}"
         self.lost: list[int] = []  # of the round under way: who is left out of it
         self.frames: list[bytes | None] = []  # what has come of it
         self.answers: dict[int, Any] = {}  # what was answered in it
@@ -28,30 +27,31 @@ class Client:
 
         Whatever is wrong with one, the client says where it stands, and the server begins there.
         """
-        head: dict[str, Any] = {"run": self.place.run, "client": self.me}
         try:
             asked, parts = opened(data)
             if asked["run"] != self.place.run:
-                return enclosed({**head, "kind": "other"})
-            upload = self.follow(asked, parts)
-            told: dict[str, Any] = {
-                k: asked[k] for k in ("kind", "round", "lost", "count") if k in asked
-            }
-            return enclosed({**head, **told}, [upload])
+                return self.says("failed", why=f"it is of run {self.place.run}, another one")
+            upload = self.follow(asked["rounds"], parts)
+            return self.says("answer", [upload], at=asked["at"])
         except Garbled:
             return self.hello()
         except Exception as error:  # its own data or machine: the others go on
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            return enclosed({**head, "kind": "failed", "why": why})
+            why = str(error).strip().splitlines() or [type(error).__name__]
+            return self.says("failed", why=why[0])
+
+    def says(self, kind: str, parts: list[bytes | None] | None = None, **more: Any) -> bytes:
+        """An envelope from this client."""
+        head = {"run": self.place.run, "client": self.place.me, "kind": kind}
+        return enclosed({**head, **more}, parts or [])
 
     def hello(self) -> bytes:
         """Where this client stands."""
-        place = {"round": self.place.round, "lost": self.lost, "count": len(self.frames)}
-        return enclosed({"run": self.place.run, "client": self.me, "kind": "hello", **place})
+        at: Stand = (self.place.round, self.lost, len(self.frames))
+        return self.says("hello", at=at)
 
-    def follow(self, asked: dict[str, Any], parts: list[bytes | None]) -> bytes:
+    def follow(self, rounds: list[dict[str, Any]], parts: list[bytes | None]) -> bytes:
         """Take what a request brings, round after round, and answer its last message."""
-        for entry in asked["rounds"]:
+        for entry in rounds:
             new, parts = parts[: entry["new"]], parts[entry["new"] :]
             if entry["round"] != self.place.round:
                 raise Garbled("the request is of another round")
@@ -63,26 +63,23 @@ class Client:
             self.lost, self.frames = entry["lost"], self.frames[: entry["skip"]] + new
             if entry["over"]:
                 self.end_round()
-        return b"" if asked["kind"] == "finish" else self.answer()
+        return self.answer() if self.frames else b""
 
-    def end(self, over: bool) -> Any:
-        """The round under way at this end, as far as its messages go."""
-        p = self.place
-        held = (self.me, self.frames, self.answers, over)
-        end = ClientEnd(p.problem, p.draw, self.lost, p.shapes, *held)
-        return p.algorithm.round(end, p.state, end.draw)
+    def end(self, over: bool) -> ClientEnd:
+        """The round under way at this end."""
+        return ClientEnd(self.place, self.lost, self.frames, self.answers, over)
 
     def answer(self) -> bytes:
         """The answer to the last message of the round under way."""
         try:
-            self.end(over=False)
+            self.end(over=False).round()
         except Answered as answered:
             return answered.data
         raise Garbled("the request asks for nothing")
 
     def end_round(self) -> None:
         """To the next round; the file is written before anything of it is answered."""
-        state, _ = self.end(over=True)
+        state, _ = self.end(over=True).round()
         self.place.go_on(state)
         self.lost, self.frames, self.answers = [], [], {}
         write_sealed(self.file, self.place.saved())

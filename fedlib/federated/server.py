@@ -14,12 +14,11 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.core.checkpoint import unseal, write_sealed
 from fedlib.core.protocols import NEEDS_ALL
-from fedlib.core.types import Draw
 from fedlib.core.whole import write_whole
-from fedlib.flower.draws import fewest, without
-from fedlib.flower.ends import Frame, Read, ServerEnd
-from fedlib.flower.job import Job, Link, Place, enclosed, opened
-from fedlib.flower.packing import Garbled
+from fedlib.federated.draws import fewest, without
+from fedlib.federated.ends import Frame, Read, ServerEnd
+from fedlib.federated.job import Job, Link, Place, Stand, enclosed, opened
+from fedlib.federated.packing import Garbled
 
 
 class Lost(Exception):
@@ -31,7 +30,7 @@ class Lost(Exception):
 
 
 class Past(NamedTuple):
-    """A round that is over: who was left out of it, and what was sent."""
+    """A round: who is left out of it, and what was sent."""
 
     lost: list[int]
     frames: list[Frame]
@@ -42,7 +41,8 @@ class Server:
 
     `quorum`: with fewer clients in a sample than this a round is not done. `deadline`: seconds from
     the start of a round until who has not answered is left out of it; the round is then done again
-    without. A client that was left out is asked again after a sign of life.
+    without. A client that was silent is asked again after a sign of life, one whose answer was none
+    in the next round.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Server:
         self.place, self.link, self.rounds = Place(job, None), link, job.rounds
         self.folder, self.quorum, self.deadline = folder, quorum, deadline
         self.past: list[Past] = []
-        self.held = [(0, list[int](), 0)] * self.place.clients  # round, lost, frames of each client
-        self.absent: set[int] = set()
+        self.now: Past | None = None  # the round under way
+        self.held: list[Stand] = [(0, [], 0)] * self.place.clients  # where each client stands
+        self.absent: set[int] = set()  # who is not asked until it says something
         self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
         self.why = dict[int, str]()  # what was wrong with a client's last answer
-        self.lost: list[int] = []
         self.until = 0.0
         if (folder / "server").exists():
             self.resume(unseal(folder / "server"))
@@ -88,33 +88,34 @@ class Server:
 
     def one_round(self) -> Any:
         """The state after the next round, with those who answer."""
-        place, lost = self.place, set(self.absent)
+        lost = set(self.absent)
         while True:
-            self.lost, self.until = sorted(lost), time.monotonic() + self.deadline
-            draw = without(place.draw, lost)
-            enough = fewest(draw) >= self.quorum
-            if not enough or (lost and type(place.algorithm).__name__ in NEEDS_ALL):
-                raise RuntimeError(self.too_few(draw))
-            self.end = ServerEnd(place.problem, place.draw, lost, place.shapes, self.collect)
+            self.until = time.monotonic() + self.deadline
+            self.check_enough(lost)
+            end = ServerEnd(self.place, lost, self.collect)
+            self.now = Past(sorted(lost), end.frames)
             try:
-                state, info = place.algorithm.round(self.end, place.state, self.end.draw)
+                state, info = end.round()
             except Lost as error:
                 lost |= error.clients
-                self.absent |= error.clients
                 continue
             for way in self.counted:
                 self.counted[way] += int(info[f"bits_{way}"])
-            self.past.append(Past(self.lost, self.end.frames))
+            self.past.append(self.now)
+            self.now = None
             return state
 
-    def too_few(self, draw: Draw) -> str:
-        """The sentence on a round that is not done."""
-        told = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in self.lost)
+    def check_enough(self, lost: set[int]) -> None:
+        """Raises RuntimeError, one sentence, where the next round has too few clients."""
         needs_all = type(self.place.algorithm).__name__ in NEEDS_ALL
+        has = fewest(without(self.place.draw, lost))
+        if has >= self.quorum and not (lost and needs_all):
+            return
+        told = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in sorted(lost))
         least = "all clients" if needs_all else f"{self.quorum} clients or more"
-        return (
-            f"federation: a round must have {least}, round {self.place.round} has "
-            f"{fewest(draw)} ({told}); start the server again when they are back."
+        raise RuntimeError(
+            f"federation: a round must have {least}, round {self.place.round} has {has} ({told}); "
+            "start the server again when they are back."
         )
 
     def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
@@ -125,6 +126,7 @@ class Server:
         while missing := set(asked) - set(got):
             found = self.link.receive(max(self.until - time.monotonic(), 0.0))
             if found is None:
+                self.absent |= missing
                 raise Lost(missing)
             j, data = found
             try:
@@ -150,27 +152,29 @@ class Server:
         if head.get("run") != self.place.run or head.get("client") != j:
             raise Garbled("an answer is of another run")
         self.absent.discard(j)
-        stands = (head["round"], head["lost"], head["count"])
-        if head["kind"] == "failed":
-            raise Garbled(head["why"])
         if head["kind"] == "failed":
             raise Garbled(head["why"])
         if head["kind"] == "hello":  # it has restarted, or stands elsewhere than was thought
-            self.held[j] = stands
+            self.held[j] = tuple(head["at"])
             if wanted:
                 self.request(j)
             return None
-        if not wanted or stands != (self.place.round, self.lost, len(self.end.frames)):
+        if not wanted or tuple(head["at"]) != self.stands():
             return None  # a second answer, or one to a round that was done again
-        self.held[j] = stands
+        self.held[j] = self.stands()
         return parts[0]
 
-    def request(self, j: int, kind: str = "ask") -> None:
+    def stands(self) -> Stand:
+        """Where a client stands that has got everything."""
+        lost, frames = self.now or ([], [])
+        return len(self.past), lost, len(frames)
+
+    def request(self, j: int) -> None:
         """Send client j all that it has not yet, and with it what it is asked."""
         since, lost, count = self.held[j]
-        now = [] if kind == "finish" else [Past(self.lost, self.end.frames)]
         entries, parts = [], list[bytes | None]()
-        for t, entry in enumerate([*self.past[since:], *now], since):
+        under_way = [] if self.now is None else [self.now]
+        for t, entry in enumerate([*self.past[since:], *under_way], since):
             same = t == since and entry.lost == lost
             skip = min(count, len(entry.frames)) if same else 0
             new = [f.data if j in f.receivers else None for f in entry.frames[skip:]]
@@ -179,32 +183,19 @@ class Server:
             entries.append(named)
             parts += new
         self.sent["down"] += sum(len(part or b"") for part in parts)
-        head = {"run": self.place.run, "kind": kind, "rounds": entries, "round": len(self.past)}
-        here = (
-            {"lost": [], "count": 0}
-            if not now
-            else {"lost": self.lost, "count": len(self.end.frames)}
-        )
-        self.link.send(j, enclosed({**head, **here}, parts))
+        head = {"run": self.place.run, "rounds": entries, "at": self.stands()}
+        self.link.send(j, enclosed(head, parts))
 
     def finish(self) -> None:
         """Bring every client that answers up to date, so that all end with the same model."""
         self.until, left = time.monotonic() + self.deadline, set(range(self.place.clients))
         left -= self.absent
-        for j in left:
-            self.request(j, "finish")
-        while left and (found := self.link.receive(max(self.until - time.monotonic(), 0.0))):
-            j, data = found
+        while left:
             try:
-                head: dict[str, Any] = opened(data)[0] if data is not None else {"kind": "none"}
-            except Garbled:
-                continue
-            if head["kind"] in ("finish", "failed", "other"):
-                left.discard(j)
-            elif j in left:
-                if head["kind"] == "hello":
-                    self.held[j] = (head["round"], head["lost"], head["count"])
-                self.request(j, "finish")
+                self.collect(sorted(left), lambda j, data: torch.zeros(()))  # noqa: ARG005 - empty
+                return
+            except Lost as error:
+                left -= error.clients
 
     def save(self) -> None:
         """Write the round that is over, then where the server stands."""

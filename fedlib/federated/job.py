@@ -15,8 +15,8 @@ from fedlib.checks import Count, Seed
 from fedlib.core.protocols import Algorithm
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw, Problem, describe
-from fedlib.flower.ends import own_part, whole_state
-from fedlib.flower.packing import Garbled
+from fedlib.federated.packing import Garbled
+from fedlib.federated.parts import own_part, whole_state
 from fedlib.vertical.line import VerticalProblem
 
 MAGIC = b"fedlib 1"
@@ -43,6 +43,10 @@ class Job:
 
     def __post_init__(self) -> None:
         checks.fields(self)
+
+
+#: Where an end stands: the round under way, who is left out of it, how many of its frames it has.
+Stand = tuple[int, list[int], int]
 
 
 class Link(Protocol):

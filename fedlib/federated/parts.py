@@ -1,14 +1,16 @@
-"""A problem as one end of a federation has it: a client with its own rows, the server with none."""
+"""What an end has of a problem and of a state: a client its own rows, the server nobody's."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from fedlib.core.protocols import AT_CLIENTS
 from fedlib.core.types import Problem
 
 
@@ -50,3 +52,25 @@ def placed(
 def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     """NaN in place of floats, 0 in place of whole numbers."""
     return torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
+
+
+def own_part(state: Any, me: int | None) -> Any:
+    """What an end keeps of a state: of the clients' memories its own row, at the server none."""
+    rows = slice(0, 0) if me is None else slice(me, me + 1)
+    return state._replace(**{name: getattr(state, name)[rows] for name in at_clients(state)})
+
+
+def whole_state(own: Any, me: int | None, clients: int) -> Any:
+    """A state of all clients in which the memories that an end does not have are NaN."""
+    found = {}
+    for name in at_clients(own):
+        x = getattr(own, name)
+        found[name] = x.new_full((clients, *x.shape[1:]), torch.nan)
+        if me is not None:
+            found[name][me] = x[0]
+    return own._replace(**found)
+
+
+def at_clients(state: Any) -> list[str]:
+    """The fields of a state that live at the clients."""
+    return [name for name in state._fields if name in AT_CLIENTS]

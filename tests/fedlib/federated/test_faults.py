@@ -6,7 +6,7 @@ import pytest
 from wires import Killed, Wires, apart, job_of, memories, simulated
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, NaiveFW, PowerLaw, TopK
-from fedlib.flower.server import Server
+from fedlib.federated.server import Server
 from fedlib.testing.examples import classification, several
 
 ROUNDS = 5
@@ -32,7 +32,7 @@ METHODS = methods()
 #: what is planted -> the clients that are then left out of some round
 HARMLESS = ("dies before", "dies after", "twice", "stale", "no memory", "not delivered",
             "garbled request", "server killed", "server killed after")  # fmt: skip
-COSTLY = ("late", "truncated", "foreign", "empty", "gone")
+COSTLY = ("late", "truncated", "foreign", "empty", "fails", "gone")
 
 
 def ran(name, folder, faults=(), **options):
@@ -94,11 +94,13 @@ def test_an_answer_that_does_not_come_costs_the_answer_and_not_the_run(name, fau
         assert lost[-1] == [1]  # it is waited for once
     elif fault == "late":
         assert lost.count([1]) < ROUNDS - 1  # and takes part again
+    else:
+        assert lost.count([1]) == 1  # who says something is asked again in the next round
 
 
 def test_everything_at_once(tmp_path):
     faults = {
-        (j, k): (HARMLESS + COSTLY)[(5 * j + 3 * k) % 14] for j in range(3) for k in range(2, 9, 2)
+        (j, k): (HARMLESS + COSTLY)[(5 * j + 3 * k) % 15] for j in range(3) for k in range(2, 9, 2)
     }
     faults = {place: fault for place, fault in faults.items() if fault != "gone"}
     server, wires = ran("FedSGM", tmp_path, faults)
@@ -136,4 +138,11 @@ def test_a_method_that_needs_everybody_stops_without_one(tmp_path):
     job = job_of(NaiveFW(), METHODS["FedFW"][1], ROUNDS)
     wires = Wires(job, tmp_path, 8, {(1, 2): "gone"})
     with pytest.raises(RuntimeError, match="a round must have all clients"):
+        Server(job, wires, tmp_path).run()
+
+
+def test_what_a_client_cannot_do_stands_in_the_sentence_of_the_round_that_is_not_done(tmp_path):
+    job = job_of(NaiveFW(), METHODS["FedFW"][1], ROUNDS)
+    wires = Wires(job, tmp_path, 8, {(1, 2): "fails"})
+    with pytest.raises(RuntimeError, match=r"round 1 has 7 \(1: no space left\)"):
         Server(job, wires, tmp_path).run()
