@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import localtime, monotonic, strftime, time
+from time import localtime, monotonic, process_time, strftime, time
 from typing import Any
 
 import torch
@@ -43,6 +43,7 @@ class Done:
     Attributes
     ----------
     job, seconds, peak : which, how long it took here, most gigabytes of its process.
+    busy : how long of that a core worked at it; less where others had the cores.
     refused : the sentence that it ended in, empty if it was done.
     elsewhere : whether another process works at it.
     notes : what there is to say of its runs.
@@ -54,11 +55,12 @@ class Done:
     refused: str = ""
     elsewhere: bool = False
     notes: tuple[str, ...] = ()
+    busy: float = 0.0
 
 
 def work(job: Job, device: str = "cpu", recompute: bool = False) -> Done:
     """Compute and store the runs of a job, unless another process is at it."""
-    began, study = monotonic(), papers.STUDIES[job.study]
+    began, worked, study = monotonic(), process_time(), papers.STUDIES[job.study]
     specs = study.specs(study.resolve(job.profile))
     try:
         with tenure(job.claim) as ours:
@@ -80,7 +82,8 @@ def work(job: Job, device: str = "cpu", recompute: bool = False) -> Done:
         return Done(job, refused=str(error))
     ill = {name: health.wrong for name, health in study.health(made).items() if health.wrong}
     notes = tuple(f"{job.study}/{name} is not healthy: {wrong}" for name, wrong in ill.items())
-    return Done(job, monotonic() - began, peak(), notes=notes)
+    took, busy = monotonic() - began, process_time() - worked
+    return Done(job, took, peak(), notes=notes, busy=busy)
 
 
 def peak() -> float:

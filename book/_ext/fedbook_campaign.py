@@ -35,8 +35,9 @@ class Campaign(BookDirective):
         for path in (ROOT / "papers").rglob("*.py"):
             self.env.note_dependency(str(path))
         for study in STUDIES.values():
-            for path in store.run_path(study.name, "full", "any").parent.glob("*.json"):
-                self.env.note_dependency(str(path))
+            for profile in ("full", store.PAPER):
+                for path in store.run_path(study.name, profile, "any").parent.glob("*.json"):
+                    self.env.note_dependency(str(path))
         found = [short for study in STUDIES.values() for short in shortfall(study)]
         alike: dict[str, list[Short]] = {}
         for short in found:
@@ -48,7 +49,8 @@ class Campaign(BookDirective):
     def row(self, some: list[Short]) -> list[Cell]:
         """The cells of groups that lack the same."""
         names = [name for short in some for name in short.job.names]
-        claims = sorted({claim for short in some for claim in short.waiting}, key=number)
+        left = [short for short in some if not short.done]
+        claims = sorted({claim for short in left for claim in short.waiting}, key=number)
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return [
             page_link(self.env, some[0].job.study),

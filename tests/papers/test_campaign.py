@@ -72,7 +72,7 @@ def test_it_stores_what_is_missing_and_what_that_took(toy, capsys):
         assert short.seconds > 0
     held = campaign.history()
     assert {*held} == {"np_workshop/soft_lr0.1", "np_workshop/hard_lr1"}
-    assert all(one["seconds"] > 0 for one in held.values())
+    assert all(one["seconds"] > 0 and one["core_s"] > 0 for one in held.values())
     assert campaign.carry_out([toy], 2, None, "cpu") == 0
     assert "nothing is left to compute" in capsys.readouterr().out
     listing = "\n".join(campaign.listed([toy]))
@@ -95,6 +95,8 @@ def test_predictions_are_held_against_what_it_took():
     entries = {str(k): {"predicted": 2.0, "seconds": k} for k in (1.0, 4.0, 6.0)}
     (line,) = campaign.accuracy(entries | {"unknown": {"predicted": 0.0, "seconds": 9.0}})
     assert line == "3 groups took 0.5 to 3 times what was predicted, half of them at most 2 times"
+    shared = {"a": {"predicted": 2.0, "seconds": 90.0, "core_s": 3.0}}
+    assert next(campaign.accuracy(shared)).startswith("1 groups took 1.5 to 1.5 times")
 
 
 def test_memory_is_expected_as_groups_of_the_study_took():
