@@ -74,7 +74,7 @@ def wall(env: BuildEnvironment, docname: str) -> str:
     """The figures of one page."""
     title = escape(env.titles[docname].astext())
     items = "".join(item(docname, picture) for picture in HUNG.all(env)[docname])
-    return f'<h2>{title}</h2><ul class="gallery">{items}</ul>'
+    return f'<h2>{title}</h2><ul class="gallery wide-page">{items}</ul>'
 
 
 def item(docname: str, picture: Picture) -> str:
@@ -109,7 +109,7 @@ def small(png: bytes) -> bytes:
         flat = Image.alpha_composite(ground, whole).convert("RGB")
         size = (WIDTH, max(1, round(flat.height * WIDTH / flat.width)))
         shrunk = flat.resize(size, Image.Resampling.LANCZOS)
-        shrunk.quantize(32).save(buffer, "PNG", optimize=True)
+        shrunk.quantize(64).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
