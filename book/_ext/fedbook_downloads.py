@@ -31,6 +31,7 @@ from fedbook_data import (
 from fedbook_gallery import hang
 from fedbook_settings import below, note, runs_of_figure
 from fedbook_svg import legible_width, slim
+from fedbook_tables import joined
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -106,7 +107,7 @@ def exported(
 
     watched = Watched(traces)
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
-    csv = plot.to_csv(data).encode()
+    csv = joined(plot.to_csv(data)).encode()
     files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
     note(env, study.name, figure, watched.seen)
     numbers = folder_of(study.name) / "numbers.json"
