@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -30,6 +31,23 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+#: What the page tells who sets a federation up: an authority, and the SuperLink's certificate.
+CERTIFICATES = (
+    "openssl req -x509 -newkey rsa:3072 -nodes -days 365 -subj /CN=authority "
+    "-keyout ca.key -out ca.crt",
+    "openssl req -newkey rsa:3072 -nodes -subj /CN=HOST "
+    "-addext subjectAltName=DNS:HOST,IP:127.0.0.1 -keyout server.key -out server.csr",
+    "openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -days 365 -copy_extensions copy "
+    "-out server.pem",
+)
+KEY = "ssh-keygen -q -t ecdsa -b 384 -N '' -f node-NUMBER"
+SAFE_LINK = (
+    *("--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.pem"),
+    *("--ssl-keyfile", "server.key", "--enable-supernode-auth", "--host", "0.0.0.0"),
+)
+SAFE_NODE = ("--root-certificates", "ca.crt", "--auth-supernode-private-key", "node-NUMBER")
+
+
 @dataclass
 class Federation:
     """Processes that run in `folder`, each with a log of its own there."""
@@ -38,7 +56,13 @@ class Federation:
     nodes: int
     port: int
     env: dict[str, str]
+    secure: bool
     processes: dict[str, subprocess.Popen[bytes]]
+
+    @property
+    def host(self) -> str:
+        """Where the SuperLink listens; a certificate is for a name."""
+        return "localhost" if self.secure else "127.0.0.1"
 
     def start(self, name: str, *command: str) -> None:
         """One process in a session of its own, so that its children end with it."""
@@ -52,14 +76,36 @@ class Federation:
                 start_new_session=True,
             )
 
-    def start_node(self, j: int) -> None:
-        """SuperNode number j."""
+    def start_link(self) -> None:
+        """The SuperLink, which then listens."""
+        self.start(
+            "superlink",
+            str(BIN / "flower-superlink"),
+            *(SAFE_LINK if self.secure else ["--insecure"]),
+            "--port",
+            str(self.port),
+            "--disable-runtime-dependency-installation",
+        )
+        for _ in range(600):
+            with closing(socket.socket()) as one:
+                if one.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise RuntimeError(f"superlink: it must listen within a minute; see {self.folder}.")
+
+    def start_node(self, j: int, *, known: bool = True) -> None:
+        """SuperNode number j; where keys are asked for, one that the SuperLink has been told."""
+        safe = [word.replace("NUMBER", str(j)) for word in SAFE_NODE]
+        if self.secure:
+            self.command(*shlex.split(KEY.replace("NUMBER", str(j))))
+            if known:
+                self.command(str(BIN / "flwr"), "supernode", "register", f"node-{j}.pub", "local")
         self.start(
             f"node-{j}",
             str(BIN / "flower-supernode"),
-            "--insecure",
+            *(safe if self.secure else ["--insecure"]),
             "--superlink",
-            f"127.0.0.1:{self.port}",
+            f"{self.host}:{self.port}",
             "--port",
             str(free_port()),
             "--node-config",
@@ -74,19 +120,25 @@ class Federation:
                 os.killpg(process.pid, sign)
                 process.wait(3)
 
-    def run(self, app: Path, settings: str, seconds: float) -> None:
-        """Submit a run and wait for its end, which the file `done` in its folder tells."""
+    def run(self, app: Path, settings: str) -> None:
+        """Submit a run."""
+        self.command(str(BIN / "flwr"), "run", str(app), "local", "--run-config", settings)
+
+    def command(self, *words: str) -> None:
+        """A command that ends by itself; raises RuntimeError with what it says if it fails."""
         told = subprocess.run(
-            [str(BIN / "flwr"), "run", str(app), "local", "--run-config", settings],
+            words,
             env=self.env,
             cwd=self.folder,
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=seconds,
+            timeout=120,
         )
         if told.returncode:
-            raise RuntimeError(f"flwr run: the run must start, got {told.stdout}{told.stderr}.")
+            raise RuntimeError(
+                f"{' '.join(words)}: it must succeed, got {told.stdout}{told.stderr}."
+            )
 
 
 def started_with(variable: bytes) -> Iterator[int]:
@@ -98,32 +150,26 @@ def started_with(variable: bytes) -> Iterator[int]:
 
 
 @contextmanager
-def federation(folder: Path, nodes: int) -> Iterator[Federation]:
-    """A SuperLink and its SuperNodes on the loopback, ended at the end."""
+def federation(folder: Path, nodes: int, *, secure: bool = False) -> Iterator[Federation]:
+    """A SuperLink and its SuperNodes on the loopback, ended at the end.
+
+    `secure`: all connections encrypted, and only SuperNodes with a registered key are let in.
+    """
     port, home = free_port(), folder / "flwr"
     home.mkdir(parents=True)
-    (home / "config.toml").write_text(
-        '[superlink]\ndefault = "local"\n\n[superlink.local]\n'
-        f'address = "127.0.0.1:{port}"\ninsecure = true\n',
-        encoding="utf-8",
-    )
     env = {**os.environ, **QUIET, "FLWR_HOME": str(home), "PYTHONPATH": str(ROOT)}
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
-    its = Federation(folder, nodes, port, env, {})
+    its = Federation(folder, nodes, port, env, secure, {})
+    how = f'root-certificates = "{folder / "ca.crt"}"' if secure else "insecure = true"
+    (home / "config.toml").write_text(
+        '[superlink]\ndefault = "local"\n\n[superlink.local]\n'
+        f'address = "{its.host}:{port}"\n{how}\n',
+        encoding="utf-8",
+    )
+    for line in CERTIFICATES if secure else ():
+        its.command(*shlex.split(line.replace("HOST", "localhost")))
     try:
-        its.start(
-            "superlink",
-            str(BIN / "flower-superlink"),
-            "--insecure",
-            "--port",
-            str(port),
-            "--disable-runtime-dependency-installation",
-        )
-        for _ in range(600):
-            with closing(socket.socket()) as one:
-                if one.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        its.start_link()
         for j in range(nodes):
             its.start_node(j)
         yield its

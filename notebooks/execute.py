@@ -68,7 +68,8 @@ def source_names() -> list[str]:
     return sorted(p.stem for p in SOURCES.glob("*.py"))
 
 
-#: What a kernel is told: it ends quietly when it is stopped; errors of cells are no log.
+#: What a kernel is told: to end quietly. Who stops it interrupts it first, and its last answer may
+#: not be quite out; it would log that as an error of its own. Errors of cells are no log.
 KERNEL = ["--IPKernelApp.log_level=50"]
 
 #: A last cell, which is not part of what is written: it leaves the run's numbers for `view.py`.

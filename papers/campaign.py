@@ -15,6 +15,7 @@ from papers.kit import store
 from papers.kit.numbers import significant
 from papers.kit.shares import Job
 from papers.kit.shortfall import Short, ordered, shortfall
+from papers.kit.store import PAPER
 from papers.kit.study import Study
 
 RECORD = "campaign.json"  # of the results folder: what was predicted and what it took
@@ -30,7 +31,7 @@ def listed(studies: Sequence[Study]) -> Iterator[str]:
     for short in ordered(found):
         yield f"{short.job.seconds / HOUR:8.3g}  {len(short.waiting):7}  {said(short)}"
     hours = sum(short.job.seconds for short in found if not short.done) / HOUR
-    claims = {claim for short in found for claim in short.waiting}
+    claims = {claim for short in found if not short.done for claim in short.waiting}
     done = sum(short.done for short in found)
     yield f"{done} of {len(found)} groups are stored; the others take about {hours:.3g} core-hours"
     yield f"{len(claims)} claims wait: {', '.join(sorted(claims)) or 'none'}"
@@ -64,6 +65,7 @@ def carry_out(studies: Sequence[Study], processes: int, memory: float | None, de
     found = [short for study in studies for short in shortfall(study)]
     jobs = [short.job for short in ordered(found)]
     if not jobs:
+        settle(studies)  # of groups that were computed by a process that was killed
         print("campaign: nothing is left to compute")
         return 0
     hours = sum(job.seconds for job in jobs) / HOUR
@@ -83,9 +85,16 @@ def carry_out(studies: Sequence[Study], processes: int, memory: float | None, de
         if not done.refused and not done.elsewhere:
             enter(done)
     bar.bar.close()
+    settle(studies)
     for line in accuracy(history()):
         print(line)
     return 2 if refused else 0
+
+
+def settle(studies: Sequence[Study]) -> None:
+    """Derive the numbers of the runs that are stored, by which claims are judged."""
+    for study in studies:
+        study.settle(PAPER)
 
 
 def expected(job: Job, known: Mapping[str, Mapping[str, Any]]) -> float:

@@ -44,7 +44,7 @@ def watch(method, t, server, settings):
         {
             "seconds": seconds,
             "up": up,
-            "plain": plain(server, lengths) if settings["timed"] and t % 4 == 2 else None,
+            "plain": plain(server, lengths) if settings["timed"] and t % 2 == 0 else None,
         }
     )
     told = {"counted": server.counted, "sent": server.sent, "rounds": kept, "asks": asks}

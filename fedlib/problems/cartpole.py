@@ -1,7 +1,4 @@
-"""Constrained cartpole: balance a pole while the cart keeps away from five forbidden intervals.
-
-FedSGM (full paper), constrained Markov decision processes, Figures 3 and 4; physics in `cart`.
-"""
+"""Constrained cartpole: balance a pole, keep the cart off five intervals (FedSGM, Figures 3, 4)."""
 
 from __future__ import annotations
 

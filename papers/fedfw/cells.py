@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch.nn.functional as F
 
@@ -20,6 +21,7 @@ RADIUS = 10.0
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for testing
 DIGITS_HELD = 360  # of scikit-learn's digits
 SHARE = 0.25  # of a client's rows that the authors' code tests on
+WHOLE = 100_000  # generated rows: no client has as many
 PADDING = 4  # scikit-learn's digits around, for convolutions
 NORMS = {"l2": "ℓ2", "l1": "ℓ1"}
 #: FedDR's step sizes by data and model; the first is the one with five local steps.
@@ -131,6 +133,15 @@ def as_coded(column: str) -> str:
 
 def traced(column: str, norm: str) -> tuple[tuple[float, float], tuple[float, float]]:
     return TRACED.get((column, norm), UNTRACED)
+
+
+def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:
+    """Chance on generated data: the share of the most frequent label.
+
+    It is larger where no client's rows are cut, as in the paper's setting: the clients with most
+    rows have that label.
+    """
+    return lambda config: whole if config["problem"]["most"] >= WHOLE else usual
 
 
 def column_text(column: str, pictures: str) -> str:

@@ -12,6 +12,8 @@ from papers.kit.needs import Needs
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers, Outcome, Rule
 
+#: Configurations of runs, by their names.
+Configs = Mapping[str, Mapping[str, Any]]
 #: The letter of each paper, and its short name.
 PAPERS = {
     "W": "FedSGM, workshop",
@@ -40,6 +42,20 @@ class Reading:
 
     def __post_init__(self) -> None:
         checks.fields(self)
+
+    def judged(
+        self,
+        numbers: Numbers,
+        configs: Configs,
+        stored: Configs,
+        changed: Mapping[str, tuple[Any, Any]],
+        health: Mapping[str, str],
+    ) -> Outcome:
+        """The rule's outcome, or *not judged* with the reason; see `Claim.verdict`."""
+        lacking = self.needs.unmet(self.runs, configs, stored, changed, health)
+        if lacking:
+            return Outcome("not judged", "", f"not judged, because {lacking}")
+        return self.rule(numbers)
 
 
 @dataclass(frozen=True)
@@ -87,6 +103,11 @@ class Claim:
         return self.rule(numbers)
 
     @property
+    def each(self) -> tuple[Reading, ...]:
+        """All readings, the claim's own first."""
+        return (Reading(self.reading, self.rule, self.runs, self.needs), *self.readings)
+
+    @property
     def all_runs(self) -> tuple[str, ...]:
         """The runs behind all readings, each once."""
         return tuple(dict.fromkeys([*self.runs, *(r for x in self.readings for r in x.runs)]))
@@ -94,8 +115,8 @@ class Claim:
     def verdict(
         self,
         numbers: Numbers,
-        configs: Mapping[str, Mapping[str, Any]],
-        stored: Mapping[str, Mapping[str, Any]],
+        configs: Configs,
+        stored: Configs,
         changed: Mapping[str, tuple[Any, Any]] = {},
         health: Mapping[str, str] = {},
     ) -> Outcome:
@@ -111,22 +132,15 @@ class Claim:
     def verdicts(
         self,
         numbers: Numbers,
-        configs: Mapping[str, Mapping[str, Any]],
-        stored: Mapping[str, Mapping[str, Any]],
+        configs: Configs,
+        stored: Configs,
         changed: Mapping[str, tuple[Any, Any]] = {},
         health: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
         """The outcome of every reading by its name, the claim's own first."""
-        own = Reading(self.reading, self.rule, self.runs, self.needs)
-        found = {}
-        for each in (own, *self.readings):
-            lacking = each.needs.unmet(each.runs, configs, stored, changed, health)
-            found[each.name] = (
-                Outcome("not judged", "", f"not judged, because {lacking}")
-                if lacking
-                else each.rule(numbers)
-            )
-        return found
+        return {
+            each.name: each.judged(numbers, configs, stored, changed, health) for each in self.each
+        }
 
 
 @dataclass(frozen=True)

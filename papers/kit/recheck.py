@@ -34,6 +34,7 @@ SHIFT = 1e-6  # of a start, as much as the digits of a float32 come to in some r
 NOTHING = 1e-12  # smaller numbers are zeros, rounded
 ROUGH = 1e-5  # what six digits of a model come to
 ENDS = ("the final model", "the output")
+NUMBERS = "numbers"  # the file beside the runs
 START_S = 0.5  # to make a problem and record its round
 
 
@@ -46,11 +47,17 @@ class Stretch:
     rounds: int
     of: int
     seeds: tuple[int, ...]
+    profile: str = "full"
 
     @property
     def run(self) -> str:
-        """What it is called."""
-        return f"{self.study}/{self.name}"
+        """What it is called; see `called`."""
+        return f"{self.study}/{called(self.name, self.profile)}"
+
+
+def called(name: str, profile: str) -> str:
+    """A run of a study, with its profile where that is not the full one."""
+    return name if profile == "full" else f"{profile}/{name}"
 
 
 def sample(
@@ -59,36 +66,54 @@ def sample(
     """Stored runs in a random order, one of each study in turn; each fits its share of the time."""
     left = {}
     for study in studies:
-        specs = [*study.specs(study.resolve("full")).items()]
-        left[study.name] = (study, [specs[i] for i in rng.permutation(len(specs))])
+        runs = stored(study)
+        left[study.name] = (study, [runs[i] for i in rng.permutation(len(runs))])
+    most = min(seconds / SHARE, MOST_S)
     while left:
         for name in rng.permutation([*left]):
-            study, specs = left[name]
-            run_name, spec = specs.pop()
-            yield study, spec, stretch(study, run_name, spec, rng, min(seconds / SHARE, MOST_S))
-            if not specs:
+            study, runs = left[name]
+            profile, run_name, spec = runs.pop()
+            yield study, spec, stretch(study, run_name, spec, rng, most, profile)
+            if not runs:
                 del left[name]
 
 
+def stored(study: Study) -> list[tuple[str, str, Spec]]:
+    """The runs of a study with their profiles: all of the full one, and the paper's that are there.
+
+    A run that both settings share is the full profile's.
+    """
+    runs = [("full", *one) for one in study.specs(study.resolve("full")).items()]
+    if store.run_path(study.name, store.PAPER, NUMBERS).exists():
+        for name, spec in study.specs(study.resolve(store.PAPER)).items():
+            if store.run_path(study.name, store.PAPER, name).exists():
+                runs.append((store.PAPER, name, spec))
+    return runs
+
+
 def stretch(
-    study: Study, name: str, spec: Spec, rng: np.random.Generator, seconds: float
+    study: Study,
+    name: str,
+    spec: Spec,
+    rng: np.random.Generator,
+    seconds: float,
+    profile: str = "full",
 ) -> Stretch:
     """As many rounds of a run as fit the time, by how long it took, and some seeds.
 
     Where the whole run fits, all seeds do: the time that is stored is theirs.
     """
-    took = float(study.payload(name)["provenance"]["wall_s"])
+    took = float(study.payload(name, profile)["provenance"]["wall_s"])
     fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
     most = min(close_of(name, study.close).rounds or spec.rounds, spec.rounds)
     drawn = rng.permutation(spec.seeds)[: SEEDS if fits < spec.rounds else None]
-    return Stretch(
-        study.name, name, max(1, min(fits, most)), spec.rounds, tuple(sorted(drawn.tolist()))
-    )
+    rounds, seeds = max(1, min(fits, most)), tuple(sorted(drawn.tolist()))
+    return Stretch(study.name, name, rounds, spec.rounds, seeds, profile)
 
 
 def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
     """Where a stored run is not what the code gives over a stretch: a sentence each."""
-    return compared(study, spec, part, _computed(spec, part)).wrong
+    return compared(study, spec, part, _computed(spec, part), part.profile).wrong
 
 
 @dataclass(frozen=True)

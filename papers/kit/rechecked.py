@@ -9,7 +9,7 @@ from pathlib import Path
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.core.provenance import versions
 from papers.kit import store
-from papers.kit.recheck import Stretch
+from papers.kit.recheck import Stretch, called
 from papers.kit.study import Study
 
 
@@ -53,7 +53,7 @@ def enter(parts: Iterable[Stretch], studies: Mapping[str, Study]) -> None:
     """Add stretches that were recomputed; of one run the furthest stays, of equals the latest."""
     made, record = versions(), seen()
     for part in parts:
-        mark = store.mark(studies[part.study].payload(part.name))
+        mark = store.mark(studies[part.study].payload(part.name, part.profile))
         new = Seen(part.rounds, part.of, part.seeds, mark, made["date"], made["commit"])
         old = record.get(part.run)
         if old is None or old.mark != mark or old.rounds <= new.rounds:
@@ -65,7 +65,13 @@ def enter(parts: Iterable[Stretch], studies: Mapping[str, Study]) -> None:
 
 def of_study(study: str) -> dict[str, Seen | None]:
     """Every stored run of a study, and how far it was recomputed as it is stored now, if ever."""
-    record, marks = seen(), read(store.run_path(study, "full", "numbers")).get("runs", {})
+    record, marks = seen(), dict[str, str]()
+    for profile in ("full", store.PAPER):
+        path = store.run_path(study, profile, "numbers")
+        if path.exists() or profile == "full":
+            for name, mark in read(path).get("runs", {}).items():
+                if store.run_path(study, profile, name).exists():
+                    marks[called(name, profile)] = mark
     found = {name: record.get(f"{study}/{name}") for name in marks}
     return {
         n: one if one is not None and one.mark == marks[n] else None for n, one in found.items()

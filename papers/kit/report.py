@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
+from papers.kit.shortfall import Short, shortfall
 from papers.kit.snippet import snippet
 from papers.kit.study import Params, Study, Traces
 
@@ -63,6 +65,52 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
             rows.append((name, claim.wording, found.label, found.reason))
     columns = ["claim", "the paper says", "verdict", "what fails or is undecided"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
+
+
+def shortfall_table(study: Study) -> pd.DataFrame:
+    """What the runs of the full profile have, what the paper has, and how many are stored so."""
+    alike: dict[str, list[Short]] = {}
+    for short in shortfall(study):
+        alike.setdefault(repr((short.now, short.paper)), []).append(short)
+    rows = []
+    for some in alike.values():
+        names = [name for short in some for name in short.job.names]
+        done = sum(len(short.job.names) for short in some if short.done)
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        sizes = [listed(facts) or "nothing" for facts in (some[0].now, some[0].paper)]
+        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}"))
+    columns = ["runs", "stored now", "the paper", "stored as the paper has it"]
+    return pd.DataFrame(rows, columns=columns).set_index("runs").rename_axis(None)
+
+
+def listed(facts: Mapping[str, object]) -> str:
+    """Rounds, seeds, rows and what else there is of some runs."""
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+
+
+def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:
+    """Measures of runs that are stored in the paper's setting too: there beside the full profile.
+
+    `runs` has labels -> what the names of their numbers begin with; those that both settings share
+    have no line. Empty where there are none.
+    """
+    if not store.run_path(study.name, store.PAPER, "numbers").exists():
+        return pd.DataFrame()
+    full, paper = (store.read_numbers(study.name, p) for p in ("full", store.PAPER))
+    ill = store.read_health(study.name, store.PAPER)
+    rows: dict[str, dict[str, str]] = {}
+    for label, run in runs.items():
+        for m, text in measures.items():
+            key = f"{run}.{m}"
+            if key in full and key in paper and full[key] != paper[key]:
+                row = rows.setdefault(label, {})
+                head = with_unit(text, full[key])
+                row[f"{head}, stored here"] = unbroken(full[key])
+                row[f"{head}, at the paper's scale"] = unbroken(paper[key])
+        if label in rows:
+            rows[label]["not healthy there"] = ill[run].wrong if run in ill else ""
+    found = pd.DataFrame.from_dict(rows, orient="index")
+    return found if not rows or found.iloc[:, -1].any() else found.iloc[:, :-1]
 
 
 def health_table(study: Study, traces: Traces) -> pd.DataFrame:

@@ -12,16 +12,13 @@ from fedlib.core.jsonfile import read
 from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.claims import Claim
-from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.holding import proved
-from papers.kit.offline import recipe
+from papers.kit.scale import apart, differing, facts
 from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 NOT_JUDGED = "not judged"
-LEFT_OUT = {*ROWS, "measured"} - {"rows"}  # said once, and rows for the curves alone
-ALL = "all"  # rows, where a study names no number
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,9 @@ class Short:
     Attributes
     ----------
     job : what is to be computed; its names are the runs of which the full profile has others.
-    now, paper : what these have and what the paper has, where the two differ: rounds, seeds, rows
-        and whole numbers of the algorithm; `now` is empty for runs that the full profile lacks.
+    now, paper : rounds, seeds and rows of these, and what they and the paper have where the two
+        differ, whole numbers of the algorithm too; `now` is empty for runs that the full profile
+        lacks.
     done : whether all of it is stored in the paper's setting.
     seconds : what that took, on one core; 0 before.
     waiting : claims that are not judged and look at one of the runs.
@@ -59,7 +57,9 @@ def shortfall(study: Study) -> list[Short]:
             continue
         there = [seconds_of(study, name, paper[name]) for name in names]
         first = next((name for name in names if name in full), names[0])
-        now, then = differing(facts(full[first]) if first in full else {}, facts(paper[first]))
+        here = facts(full[first]) if first in full else {}
+        now, then = differing(here, facts(paper[first]))
+        now = {k: here[k] for k in ("rounds", "seeds", "rows") if k in here} | now
         claims = tuple(name for name, runs in waiting.items() if runs & {*names})
         done = all(took is not None for took in there)
         took = sum(one or 0.0 for one in there) if done else 0.0
@@ -89,35 +89,6 @@ def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
 def plain(spec: Spec) -> Any:
     """The algorithm of a run as a file has it."""
     return json.loads(json.dumps(describe(spec.algorithm)))
-
-
-def apart(one: Spec, other: Spec) -> bool:
-    """Whether two specs are of different runs."""
-    return what(one) != what(other)
-
-
-def what(spec: Spec) -> str:
-    """All of a spec that decides its numbers, without building its problem."""
-    how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
-    return repr((describe(spec.algorithm), recipe(spec.problem), how))
-
-
-def facts(spec: Spec) -> dict[str, Any]:
-    """What a table says of a run."""
-    own = arguments(spec)
-    return {
-        "rounds": spec.rounds,
-        "seeds": len(spec.seeds),
-        "rows": next((own[name] for name in ROWS if name in own), ALL),
-        **own,
-        **dict(numbers(describe(spec.algorithm))),
-    }
-
-
-def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Entries of two tables of facts that are not equal; each once, rows under that name."""
-    names = [k for k, v in paper.items() if now.get(k) != v and k not in LEFT_OUT]
-    return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
 
 
 def ordered(found: list[Short]) -> Iterator[Short]:

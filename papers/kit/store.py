@@ -283,11 +283,16 @@ def read_health(study: str, profile: str = "full") -> dict[str, Health]:
     return dict(_derived(run_path(study, profile, "numbers"))[1])
 
 
+def read_marks(study: str, profile: str = "full") -> dict[str, str]:
+    """The runs that a study's numbers were derived from, each with its `mark` then."""
+    return dict(_derived(run_path(study, profile, "numbers"))[2])
+
+
 @once
-def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health]]:
+def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health], dict[str, str]]:
     data = read(path, "numbers")
     numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
-    return numbers, {k: Health(**v) for k, v in data["health"].items()}
+    return numbers, {k: Health(**v) for k, v in data["health"].items()}, data.get("runs", {})
 
 
 def write_numbers(

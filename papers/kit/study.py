@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.run import check_seeds, resolve_device
-from papers.kit import store
+from papers.kit import scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.close import Close
 from papers.kit.fingerprint import is_today
@@ -171,7 +171,12 @@ class Study:
         return self.settle(profile)
 
     def settle(self, profile: str) -> dict[str, Number] | None:
-        """Derive the numbers from the stored runs and store them; None before all are there."""
+        """Derive the numbers from the stored runs and store them; None before all are there.
+
+        In the paper's setting as many as can be had from those that are.
+        """
+        if profile == store.PAPER:
+            return scale.settle(self)
         specs = self.specs(self.resolve(profile))
         if not all(self._has(profile, n, spec) for n, spec in specs.items()):
             return None
@@ -211,20 +216,30 @@ class Study:
         return Evaluated(claim, found.pop(claim.reading), fresh, found)
 
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
-        """What every reading of a claim says of the stored numbers of the paper's setting."""
+        """What every reading of a claim says of the full profile's stored numbers.
+
+        Where its runs lack what a reading needs, of those at the paper's scale if they are there.
+        """
         configs = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
-        return claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
+        found = claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
+        return self._or_at_scale(claim, found)
 
     def verdicts(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
     ) -> dict[str, Outcome]:
-        """The verdict on one claim, by reading, from traces that are of the paper's setting."""
+        """The verdict on one claim, by reading, from traces of the full profile.
+
+        Where these lack what a reading needs, and no parameter was changed, it is that of the
+        stored runs at the paper's scale.
+        """
         stored = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         configs = {name: trace.config for name, trace in traces.items()}
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
         wrong = {name: found.wrong for name, found in self.health(behind).items()}
-        return claim.verdicts(numbers, configs, stored, self.changed(params), wrong)
+        changed = self.changed(params)
+        found = claim.verdicts(numbers, configs, stored, changed, wrong)
+        return found if changed else self._or_at_scale(claim, found)
 
     def verdict(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
@@ -236,6 +251,13 @@ class Study:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
+
+    def _or_at_scale(self, claim: Claim, found: dict[str, Outcome]) -> dict[str, Outcome]:
+        """Outcomes by reading, with those at the paper's scale for readings that lack something."""
+        if all(outcome.parts for outcome in found.values()):
+            return found
+        larger = scale.at_scale(self, claim)
+        return {k: one if one.parts else larger.get(k, one) for k, one in found.items()}
 
     def _has(self, profile: str, name: str, spec: Spec) -> bool:
         return store.is_stored(self.name, profile, name, spec, declared=spec)

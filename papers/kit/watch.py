@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -38,8 +38,8 @@ class Watch:
     ----------
     metric : its name, or a pattern such as `"loss_*"`: then every task is watched for itself.
     better : where it should go; read off the name where it is empty.
-    chance : its value without learning, or where that stands in the run's configuration, such as
-        `"problem.majority"`; the start where None.
+    chance : its value without learning, where that stands in the run's configuration, such as
+        `"problem.majority"`, or a function of the configuration; the start where None.
     best : the best that there is, where that is known; read off the name where None.
     guard, level : a constraint `guard <= level`. A run is then better than its start if the metric
         is, or if the constraint is violated less.
@@ -51,7 +51,7 @@ class Watch:
 
     metric: str = ""
     better: Better | Literal[""] = ""
-    chance: float | str | None = None
+    chance: float | str | Callable[[Mapping[str, Any]], float] | None = None
     best: float | None = None
     guard: str = ""
     level: float = 0.0
@@ -77,7 +77,7 @@ def nothing(why: str) -> Watch:
     return Watch(rests=why)
 
 
-def learning(chance: float) -> tuple[Watch, ...]:
+def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Watch, ...]:
     """For runs of a classifier: training loss, and test accuracy beyond that of guessing.
 
     Where classes differ in size, guessing is to answer the most frequent one.
@@ -119,6 +119,8 @@ def opened(trace: Trace, watch: Watch) -> Iterator[Watch]:
         for key in chance.split("."):
             found = found[key]
         chance = float(found)
+    elif callable(chance):
+        chance = chance(trace.config)
     if chance is not None and best is None:
         raise ValueError(f"Watch: best must be given with chance, got None for {watch.metric}.")
     task = watch.task or "*" in watch.metric

@@ -22,9 +22,14 @@ from papers.kit.store import problem_here
 WORKSHOP = STUDIES["np_workshop"]
 
 
-@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
-def test_everything_stored_of_a_study_stands_together(study):
-    wrong = standing.standing(study)
+@pytest.mark.parametrize(
+    ("study", "profile"),
+    [(study, "full") for study in STUDIES.values()]
+    + [(study, "paper") for study in STUDIES.values() if study.at_paper],
+    ids=lambda one: getattr(one, "name", one),
+)
+def test_everything_stored_of_a_study_stands_together(study, profile):
+    wrong = standing.standing(study, profile)
     kinds = Counter(sentence.partition(": ")[2][:40] for sentence in wrong)
     assert not wrong, f"{len(wrong)} in {study.name}: {wrong[:3]}; by kind {kinds}"
 

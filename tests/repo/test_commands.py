@@ -16,7 +16,6 @@ from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
-from jupyter_client import KernelManager
 
 import papers.__main__ as command_line
 from fedlib.core import jsonfile
@@ -177,21 +176,28 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert not re.search("thebe|mybinder|executablebooks", text)
 
 
-def test_a_kernel_that_is_stopped_says_nothing(driver, capfd):
-    kernel = KernelManager(kernel_name="python3")
-    kernel.start_kernel(extra_arguments=driver.KERNEL)
-    client = kernel.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    try:
-        client.execute("import time; print(0, flush=True)\nwhile True: time.sleep(0.1)")
-        while client.get_iopub_msg(timeout=60)["msg_type"] != "stream":
-            pass  # before the cell runs, an interruption would be lost
-        kernel.interrupt_kernel()
-        assert client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
-    finally:
-        client.stop_channels()
-        kernel.shutdown_kernel()
+#: A kernel that is still at its last answer when it is stopped, which begins with an interrupt.
+LATE = """# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% tags=["parameters"]
+profile = "quick"
+# %%
+import time
+kernel = get_ipython().kernel
+answer = kernel.kernel_info_request
+async def late(*question):
+    await answer(*question)
+    time.sleep(30)
+kernel.shell_handlers["kernel_info_request"] = late
+"""
+
+
+def test_a_kernel_that_is_stopped_says_nothing(driver, tmp_path, monkeypatch, capfd):
+    (tmp_path / "late.py").write_text(LATE, encoding="utf-8")
+    monkeypatch.setattr(driver, "SOURCES", tmp_path)
+    assert driver.main(["late", "--out", str(tmp_path)]) == 0
     assert not capfd.readouterr().err
 
 

@@ -10,6 +10,7 @@ from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.core.protocols import Algorithm
 from fedlib.steps import Convex, Fixed, Nonconvex
+from papers.fedfw.cells import guessing
 from papers.fedfw.rates import claims, figures, rules
 from papers.fedfw.rates.data import generated, photographed, tasks
 from papers.fedfw.rates.numbers import derive, norms
@@ -172,7 +173,7 @@ WATCH: Watches = {
     "nonconvex_*": Watch("fw_gap", best=0.0),
     "nuclear_*": Watch("loss"),
     "penalty_mclr_*": learning(0.1),
-    **{f"{part}_*": learning(0.34) for part in ("penalty", "share")},
+    **{f"{part}_*": learning(guessing(0.34, 0.41)) for part in ("penalty", "share")},
     "*": Watch("excess"),
 }
 

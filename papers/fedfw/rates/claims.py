@@ -24,8 +24,8 @@ COMPARED = (
 )
 
 SHARED = (
-    "Generated data, 10 clients with three labels each and at most 2000 generated rows a client, "
-    "300 rounds, 5 seeds, p = 0.2, 0.5, 0.8, 1"
+    "Generated data, 10 clients with three labels each and at most 2000 generated rows a client "
+    "(at the paper's scale all that are generated), 300 rounds, 5 seeds, p = 0.2, 0.5, 0.8, 1"
 )
 SPEED = (
     "Mean training loss over the rounds (mean_loss), and its least squares slope over p, seed by "

@@ -20,6 +20,7 @@ from papers.fedfw.cells import (
     RADIUS,
     RATES,
     Column,
+    guessing,
     make_problem,
     traced,
 )
@@ -162,8 +163,8 @@ def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]
 CODE = ("loss", "accuracy")
 
 WATCH: Watches = {
-    "*_synthetic_classes_*": learning(0.46),
-    "*_synthetic_*": learning(0.33),
+    "*_synthetic_classes_*": learning(guessing(0.46, 0.58)),
+    "*_synthetic_*": learning(guessing(0.33, 0.41)),
     "*": learning(0.1),
 }
 
@@ -180,7 +181,9 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     close={"cnn_*": Close(rounds=12)},
-    at_paper={  # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better
+    # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better; of the authors'
+    # runs one is printed, a claim takes three seeds to be judged.
+    at_paper={
         "lambdas": (1e-5, *claims.LAMBDAS),
         "rows": 60_000,
         "tested": 10_000,
@@ -190,6 +193,7 @@ STUDY = Study(
         "cnn_tested": 10_000,
         "cnn_seeds": (0, 1, 2),
         "code_steps": 94,
+        "code_seeds": (0, 1, 2),
     },
     **PARAMETERS,
 )

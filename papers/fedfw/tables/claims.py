@@ -133,10 +133,14 @@ ROWS = (
     "6,000 of 60,000 rows of MNIST, 2,000 of 50,000 of CIFAR-10, at most 1,000 generated ones a "
     "client"
 )
-TEXT = f"{ROWS}. The CNN's columns are judged apart (C14): with these lambda_0 it did not train."
+TEXT = (
+    f"In the full profile {ROWS}. The CNN's columns are judged apart (C14): with these lambda_0 it "
+    "did not train."
+)
 CODE = (
-    f"{TEXT} Three minibatches a client and round stand for an epoch: 3,000 in all, where the "
-    "authors' runs had tens of thousands, and the step falls with their number."
+    f"{TEXT} Three minibatches a client and round stand for an epoch there: 3,000 in all, where "
+    "the authors' runs had tens of thousands, and the step falls with their number. At the paper's "
+    "scale a round is an epoch of MNIST."
 )
 C7, C7_CODE = c7("written", TEXT), c7("code", CODE)
 C8 = c8("written", TEXT)
@@ -172,17 +176,17 @@ C14 = Rule(
     + listed(
         {f"{NORMS[norm]} {words(c)}": f"{c}_{norm}_fedfw_vs_feddr.accuracy" for c, norm in CNN}
     ),
-    "400 of 60,000 rows, one seed; lambda_0 stops at 0.001. On the IID l2 cell 0.0001 gives 32.6 % "
-    "and 0.00001 40.9 % after the same rounds, both still rising.",
+    "In the full profile 400 of 60,000 rows, one seed; lambda_0 stops at 0.001. On its "
+    "IID l2 cell 0.0001 gives 32.6 % and 0.00001 40.9 % after the same rounds, both still rising.",
 )
 
 MEASURE = (
     "Test accuracy in points, FedFW minus FedDR, paired by seed (vs); 10 clients. As traced: the "
     "best of 1000 rounds with the radius and the lambda_0 of the files behind the tables, one "
-    "seed. As written: the model after 100 rounds, one full gradient a client and round for every "
-    "method, ball of radius 10 around the whole vector, three seeds; lambda_0, and FedDR's step "
-    "size and eta, have the lowest mean training loss of a grid. Non-IID: three of ten labels a "
-    "client; as traced, three classes in all for generated data."
+    "seed (at the paper's scale three). As written: the model after 100 rounds, one full gradient "
+    "a client and round for every method, ball of radius 10 around the whole vector, three seeds; "
+    "lambda_0, and FedDR's step size and eta, have the lowest mean training loss of a grid. "
+    "Non-IID: three of ten labels a client; as traced, three classes in all for generated data."
 )
 TRACED, WRITTEN = "as traced: best of 1000 rounds", "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)

@@ -1,4 +1,4 @@
-"""The example's methods on a real SuperLink and four SuperNodes of this machine.
+"""The example's methods on a real SuperLink and four SuperNodes of this machine, with TLS and keys.
 
 Not among the other tests of a directory: `make federation`, which `.ci/run` calls.
 """
@@ -16,10 +16,13 @@ def test_every_method_runs_as_in_the_simulation_and_sends_the_counted_bits(tmp_p
     known = methods()
     names = list(known)
     assert (APP / "pyproject.toml").exists()
-    with federation(tmp_path, NODES) as fed:
-        halves = [" ".join(names[::2]), " ".join(names[1::2])]
-        submit(fed, made(tmp_path, timed=False), halves, ROUNDS)
-        assert wait(tmp_path, names, ROUNDS, 170) == []
+    with federation(tmp_path, NODES, secure=True) as fed:
+        submit(fed, made(tmp_path, timed=False), names, ROUNDS)
+        fed.start_node(NODES, known=False)  # nobody has told the SuperLink its key
+        assert fed.processes[f"node-{NODES}"].wait(600) == 1
+        log = (tmp_path / f"node-{NODES}.log").read_text(encoding="utf-8")
+        assert "Failed to activate SuperNode" in log
+        assert wait(tmp_path, names, ROUNDS, 600) == []
     for name, (method, problem) in known.items():
         found = result(tmp_path, name, method, problem())
         assert (found["rounds"], found["left_out"]) == (ROUNDS, 0), name

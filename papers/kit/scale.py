@@ -1,0 +1,176 @@
+"""The paper's own setting beside the full profile: what differs, what is stored, what it decides.
+
+A claim is judged on the full profile. Where its needs are not met there, and every run that it
+looks at is stored in the paper's setting as today's code makes it, it is judged on these alone,
+and says so. Runs of the two settings are never compared with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fedlib.core import Trace
+from fedlib.core.jsonfile import once
+from fedlib.core.types import describe
+from papers.kit import store
+from papers.kit.costs import ROWS, arguments, numbers
+from papers.kit.fingerprint import is_today
+from papers.kit.holding import proved, whole
+from papers.kit.numbers import Number
+from papers.kit.offline import recipe
+from papers.kit.store import PAPER, Spec
+
+if TYPE_CHECKING:
+    from papers.kit.claims import Claim
+    from papers.kit.rules import Outcome
+    from papers.kit.study import Study
+
+SIZES = (*ROWS, "most")  # what a table calls rows; of generated data the most of a client
+LEFT_OUT = {*SIZES, "measured"} - {"rows"}  # said once, and rows for the curves alone
+ALL = "all"  # rows, where a study names no number
+
+
+def apart(one: Spec, other: Spec) -> bool:
+    """Whether two specs are of different runs."""
+    return what(one) != what(other)
+
+
+def what(spec: Spec) -> str:
+    """All of a spec that decides its numbers, without building its problem."""
+    how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
+    return repr((describe(spec.algorithm), recipe(spec.problem), how))
+
+
+def facts(spec: Spec) -> dict[str, Any]:
+    """What a table says of a run."""
+    own = arguments(spec)
+    return {
+        "rounds": spec.rounds,
+        "seeds": len(spec.seeds),
+        "rows": next((own[name] for name in SIZES if name in own), ALL),
+        **own,
+        **dict(numbers(describe(spec.algorithm))),
+    }
+
+
+def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Entries of two tables of facts that are not equal; each once, rows under that name."""
+    names = [k for k, v in paper.items() if now.get(k) != v and k not in LEFT_OUT]
+    return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
+
+
+def said(study: Study, runs: Iterable[str]) -> str:
+    """The paper's setting of some runs in words: rounds, seeds, and what the full one has less."""
+    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    found: dict[str, dict[Any, None]] = {}
+    for run in runs:
+        own = facts(paper[run])
+        _, other = differing(facts(full[run]) if run in full else {}, own)
+        for name, value in {"rounds": own["rounds"], "seeds": own["seeds"], **other}.items():
+            found.setdefault(name, {})[value] = None
+    each = (f"{k.replace('_', ' ')} {' or '.join(map(str, v))}" for k, v in found.items())
+    return ", ".join(each)
+
+
+def held(study: Study) -> dict[str, Path]:
+    """The runs of the paper's setting that are stored, and where; only groups that are whole.
+
+    The points of a grid are one group: none is judged while others, which might be chosen in its
+    place, are missing.
+    """
+    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    places = {name: _place(study, name, spec, full.get(name)) for name, spec in paper.items()}
+    groups = [{name: places[name] for name in group} for group in store.groups(paper)]
+    return {n: path for group in groups if all(group.values()) for n, path in group.items() if path}
+
+
+def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | None:
+    """Where a run of the paper's setting is stored: in its place, or as the full profile's."""
+    own = store.run_path(study.name, PAPER, name)
+    if own.exists():
+        return own if store.is_stored(study.name, PAPER, name, paper) else None
+    shared = store.run_path(study.name, "full", name)
+    alike = full is not None and not apart(full, paper)
+    return shared if alike and shared.exists() else None
+
+
+class Missing(KeyError):
+    """A number asks for a run that is not stored."""
+
+
+class Some(dict[str, Trace]):
+    """Traces of which some are not there."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise Missing(name)
+
+
+def settle(study: Study) -> dict[str, Number] | None:
+    """Derive numbers from the runs of the paper's setting that are there, and store them.
+
+    None where there are none, and where the study cannot derive any before it has more.
+    """
+    if not study.at_paper or not store.run_path(study.name, PAPER, "").parent.is_dir():
+        return None
+    payloads = {name: whole(path) for name, path in held(study).items()}
+    if not any(payload["profile"] == PAPER for payload in payloads.values()):
+        return None
+    traces = Some({name: store.to_trace(payload) for name, payload in payloads.items()})
+    try:
+        found = study.numbers(traces, PAPER)
+    except Missing:
+        return None
+    store.write_numbers(study.name, PAPER, found, payloads, study.health(traces))
+    return found
+
+
+def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
+    """What those readings of a claim give whose runs are all stored in the paper's setting."""
+    if not study.at_paper or not store.run_path(study.name, PAPER, "numbers").exists():
+        return {}
+    known, ill = store.read_numbers(study.name, PAPER), store.read_health(study.name, PAPER)
+    marks = store.read_marks(study.name, PAPER)
+    found = {}
+    for reading in claim.each:
+        paths = dict(_unchanged(study, reading.runs, marks))
+        asked = {key for condition in reading.rule.conditions() for key in condition.keys}
+        if len(paths) < len(reading.runs) or not asked <= known.keys():
+            continue
+        if is_today({proved(path).made for path in paths.values()}):
+            configs = {name: proved(path).config for name, path in paths.items()}
+            wrong = {name: ill[name].wrong for name in paths}
+            outcome = reading.judged(known, configs, configs, {}, wrong)
+            found[reading.name] = _named(outcome, said(study, reading.runs))
+    return found
+
+
+@once
+def marked(path: Path) -> str:
+    """The mark of a stored run, see `store.mark`."""
+    return store.mark(whole(path))
+
+
+def _unchanged(
+    study: Study, runs: Iterable[str], marks: Mapping[str, str]
+) -> Iterator[tuple[str, Path]]:
+    """Those of some runs that are as they were when the numbers were derived, and where they lie.
+
+    A run that was removed since lies nowhere: the full profile's, which would be read in its
+    place, has another mark.
+    """
+    for run in runs:
+        path = store.stored_path(study.name, PAPER, run)
+        if run in marks and path.exists() and marked(path) == marks[run]:
+            yield run, path
+
+
+def _named(outcome: Outcome, setting: str) -> Outcome:
+    """An outcome that says in what setting it was come to."""
+    where = f"at the paper's scale ({setting})"
+    if not outcome.measured:
+        return replace(outcome, reason=f"{where} {outcome.reason}")
+    reason = f"{where}: {outcome.reason}" if outcome.reason else ""
+    return replace(outcome, measured=f"{where}: {outcome.measured}", reason=reason)

@@ -1,0 +1,208 @@
+"""What the full profile cannot judge is judged at the paper's scale, on whole and fresh runs."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fedlib import FedSGM, data
+from fedlib.core import jsonfile
+from fedlib.problems import neyman_pearson
+from papers import STUDIES, campaign
+from papers.__main__ import main
+from papers.kit import rechecked, report, scale, standing, store
+from papers.kit.claims import Claim, Reading
+from papers.kit.needs import Needs
+from papers.kit.numbers import measured
+from papers.kit.rules import Rule, of, told
+from papers.kit.shortfall import shortfall
+from papers.kit.store import Spec
+from papers.kit.study import Study, parameters
+from papers.kit.watch import Watch
+
+RATES = (0.1, 0.3)
+
+
+def problem(seed):
+    """Breast cancer on four clients."""
+    table = data.breast_cancer()
+    return neyman_pearson(table.X, table.y, clients=4, seed=seed, config={"data": "breast_cancer"})
+
+
+def specs(p):
+    """One grid of steps for every number of local steps."""
+    return {
+        f"E{e}_{lr:g}": Spec(FedSGM(lr=lr, local_steps=e, participants=4, tolerance=0.3), problem,
+                             p["rounds"] if e == 2 else 5, tuple(p["seeds"]))
+        for e in (1, 2) for lr in p["lrs"]
+    }  # fmt: skip
+
+
+RULE = Rule({"falls": of("E2_0.1.f") < 9}, f"f {told('E2_0.1.f')}")
+CLAIM = Claim("own/C1", "ours", "", "It falls.", "Late f.", RULE, ("E2_0.1",))
+STUDY = Study(
+    name="own",
+    title="Local steps",
+    paper="all",
+    specs=specs,
+    derive=lambda traces, _: measured(traces, {"f": lambda t: t.late("f")}),
+    claims=(CLAIM,),
+    at_paper={"rounds": 8, "seeds": (0, 1, 2)},
+    watch={"*": Watch("f")},
+    **parameters(
+        seeds=("seeds", (0,), (0,)), rounds=("rounds", 4, 2), lrs=("step sizes", RATES)
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The study with its full profile stored, and the paper's setting where it is asked for."""
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    STUDY.reproduce("full", device="cpu", recompute=False)
+    return STUDY
+
+
+def outcome(study, claim=CLAIM):
+    return study.evaluate(claim).outcome
+
+
+def at_paper(study, runs="*"):
+    study.reproduce("paper", device="cpu", recompute=False, runs=runs)
+
+
+def changed(name, change):
+    """A stored run of the paper's setting with something changed, and sealed anew."""
+    path = store.run_path("own", "paper", name)
+    held = json.loads(path.read_text(encoding="utf-8"))
+    del held["digest"]
+    change(held)
+    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
+
+
+def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
+    assert outcome(own).reason == "not judged, because E2_0.1 has 1 seed, at least 3 are needed"
+    at_paper(own)
+    found = outcome(own)
+    numbers = store.read_numbers("own", "paper")
+    assert found.verdict == "reproduced"
+    where = "at the paper's scale (rounds 8, seeds 3)"
+    assert found.measured == f"{where}: f {numbers['E2_0.1.f'].text('.3g')}"
+    assert len(numbers["E2_0.1.f"].per_seed) == 3
+    traces, params = own.load(), own.resolve("full")
+    assert own.verdict(CLAIM, traces, own.numbers(traces), params) == found
+    assert not standing.standing(own, "paper")
+
+
+def test_a_page_with_other_parameters_is_not_judged_on_stored_runs(own):
+    at_paper(own)
+    params = own.resolve("full", rounds=3)
+    traces = own.compute("full", progress=False, rounds=3)
+    table = report.claims_table(own, traces, own.numbers(traces), params)
+    assert [*table["verdict"]] == ["not judged"]
+
+
+def test_what_the_full_profile_judges_stays_there_and_every_reading_for_itself(own):
+    at_paper(own)
+    counted = replace(CLAIM, needs=Needs(exact=True))
+    assert outcome(own, counted).measured.startswith("f ")
+    other = Reading("counted", RULE, CLAIM.runs, Needs(exact=True))
+    done = own.evaluate(replace(CLAIM, reading="three seeds", readings=(other,)))
+    assert done.outcome.measured.startswith("at the paper's scale")
+    assert done.readings["counted"].measured.startswith("f ")
+
+
+def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):
+    at_paper(own, "E2_0.1")
+    assert not scale.held(own)
+    assert outcome(own).verdict == "not judged"
+    at_paper(own, "E2_*")
+    assert {*store.read_marks("own", "paper")} == {"E2_0.1", "E2_0.3"}  # E1 is not there
+    assert outcome(own).verdict == "reproduced"
+    both = replace(CLAIM, runs=("E1_0.1", "E2_0.1"))
+    assert outcome(own, both).reason.endswith("at least 3 are needed (and 1 more)")
+    assert not standing.standing(own, "paper")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: held["provenance"].update(code="0" * 16),
+        lambda held: held["metrics"]["f"][0].__setitem__(2, 0.5),
+    ],
+    ids=["of other code", "stored anew"],
+)
+def test_a_run_that_is_not_the_one_of_the_numbers_decides_nothing(own, change):
+    at_paper(own)
+    changed("E2_0.1", change)
+    assert outcome(own).verdict == "not judged"
+    assert standing.standing(own, "paper")
+
+
+def test_a_run_that_was_removed_is_not_replaced_by_that_of_the_full_profile(own):
+    at_paper(own)
+    store.run_path("own", "paper", "E2_0.1").unlink()
+    assert outcome(own).reason.startswith("not judged, because E2_0.1 has 1 seed")
+    own.settle("paper")
+    assert "E2_0.1" not in store.read_marks("own", "paper")
+
+
+def test_a_damaged_run_is_refused(own):
+    at_paper(own)
+    path = store.run_path("own", "paper", "E2_0.1")
+    path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    with pytest.raises(ValueError, match=r"own/paper/E2_0\.1\.json must be whole JSON"):
+        outcome(own)
+
+
+def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):
+    guessing = replace(own, watch={"*": Watch("f", chance=lambda c: c["rounds"] * 0.0, best=-1.0)})
+    at_paper(guessing)
+    assert outcome(guessing).reason.startswith(
+        "at the paper's scale (rounds 8, seeds 3) not judged, because E2_0.1 is not healthy: "
+        "at chance: f "
+    )
+
+
+def test_numbers_that_ask_for_a_run_that_is_missing_wait_for_it(own):
+    wants = replace(own, derive=lambda traces, _: {"n": traces["E1_0.1"]})
+    at_paper(wants, "E2_*")
+    assert not store.run_path("own", "paper", "numbers").exists()
+
+
+def test_a_page_shows_both_settings(own):
+    assert report.scale_table(own, {"small": "E2_0.1"}, {"f": "f"}).empty
+    at_paper(own, "E2_*")
+    table = report.scale_table(own, {"small": "E2_0.1", "other": "E1_0.1"}, {"f": "f"})
+    full, paper = (store.read_numbers("own", p)["E2_0.1.f"].text(".3g") for p in ("full", "paper"))
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in table.loc["small"]] == [full, paper]
+    assert [*table.index] == ["small"]
+    stored = report.shortfall_table(own)
+    assert [*stored.loc["E2_0.1 and 1 more"]] == [
+        *("rounds 4, seeds 1, rows all", "rounds 8, seeds 3", "2 of 2")
+    ]
+
+
+def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys):
+    monkeypatch.setitem(STUDIES, own.name, own)
+    at_paper(own, "E2_*")
+    assert main(["recheck", "own", "--seconds", "20", "--seed", "0", "--store"]) == 0
+    seen = rechecked.of_study("own")
+    assert {*seen} == {"E1_0.1", "E1_0.3", "E2_0.1", "E2_0.3", "paper/E2_0.1", "paper/E2_0.3"}
+    assert seen["paper/E2_0.1"].of == 8
+    changed("E2_0.3", lambda held: held["metrics"]["f"][0].__setitem__(0, 0.5))
+    assert main(["recheck", "own", "--seconds", "20", "--seed", "0"]) == 2
+    assert "own/paper/E2_0.3: f must be what the code gives" in capsys.readouterr().err
+
+
+def test_the_campaign_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
+    monkeypatch.setitem(STUDIES, own.name, own)
+    lines = "\n".join(campaign.listed([own]))
+    assert "own/paper/E2_0.1 and 1 more: rounds 4 -> 8, seeds 1 -> 3" in lines
+    assert "1 claims wait: own/C1" in lines
+    at_paper(own, "E2_*")
+    lines = "\n".join(campaign.listed([own]))
+    assert "E2_0.1" not in lines
+    assert "E1_0.1" in lines
+    assert "0 claims wait: none" in lines
+    assert [short.done for short in shortfall(own)] == [False, True]
