@@ -181,7 +181,7 @@ def hurry(app: Sphinx) -> None:
         for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
             if name in app.extensions:
                 app.extensions[name].parallel_read_safe = True
-        app.parallel = os.cpu_count() or 1
+        app.parallel = len(os.sched_getaffinity(0))
         for name in ("papers", "seaborn", "matplotlib.backends.backend_svg"):
             importlib.import_module(name)
 

@@ -39,6 +39,15 @@ def slim(svg: bytes) -> bytes:
     return BLANKS.sub("\n", text).encode()
 
 
+def darkened(svg: bytes) -> bytes:
+    """The picture for dark pages: words and grid in other colours, all else the same."""
+    from papers.kit.plot import STYLES
+
+    for name, color in STYLES["light"].items():
+        svg = svg.replace(color.encode(), STYLES["dark"][name].encode())
+    return svg
+
+
 def short(x: float) -> str:
     """A number with two digits after the point, and no zero that says nothing."""
     text = f"{x:.2f}".rstrip("0").rstrip(".")
