@@ -63,7 +63,6 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
     """
     from fedlib.core import jsonfile
     from papers import STUDIES
-    from papers.kit import store
 
     if held.keys() != PARTS or held["kind"] != "run":
         wrong = ", ".join(sorted(held.keys() ^ PARTS)) or f"kind {held['kind']!r}"
@@ -83,8 +82,10 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
                 f"{WHO}: {argument} must be the run that its file says, in {path.name} the {part} "
                 f"is {checks.short(held[part])} in place of {checks.short(value)}; restore it."
             )
+    from papers.kit import runfile
+
     try:
-        return Named(path.stem, store.to_trace(held), freshness(held))
+        return Named(path.stem, runfile.to_trace(held), freshness(held))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"{WHO}: {argument} must be a stored run, {path.name} cannot be read as one "
@@ -105,6 +106,6 @@ def kind_of(trace: Trace, argument: str) -> str:
 
 def freshness(held: Mapping[str, Any]) -> str:
     """Whether the code that made a stored run is that of today."""
-    from papers.kit import store
+    from papers.kit import runfile
 
-    return "fresh" if store.is_fresh(held) else "stale"
+    return "fresh" if runfile.is_fresh(held) else "stale"

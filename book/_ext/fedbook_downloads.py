@@ -30,7 +30,8 @@ from fedbook_data import (
 )
 from fedbook_gallery import hang
 from fedbook_settings import below, note, runs_of_figure
-from fedbook_svg import slim
+from fedbook_svg import legible_width, slim
+from fedbook_tables import joined
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -106,7 +107,7 @@ def exported(
 
     watched = Watched(traces)
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
-    csv = plot.to_csv(data).encode()
+    csv = joined(plot.to_csv(data)).encode()
     files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
     note(env, study.name, figure, watched.seen)
     numbers = folder_of(study.name) / "numbers.json"
@@ -218,6 +219,7 @@ def add_files(
         files = files or carried(env, shown.name, source["outputs"])
         anchor = figure_anchor(shown.name)
         output = cell.children[-1]
+        widen(output, files)
         output.insert(0, nodes.target("", "", ids=[anchor]))
         output.extend(fold(env, name, files, shown.figure, f"Fig. {number}: "))
         hang(env, f"Fig. {number}", anchor, shown.figure, picture_of(source["outputs"]))
@@ -240,6 +242,17 @@ def carried(
     path = Path(env.srcdir) / FIGURES / f"{name}.png"
     write_if_changed(path, picture)
     return {"PNG": [path]}
+
+
+def widen(output: nodes.Element, files: dict[str, list[Path]]) -> None:
+    """Keeps a figure so wide that its letters can be read; a narrow window scrolls it."""
+    if "SVG" not in files:
+        return
+    width = legible_width(files["SVG"][0].read_text(encoding="utf-8"))
+    for node in output.findall(nodes.raw):
+        text = node.astext()
+        if "fed-figure" in text:
+            node[0] = nodes.Text(text.replace("<img ", f'<img style="min-width: {width}px" '))
 
 
 def picture_of(outputs: list[dict[str, Any]]) -> bytes:

@@ -8,6 +8,7 @@ page opened from a folder may not fetch other files.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
@@ -143,6 +144,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     """Writes Vega's scripts and the curves of every study beside the pages."""
     for path in (Path(app.outdir) / "_static").rglob("*.map"):
         path.unlink()  # of the theme's scripts, for those who change them: a tenth of the book
+    shutil.rmtree(Path(app.outdir) / "_static" / "locales", ignore_errors=True)  # of the theme
     if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
         return
     import vl_convert

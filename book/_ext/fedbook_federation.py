@@ -18,11 +18,13 @@ TABLES = {
         "Method", "Exchanges a round", "A round, s", "Plain Flower, s", "Ratio",
         "Computation, CPU s",
     ),
+    "processes": ("Method, parameters", "How", "A round, ms", "From the first"),
 }  # fmt: skip
+FILES = {"processes": "distributed"}  # of those that are not in `federation.json`
 
 
 class FederationTable(BookDirective):
-    """``{federation} iterates`` or ``seconds``: a line for every method, and the machine."""
+    """``{federation} iterates``, ``seconds`` or ``processes``: the lines, and the machine."""
 
     required_arguments = 1
     kind = "federation"
@@ -32,27 +34,36 @@ class FederationTable(BookDirective):
         name = self.arguments[0]
         if name not in TABLES:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(TABLES)}.")
-        held = measured(self.env, "federation")
-        line = iterates if name == "iterates" else seconds
-        rows = [line(method, its) for method, its in held["results"].items()]
+        held = measured(self.env, FILES.get(name, "federation"))
+        lines = {"iterates": iterates, "seconds": seconds, "processes": processes}[name]
+        rows = [line for case, its in held["results"].items() for line in lines(case, its)]
         widths = (16, *(12,) * (len(TABLES[name]) - 1))
         return [table(TABLES[name], rows, widths, "speed"), machine(held)]
 
 
-def iterates(method: str, its: dict[str, Any]) -> list[Cell]:
+def iterates(method: str, its: dict[str, Any]) -> list[list[Cell]]:
     """How far apart the models are, and what crossed the line."""
     far = [f"{its[k]:.1e}" if its[k] else "0" for k in ("difference", "one_by_one")]
     ways = ((its["bits"][way], its["bytes"][way]) for way in ("up", "down"))
     crossed = [f"{number:,}" for both in ways for number in both]
-    return [method, str(its["rounds"]), f"{its['parameters']:,}", its["digits"], *far, *crossed]
+    return [[method, str(its["rounds"]), f"{its['parameters']:,}", its["digits"], *far, *crossed]]
 
 
-def seconds(method: str, its: dict[str, Any]) -> list[Cell]:
+def seconds(method: str, its: dict[str, Any]) -> list[list[Cell]]:
     """How long a round takes beside plain Flower."""
     ours, plain = its["seconds"], its["plain"]
-    ratio = "\u2013" if plain is None else f"{ours / plain:.2f}"
+    beyond = ours - its["computation"]  # of the simulation, on one processor
+    ratio = "\u2013" if plain is None else f"{beyond / plain:.2f}"
     times = (digits(ours), digits(plain), ratio, digits(its["computation"]))
-    return [method, str(its["asks"]), *times]
+    return [[method, str(its["asks"]), *times]]
+
+
+def processes(case: str, its: dict[str, Any]) -> list[list[Cell]]:
+    """How long a round of many clients takes in each way."""
+    return [
+        [case if i == 0 else "", way, digits(found["ms"]), f"{found['difference']:.0e}"]
+        for i, (way, found) in enumerate(its.items())
+    ]
 
 
 def setup(app: Sphinx) -> None:

@@ -11,7 +11,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import BookError, folder_of, study_of, warn
 from fedbook_downloads import FIGURES, exported, fold, traces_of, write_if_changed
-from fedbook_svg import slim
+from fedbook_svg import darkened
 from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.util.docutils import SphinxDirective
@@ -76,9 +76,9 @@ class ThemedFigure(SphinxDirective):
         traces = traces_of(study)
         self.files = exported(self.env, study, figure, traces, suffix="-light")
         dark = FIGURES / f"{name}-{figure}-dark.svg"
-        drawn = plot.render(study.figures[figure](traces), "dark", "svg")
-        write_if_changed(Path(self.env.srcdir) / dark, slim(drawn))
-        return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
+        light = self.files["SVG"][0]
+        write_if_changed(Path(self.env.srcdir) / dark, darkened(light.read_bytes()))
+        return f"/{(FIGURES / light.name).as_posix()}", f"/{dark.as_posix()}"
 
 
 def setup(app: Sphinx) -> None:

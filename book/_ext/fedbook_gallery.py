@@ -6,6 +6,7 @@ A figure hangs itself up when its page is read (`hang`); directive ``gallery`` s
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PAGE = "book/gallery"
+ROOT = "book/index"
 WIDTH = 360  # pixels of a small picture
 
 
@@ -48,8 +50,8 @@ class GalleryDirective(BookDirective):
 
 
 def hang(env: BuildEnvironment, number: str, anchor: str, figure: str, png: bytes) -> None:
-    """Notes a figure of the page that is being read."""
-    if png:
+    """Notes a figure of the page that is being read, where the book has a gallery."""
+    if png and PAGE in env.found_docs:
         picture = Picture(number, anchor, figure.replace("_", " "), small(png))
         HUNG.here(env).append(picture)
 
@@ -62,19 +64,23 @@ class Fill(SphinxPostTransform):
     def run(self, **_: Any) -> None:
         """A heading and a list of pictures for every page with figures, in the book's order."""
         for place in [*self.document.findall(Gallery)]:
-            order = [doc for doc in self.env.toctree_includes if doc in self.env.found_docs]
-            docs = [*order, *sorted(self.env.found_docs)]
-            whole = "".join(
-                wall(self.env, doc) for doc in dict.fromkeys(docs) if doc in HUNG.all(self.env)
-            )
+            docs = dict.fromkeys([*below(self.env, ROOT), *sorted(self.env.found_docs)])
+            whole = "".join(wall(self.env, doc) for doc in docs if doc in HUNG.all(self.env))
             place.replace_self(nodes.raw("", whole, format="html"))
+
+
+def below(env: BuildEnvironment, docname: str) -> Iterator[str]:
+    """A page and all that stand below it in the table of contents."""
+    yield docname
+    for child in env.toctree_includes.get(docname, ()):
+        yield from below(env, child)
 
 
 def wall(env: BuildEnvironment, docname: str) -> str:
     """The figures of one page."""
     title = escape(env.titles[docname].astext())
     items = "".join(item(docname, picture) for picture in HUNG.all(env)[docname])
-    return f'<h2>{title}</h2><ul class="gallery">{items}</ul>'
+    return f'<h2>{title}</h2><ul class="gallery wide-page">{items}</ul>'
 
 
 def item(docname: str, picture: Picture) -> str:
@@ -109,7 +115,7 @@ def small(png: bytes) -> bytes:
         flat = Image.alpha_composite(ground, whole).convert("RGB")
         size = (WIDTH, max(1, round(flat.height * WIDTH / flat.width)))
         shrunk = flat.resize(size, Image.Resampling.LANCZOS)
-        shrunk.quantize(32).save(buffer, "PNG", optimize=True)
+        shrunk.quantize(64).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 

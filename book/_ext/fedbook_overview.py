@@ -8,7 +8,7 @@ from docutils import nodes
 from fedbook_data import BookError, download_link, folder_of
 from fedbook_downloads import FIGURES, folded, write_if_changed, written
 from fedbook_figures import ThemedFigure
-from fedbook_svg import slim
+from fedbook_svg import darkened
 from sphinx.application import Sphinx
 
 SIZE = (8.4, 4.3)
@@ -33,9 +33,9 @@ class Overview(ThemedFigure):
         svg, data = plot.export(lambda fig: overview.draw(fig, found), SIZE)
         self.files = written(self.env, "overview", svg, plot.to_csv(data).encode(), "-light")
         dark = FIGURES / "overview-dark.svg"
-        picture = plot.render(lambda fig: overview.draw(fig, found), "dark", "svg", SIZE)
-        write_if_changed(Path(self.env.srcdir) / dark, slim(picture))
-        return f"/{(FIGURES / self.files['SVG'][0].name).as_posix()}", f"/{dark.as_posix()}"
+        light = self.files["SVG"][0]
+        write_if_changed(Path(self.env.srcdir) / dark, darkened(light.read_bytes()))
+        return f"/{(FIGURES / light.name).as_posix()}", f"/{dark.as_posix()}"
 
     def below(self) -> list[nodes.Node]:
         """The picture, its data, and the command that prints the verdicts."""

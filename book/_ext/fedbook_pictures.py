@@ -36,8 +36,7 @@ def take_out(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in doctree.findall(nodes.raw):
         text = node.astext()
         if node.get("format") == "html" and "fed-figure" in text:
-            replaced = WITHIN.sub(address, text)
-            node.replace_self(nodes.raw("", replaced, format="html"))
+            node[0] = nodes.Text(WITHIN.sub(address, text))
 
 
 def setup(app: Sphinx) -> None:

@@ -12,7 +12,7 @@ from docutils.parsers.rst import directives
 from fedbook_data import BookDirective, BookError, Cell, badge, download_link, table
 from fedbook_downloads import FIGURES, folded, write_if_changed
 from fedbook_figures import ThemedFigure
-from fedbook_svg import slim
+from fedbook_svg import darkened, slim
 from sphinx.application import Sphinx
 
 if TYPE_CHECKING:
@@ -225,9 +225,8 @@ class CostFigure(ThemedFigure):
         base = Path(self.env.srcdir) / FIGURES
         self.files = {k: base / f"speed-scale{k}" for k in ("-light.svg", "-dark.svg", ".csv")}
         svg, data = plot.export(costs(held), SIZE)
-        dark = plot.render(costs(held), "dark", "svg", SIZE)
         write_if_changed(self.files["-light.svg"], slim(svg))
-        write_if_changed(self.files["-dark.svg"], slim(dark))
+        write_if_changed(self.files["-dark.svg"], darkened(slim(svg)))
         write_if_changed(self.files[".csv"], plot.to_csv(data).encode())
         light, dark = (FIGURES / self.files[k].name for k in ("-light.svg", "-dark.svg"))
         return f"/{light.as_posix()}", f"/{dark.as_posix()}"

@@ -145,9 +145,9 @@ def stored(env: BuildEnvironment, study: str) -> Runs:
 @lru_cache(maxsize=1024)
 def fresh(roots: tuple[str, ...], code: str) -> bool:
     """Whether the definitions behind a run are those of today; many runs share their roots."""
-    from papers.kit import store
+    from papers.kit import runfile
 
-    return store.is_fresh({"provenance": {"roots": roots, "code": code}})
+    return runfile.is_fresh({"provenance": {"roots": roots, "code": code}})
 
 
 class Status(BookDirective):

@@ -45,7 +45,7 @@ class Provenance(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json."""
-        from papers.kit import store
+        from papers.kit import runfile
 
         name = self.arguments[0]
         record = provenance_of(self.env, name)
@@ -59,7 +59,7 @@ class Provenance(BookDirective):
             if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(shown(record[key])))
         if runs:
-            fresh = all(store.is_fresh(run) for run in runs)
+            fresh = all(runfile.is_fresh(run) for run in runs)
             fields += field("State", freshness(fresh=fresh))
         health = health_of(self.env, name)
         ill = sum(bool(one["wrong"]) for one in health.values())

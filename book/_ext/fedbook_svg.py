@@ -1,7 +1,8 @@
 """Pictures as small as the eye allows: matplotlib's SVG without what nobody sees.
 
 Curves and bands keep their form to a twentieth of a point, and their points are written as steps
-from one to the next; there is no metadata and no indentation.
+from one to the next; there is no metadata and no indentation. From the same text it is read how
+wide a picture must be shown.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ NUMBER = re.compile(r"-?\d+\.\d{3,}")
 LINES = re.compile(r' d="((?:[ML] -?[\d.]+ -?[\d.]+ \n)+)(z?)\n?"')
 NEAR = 0.05  # points
 
+WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
+LETTERS = re.compile(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px")
+LEGIBLE = 9  # pixels, of the smallest letters as a reader sees them
+
 Point = tuple[float, float]
+
+
+def legible_width(svg: str) -> int:
+    """How many pixels wide a picture must be shown for its letters to be read; 0 without any."""
+    sizes = [float(size) for size in LETTERS.findall(svg)]
+    return math.ceil(float(WIDTH.findall(svg)[0]) * LEGIBLE / min(sizes)) if sizes else 0
 
 
 def slim(svg: bytes) -> bytes:
@@ -26,6 +37,15 @@ def slim(svg: bytes) -> bytes:
     text = LINES.sub(lambda found: f' d="{steps(found[1])}{found[2]}"', text)
     text = TAG.sub(lambda tag: NUMBER.sub(lambda x: short(float(x[0])), tag[0]), text)
     return BLANKS.sub("\n", text).encode()
+
+
+def darkened(svg: bytes) -> bytes:
+    """The picture for dark pages: words and grid in other colours, all else the same."""
+    from papers.kit.plot import STYLES
+
+    for name, color in STYLES["light"].items():
+        svg = svg.replace(color.encode(), STYLES["dark"][name].encode())
+    return svg
 
 
 def short(x: float) -> str:

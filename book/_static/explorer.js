@@ -234,11 +234,11 @@
   at("copy").addEventListener("click", () => navigator.clipboard?.writeText(code()));
   let width = innerWidth, turned;
   addEventListener("resize", () => {
+    if (!study || width === innerWidth) return; // a phone's address bar slid away
+    width = innerWidth;
+    delete at("chart").dataset.drawn;
     clearTimeout(turned);
-    turned = setTimeout(() => {
-      if (study && width !== innerWidth) draw(); // not when a phone's address bar slides away
-      width = innerWidth;
-    }, 200);
+    turned = setTimeout(draw, 200);
   });
   new MutationObserver(() => study && draw()).observe(document.documentElement, {
     attributeFilter: ["data-theme"],

@@ -14,7 +14,7 @@ import numpy as np
 from fedlib import checks
 from fedlib.core import Trace
 from papers.kit.numbers import significant
-from papers.kit.store import to_trace
+from papers.kit.runfile import to_trace
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,8 @@ from typing import Any
 from fedlib.core import Trace
 from fedlib.core.jsonfile import SCHEMA, digest, write_json
 from papers.kit.numbers import Number
-from papers.kit.store import models, numbers_content, to_lists
+from papers.kit.runfile import models, to_lists
+from papers.kit.store import numbers_content
 from papers.kit.study import Study
 
 PROFILE = "full"  # the book's pages show this one; here it is whatever was run

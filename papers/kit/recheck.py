@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from fedlib.core import Trace, run
-from papers.kit import store
+from papers.kit import runfile, store
 from papers.kit.close import Close, close_of
 from papers.kit.store import Spec
 from papers.kit.study import Study
@@ -136,7 +136,7 @@ def compared(
     may round so that a switch at its threshold falls to the other side.
     """
     payload, close = study.payload(part.name, profile), close_of(part.name, study.close)
-    held = store.to_trace(payload)
+    held = runfile.to_trace(payload)
     pairs = [p for p in _pairs(trace, held, part) if p[0] not in close.timed]
     near = [_near(now, then, close) for _, now, then in pairs]
     apart = max((_apart(*p[1:], one) for p, one in zip(pairs, near, strict=True)), default=0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.core.provenance import versions
-from papers.kit import store
+from papers.kit import runfile, store
 from papers.kit.recheck import Stretch, called
 from papers.kit.study import Study
 
@@ -53,7 +53,7 @@ def enter(parts: Iterable[Stretch], studies: Mapping[str, Study]) -> None:
     """Add stretches that were recomputed; of one run the furthest stays, of equals the latest."""
     made, record = versions(), seen()
     for part in parts:
-        mark = store.mark(studies[part.study].payload(part.name, part.profile))
+        mark = runfile.mark(studies[part.study].payload(part.name, part.profile))
         new = Seen(part.rounds, part.of, part.seeds, mark, made["date"], made["commit"])
         old = record.get(part.run)
         if old is None or old.mark != mark or old.rounds <= new.rounds:

@@ -40,7 +40,7 @@ from pathlib import Path
 there = Path("papers/kit/store.py").exists()
 store = importlib.import_module("papers.kit.store" if there else "fedlib.store")
 assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
-answers = [store.is_fresh({"provenance": held}) for held in json.load(sys.stdin)]
+answers = [runfile.is_fresh({"provenance": held}) for held in json.load(sys.stdin)]
 print(json.dumps(answers))
 """
 

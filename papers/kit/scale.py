@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fedlib.core import Trace
 from fedlib.core.jsonfile import once
 from fedlib.core.types import describe
-from papers.kit import store
+from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today
 from papers.kit.holding import proved, whole
@@ -118,7 +118,7 @@ def settle(study: Study) -> dict[str, Number] | None:
     payloads = {name: whole(path) for name, path in held(study).items()}
     if not any(payload["profile"] == PAPER for payload in payloads.values()):
         return None
-    traces = Some({name: store.to_trace(payload) for name, payload in payloads.items()})
+    traces = Some({name: runfile.to_trace(payload) for name, payload in payloads.items()})
     try:
         found = study.numbers(traces, PAPER)
     except Missing:
@@ -149,8 +149,8 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
 
 @once
 def marked(path: Path) -> str:
-    """The mark of a stored run, see `store.mark`."""
-    return store.mark(whole(path))
+    """The mark of a stored run, see `runfile.mark`."""
+    return runfile.mark(whole(path))
 
 
 def _unchanged(

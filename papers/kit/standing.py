@@ -18,7 +18,7 @@ import numpy as np
 from fedlib.core.jsonfile import read
 from fedlib.core.provenance import ROOT
 from fedlib.core.types import Problem, describe
-from papers.kit import scale, store
+from papers.kit import runfile, scale, store
 from papers.kit.fingerprint import own_roots, roots_of
 from papers.kit.holding import held_together
 from papers.kit.numbers import Number
@@ -106,7 +106,7 @@ def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
             yield f"roots must be those of today, {', '.join({*roots} ^ {*held['roots']})} differ"
     elif missing := {*own_roots(spec.algorithm, spec.problem)} - {*held["roots"]}:
         yield f"roots must hold {', '.join(sorted(missing))}"
-    if not store.is_fresh(payload):
+    if not runfile.is_fresh(payload):
         yield "was made by other code than today's; run `papers reproduce` with --store"
     yield from _of_history(held)
 
@@ -158,7 +158,7 @@ def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     held = read(store.run_path(study.name, profile, NUMBERS))
     if profile == store.PAPER:
         payloads = {name: read(path) for name, path in scale.held(study).items()}
-    traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
+    traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
     numbers, health = study.numbers(traces, profile), study.health(traces)
     now = store.numbers_content(study.name, profile, numbers, payloads, health)
     changed = sorted(name for name in now["runs"] if now["runs"][name] != held["runs"].get(name))

@@ -8,14 +8,12 @@ all. Loading it gives the same Trace, digit for digit, as computing it does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
-
-import numpy as np
 
 from fedlib import checks
 from fedlib.checks import Count, Whole
@@ -23,18 +21,17 @@ from fedlib.core import Problem, Trace, run
 from fedlib.core.grid import floats
 from fedlib.core.jsonfile import SCHEMA, digest, once, read, write_json
 from fedlib.core.protocols import Algorithm
-from fedlib.core.provenance import ROOT, versions
-from fedlib.core.trace import LARGEST_MODEL
+from fedlib.core.provenance import ROOT
 from fedlib.core.types import describe
 from fedlib.core.whole import clear_parts
 from papers.kit.fingerprint import code_digest, roots_of
 from papers.kit.health import Health
-from papers.kit.numbers import Number, number, significant
+from papers.kit.numbers import Number, significant
 from papers.kit.offline import made_here, recipe
+from papers.kit.runfile import mark, to_payload, to_trace
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "roots", "code", "restamped")  # of the provenance of a run alone
-STAMPED = ("roots", "code", "restamped")  # what a restamp changes of it
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 BESIDE = (
     "faults",
@@ -231,48 +228,6 @@ def compute(
     return dict(zip(group, traces, strict=True))
 
 
-def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
-    roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
-    content = {
-        "schema": SCHEMA,
-        "kind": "run",
-        "study": study,
-        "profile": profile,
-        "name": name,
-        "key": spec.key(),
-        "config": spec.config(),
-        "rounds": trace.rounds.tolist(),
-        "seeds": list(trace.seeds),
-        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
-        "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
-        "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
-        "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
-        "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace, roots),
-    }
-    return {**content, "digest": digest(content)}
-
-
-def to_trace(payload: Mapping[str, Any]) -> Trace:
-    """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`."""
-    arrays = {
-        part: {
-            k: np.array([[number(x) for x in row] for row in v]) for k, v in payload[part].items()
-        }
-        for part in ("metrics", "info")
-    }
-    return Trace(
-        metrics=arrays["metrics"],
-        info=arrays["info"],
-        rounds=np.array(payload["rounds"]),
-        seeds=tuple(payload["seeds"]),
-        config={**payload["config"], "bits": payload["bits"]},
-        provenance=payload["provenance"],
-        state=to_models(payload["final_w"]),
-        output=to_models(payload["output_w"]),
-    )
-
-
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
     return dict(_derived(run_path(study, profile, "numbers"))[0])
@@ -332,36 +287,6 @@ def numbers_content(
     }
 
 
-def mark(payload: Mapping[str, Any]) -> str:
-    """A short digest of all of a run but what a restamp changes."""
-    left_out = {k: v for k, v in payload["provenance"].items() if k not in STAMPED}
-    content = {k: v for k, v in payload.items() if k != "digest"}
-    return digest({**content, "provenance": left_out})[:16]
-
-
-def is_fresh(payload: Mapping[str, Any]) -> bool:
-    """Whether the code that a stored run was made with is the code of today."""
-    held = payload["provenance"]
-    return bool(code_digest(held["roots"]) == held["code"])
-
-
-def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
-    """Where a run comes from; no name of a host or a person.
-
-    How many of its rounds were compiled is said of runs with such: their last digits are others.
-    """
-    compiled = trace.provenance.get("compiled", 0)
-    return {
-        **versions(),
-        "roots": list(roots),
-        "code": code_digest(roots),
-        "device": trace.provenance["device"],
-        "threads": trace.provenance["threads"],
-        "wall_s": significant(trace.provenance["wall_s"], 3),
-        **({"compiled": compiled} if compiled else {}),
-    }
-
-
 def run_path(study: str, profile: str, name: str) -> Path:
     return results_dir() / study / profile / f"{name}.json"
 
@@ -370,18 +295,3 @@ def stored_path(study: str, profile: str, name: str) -> Path:
     """Where a run is read from: its place, or that of the full profile for one that is as there."""
     path = run_path(study, profile, name)
     return path if profile != PAPER or path.exists() else run_path(study, "full", name)
-
-
-def to_lists(x: Any) -> list[list[float | None]]:
-    """Rows of numbers with six significant digits."""
-    return [[significant(float(v)) for v in row] for row in x]
-
-
-def to_models(rows: list[list[float | None]] | None) -> Any:
-    """The inverse of `models`."""
-    return None if rows is None else np.array([[number(x) for x in row] for row in rows])
-
-
-def models(w: Any, always: bool = False) -> list[list[float | None]] | None:
-    """Models `[S, d]`, if they are small or asked for."""
-    return to_lists(w) if always or w.shape[-1] <= LARGEST_MODEL else None

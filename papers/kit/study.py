@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.run import check_seeds, resolve_device
-from papers.kit import scale, store
+from papers.kit import runfile, scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.close import Close
 from papers.kit.fingerprint import is_today
@@ -181,7 +181,7 @@ class Study:
         if not all(self._has(profile, n, spec) for n, spec in specs.items()):
             return None
         payloads = {name: self.payload(name, profile) for name in specs}
-        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
+        traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
         numbers = self.numbers(traces, profile)
         store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
@@ -203,7 +203,7 @@ class Study:
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
-        return {n: store.to_trace(self.payload(n, profile)) for n in names}
+        return {n: runfile.to_trace(self.payload(n, profile)) for n in names}
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""

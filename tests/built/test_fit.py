@@ -8,9 +8,11 @@ import datetime
 import importlib.util
 import json
 import os
+import re
 import shutil
 import statistics
 from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -39,6 +41,8 @@ WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 
 # In the page: what is cut off, and what axe refuses.
 CLIPPED = Path(__file__).with_name("clipped.js").read_text(encoding="utf-8")
+LETTERS = Path(__file__).with_name("letters.js").read_text(encoding="utf-8")
+LEGIBLE = 9  # pixels
 VIOLATIONS = """(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then(
   (found) => found.violations.map(({id, nodes}) =>
     `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(" | ")}`))"""
@@ -80,10 +84,27 @@ def axe(page, **options):
     return page.evaluate(VIOLATIONS, options)
 
 
+def small_letters(page):
+    """What is written smaller than `LEGIBLE`; powers and indices of figures are not looked at."""
+    found = page.evaluate(LETTERS, LEGIBLE)
+    small = found["small"]
+    for shown, address in found["shown"]:
+        if address is None:  # it shows pictures alone
+            continue
+        svg = Path(unquote(urlsplit(address).path)).read_text(encoding="utf-8")
+        natural = float(re.search(r'<svg[^>]* width="([\d.]+)pt"', svg)[1])
+        sizes = re.findall(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px", svg)
+        size = min(map(float, sizes), default=LEGIBLE) * shown / natural
+        if sizes and size < LEGIBLE - 0.01:
+            small.append(f"{size:.1f} px: {Path(address).name}")
+    return small
+
+
 @pytest.mark.parametrize("name", LOOKED_AT)
-def test_nothing_is_clipped_and_axe_finds_nothing(tab, name):
+def test_nothing_is_clipped_or_tiny_and_axe_finds_nothing(tab, name):
     page = tab(name)
     assert page.evaluate(CLIPPED) == []
+    assert small_letters(page) == []
     script = Path(AXE.origin).parent / "axe.min.js"
     page.evaluate(script.read_text(encoding="utf-8"))
     assert axe(page) == []
@@ -91,6 +112,9 @@ def test_nothing_is_clipped_and_axe_finds_nothing(tab, name):
     assert axe(page, runOnly=["color-contrast"]) == []
     page.set_viewport_size(NARROW)
     assert page.evaluate(CLIPPED) == []
+    if name == "book/explorer.html":
+        drawn(page)  # anew, for this width
+    assert small_letters(page) == []
 
 
 def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
@@ -98,8 +122,12 @@ def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
     page.evaluate(
         """() => document.querySelector("article").insertAdjacentHTML("afterbegin",
         `<p style="width: 3000px">far too wide</p><div style="overflow: hidden; width: 3em">
-        <p style="width: 9em">cut off here</p></div><button></button>`)"""
+        <p style="width: 9em">cut off here</p></div><button></button>
+        <p style="font-size: 8px">hardly seen</p>`)"""
     )
+    assert any("hardly seen" in one for one in small_letters(page))
+    page.add_style_tag(content="img.fig-light { min-width: 0 !important; width: 300px }")
+    assert any(".svg" in one for one in small_letters(page))
     found = " ".join(page.evaluate(CLIPPED))
     assert "far too wide" in found
     assert "cut off here" in found
@@ -193,7 +221,7 @@ def test_the_origin_of_a_number_needs_no_mouse(tab, by):
 
 def found(page, words):
     """The pages that a search finds, in order."""
-    page.goto(f"{(HTML / 'search.html').as_uri()}?q={words}")
+    page.goto(f"{(HTML / 'search.html').as_uri()}?q={quote(words)}")
     page.wait_for_selector("#search-results ul li a")
     page.wait_for_function(
         "!document.querySelector('#search-progress')?.textContent.includes('...')"
@@ -219,6 +247,23 @@ def test_the_search_finds_plain_words_first(tab, words, wanted):
     assert ranks == sorted(ranks)  # the API comes last
 
 
+@pytest.mark.parametrize(
+    ("words", "page", "anchor"),
+    [
+        ("FedSGM C3", "book/claims.html", "claim-fedsgm-C3"),
+        ("fedcmoo/C12", "book/claims.html", "claim-fedcmoo-C12"),
+        ("C12", "book/claims.html", "claim-"),
+        ("Figure 2", "notebooks/executed/", "_2"),
+        ("FedFW Figure 3", "notebooks/executed/fw_rates.html", "figure-fw_rates-figure_3"),
+        ("fw_tables Table 1", "notebooks/executed/fw_tables.html", "figure-fw_tables-table_1"),
+    ],
+)
+def test_the_search_finds_a_claim_and_a_figure_by_name(tab, words, page, anchor):
+    first, _, place = found(tab("book/index.html"), words)[0].partition("#")
+    assert first.startswith(page)
+    assert anchor in place
+
+
 def test_the_book_is_light(browser):
     """What a page and all that it asks for weigh as a server sends them, compressed."""
     import gzip
@@ -233,8 +278,6 @@ def test_the_book_is_light(browser):
 
 
 def weight(path, text, sizes, compress):
-    import re
-
     asked = re.findall(r'<(?:script|img)[^>]* src="([^":#]+?)(?:\?[^"]*)?"', text)
     asked += re.findall(r'<link[^>]* href="([^":#]+?\.css)(?:\?[^"]*)?"', text)
     whole = len(compress(text.encode(), 6))

@@ -23,7 +23,7 @@ from judging import Outcome, main
 
 from fedlib.core import jsonfile
 from papers import STUDIES
-from papers.kit import store
+from papers.kit import runfile, store
 from papers.kit.recheck import differences, stretch
 from papers.kit.standing import standing
 from papers.kit.store import problem_here
@@ -166,7 +166,7 @@ def marked(folder: Path) -> None:
             name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
             for name in held["runs"]
         }
-        held["runs"] = {name: store.mark(run) for name, run in runs.items()}
+        held["runs"] = {name: runfile.mark(run) for name, run in runs.items()}
 
     rewrite(folder / "numbers.json", change, sealed=True)
 

@@ -33,7 +33,7 @@ import fedlib as fl
 from fedlib.core import provenance
 from papers import STUDIES
 from papers.__main__ import main
-from papers.kit import store
+from papers.kit import runfile, store
 
 one = STUDIES["np_workshop"]
 spec = {**one.specs(one.resolve("quick"))}["hard"]
@@ -46,7 +46,7 @@ claims = [
     for claim in STUDIES[study].claims
     for done in [STUDIES[study].evaluate(claim)]
 ]
-runs = [store.is_fresh(json.loads(p.read_text(encoding="utf-8")))
+runs = [runfile.is_fresh(json.loads(p.read_text(encoding="utf-8")))
         for p in sorted(store.results_dir().glob("np_workshop/full/*.json")) if p.stem != "numbers"]
 shown = main(["compare", "np_workshop/hard", "np_workshop/soft"])
 print("Bézier, α ≤ β: 0.5 ± 0.1")

@@ -8,7 +8,7 @@ import pytest
 from fedlib.core import Trace
 from papers import STUDIES
 from papers.__main__ import main
-from papers.kit import report, store
+from papers.kit import report, runfile, store
 from papers.kit.health import of_run
 from papers.kit.study import Study
 from papers.kit.watch import Watch, learning, nothing
@@ -193,13 +193,13 @@ def test_the_stored_health_is_what_the_runs_give(study):
     names = list(study.specs(study.resolve("full")))
     assert list(held) == names
     ill = [name for name in names if held[name].wrong]
-    traces = {n: store.to_trace(study.payload(n)) for n in {*names[::9], *ill[::5]}}
+    traces = {n: runfile.to_trace(study.payload(n)) for n in {*names[::9], *ill[::5]}}
     assert study.health(traces) == {n: held[n] for n in traces}
 
 
 def test_a_fault_in_a_stored_run_changes_its_health():
     study = STUDIES["np_workshop"]
-    trace = store.to_trace(study.payload("hard"))
+    trace = runfile.to_trace(study.payload("hard"))
     f = np.where(trace.rounds < 10, trace.metrics["f"], trace.metrics["f"][:, 10:11])
     found = study.health({"hard": replace(trace, metrics={**trace.metrics, "f": f})})
     assert found["hard"].wrong.startswith("dead: f constant from round")

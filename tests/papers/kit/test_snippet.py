@@ -7,7 +7,7 @@ import pytest
 
 import fedlib
 from papers import STUDIES
-from papers.kit import snippet, store
+from papers.kit import runfile, snippet, store
 
 
 def executed(code, monkeypatch, run):
@@ -61,7 +61,7 @@ def test_a_program_gives_the_stored_run():
     specs = study.specs(study.resolve("full"))
     names = {}
     exec(snippet.snippet(specs, "soft_K1"), names)
-    stored = store.to_trace(study.payload("soft_K1"))
+    stored = runfile.to_trace(study.payload("soft_K1"))
     now = names["traces"]["soft_K1"] if "traces" in names else names["trace"]
     assert now.metrics["g"] == pytest.approx(stored.metrics["g"], rel=1e-4, abs=1e-6)
 

@@ -14,7 +14,7 @@ from problems import np_problem
 
 import fedlib as fl
 from fedlib.data import SOURCES, cache
-from papers.kit import store
+from papers.kit import runfile, store
 from papers.kit.health import of_run
 from papers.kit.numbers import Number, mean
 from papers.kit.store import Spec, compute_or_load, read, run_path
@@ -125,9 +125,9 @@ def test_provenance_is_complete_and_names_no_machine():
 def test_a_run_is_stale_once_its_code_has_changed(monkeypatch):
     have(store=True)
     held = read(run_path("toy", "full", "a"))
-    assert store.is_fresh(held)
-    monkeypatch.setattr(store, "code_digest", lambda _: "other")
-    assert not store.is_fresh(held)
+    assert runfile.is_fresh(held)
+    monkeypatch.setattr(runfile, "code_digest", lambda _: "other")
+    assert not runfile.is_fresh(held)
 
 
 @pytest.mark.parametrize(
