@@ -65,11 +65,14 @@ def enter(parts: Iterable[Stretch], studies: Mapping[str, Study]) -> None:
 
 def of_study(study: str) -> dict[str, Seen | None]:
     """Every stored run of a study, and how far it was recomputed as it is stored now, if ever."""
-    record, marks = seen(), read(store.run_path(study, "full", "numbers")).get("runs", {})
-    if store.run_path(study, store.PAPER, "numbers").exists():
-        for name, mark in store.read_marks(study, store.PAPER).items():
-            if store.run_path(study, store.PAPER, name).exists():  # else it is the full profile's
-                marks[called(name, store.PAPER)] = mark
+    record, marks = seen(), dict[str, str]()
+    for profile in ("full", store.PAPER):
+        path = store.run_path(study, profile, "numbers")
+        if path.exists() or profile == "full":
+            for name, mark in read(path).get("runs", {}).items():
+                # numbers at the paper's scale may come from runs of the full profile too
+                if profile == "full" or store.run_path(study, profile, name).exists():
+                    marks[called(name, profile)] = mark
     found = {name: record.get(f"{study}/{name}") for name in marks}
     return {
         n: one if one is not None and one.mark == marks[n] else None for n, one in found.items()
