@@ -70,7 +70,8 @@ def of_study(study: str) -> dict[str, Seen | None]:
         path = store.run_path(study, profile, "numbers")
         if path.exists() or profile == "full":
             for name, mark in read(path).get("runs", {}).items():
-                if store.run_path(study, profile, name).exists():
+                # numbers at the paper's scale may come from runs of the full profile too
+                if profile == "full" or store.run_path(study, profile, name).exists():
                     marks[called(name, profile)] = mark
     found = {name: record.get(f"{study}/{name}") for name in marks}
     return {

@@ -47,7 +47,7 @@ def standing(study: Study, profile: str = "full") -> list[str]:
     wanted = {f"{name}.json" for name in (*specs, NUMBERS)} if specs else set()
     found = [f"{study.name}: {name} must be stored, it is not there" for name in wanted - there]
     found += [f"{study.name}: {name} must be of a run of the study" for name in there - wanted]
-    if found:
+    if found or not specs:
         return sorted(found)
     paths = {name: folder / f"{name}.json" for name in specs}
     payloads = {name: read(path) for name, path in paths.items()}

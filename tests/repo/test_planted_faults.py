@@ -65,13 +65,13 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
     shutil.copytree(store.results_dir() / STUDY.name, folder)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     check = test_results.test_everything_stored_of_a_study_stands_together
-    check(STUDY)
+    check(STUDY, "full")
     path = folder / "full" / "hard.json"
     path.write_text(
         path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101'), encoding="utf-8"
     )
     with pytest.raises(ValueError, match=r"np_workshop/full/hard\.json.*restore it or reproduce"):
-        check(STUDY)
+        check(STUDY, "full")
 
 
 def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, monkeypatch):
@@ -80,16 +80,16 @@ def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, m
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
-    test_results.test_everything_stored_of_a_study_stands_together(STUDY)
+    test_results.test_everything_stored_of_a_study_stands_together(STUDY, "full")
     path = tmp_path / "fedlib" / "steps" / "switching.py"
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace("return (z > 0)", "return (z >= 0)"), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != before
     sentence = r"in np_workshop: .* made by other code than today's; run `papers reproduce`"
     with pytest.raises(AssertionError, match=sentence):
-        test_results.test_everything_stored_of_a_study_stands_together(STUDY)
+        test_results.test_everything_stored_of_a_study_stands_together(STUDY, "full")
     test_results.test_everything_stored_of_a_study_stands_together(
-        STUDIES["ssca_long"]
+        STUDIES["ssca_long"], "full"
     )  # it does not switch
 
 
