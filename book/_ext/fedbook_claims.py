@@ -30,6 +30,7 @@ from fedbook_data import (
     warn,
 )
 from fedbook_record import fixed, former
+from fedbook_search import CLAIMS
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -100,7 +101,7 @@ class Claims(BookDirective):
         row["ids"].append(name)
         row["classes"] += kinds(e)
         domain, key = self.env.get_domain("std"), name.lower()
-        if key not in domain.labels or not self.arguments:  # links go to the page of all claims
+        if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
             domain.labels[key] = (self.env.docname, name, e.claim.id)
             domain.anonlabels[key] = (self.env.docname, name)
 

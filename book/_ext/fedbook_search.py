@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.search import js_index
 
 CLAIMS = "book/claims"
 CLAIM = re.compile(r"claim-(\w+)-(\w+)")
@@ -34,20 +34,25 @@ def names_of(docname: str, anchor: str) -> Iterator[str]:
             yield from (name, f"{paper} {name}", f"{found[1]} {name}")
 
 
-def add_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Puts the names into a page that is about to be written, where the search index sees them."""
-    if app.builder.name != "html":
+def add_names(app: Sphinx, error: Exception | None) -> None:
+    """Puts the names of all places into the search's index, as if an index directive gave them.
+
+    The index is written whole by every build, but Sphinx forgets these entries of pages that it
+    does not read again.
+    """
+    if error is not None or app.builder.name != "html":
         return
-    entries = [
-        ("single", name, anchor, "main", None)
-        for node in doctree.findall(nodes.Element)
-        for anchor in node.get("ids", ())
-        for name in names_of(docname, anchor)
-    ]
-    if entries:
-        doctree += addnodes.index(entries=entries)
+    path = Path(app.outdir) / "searchindex.js"
+    held = js_index.loads(path.read_text(encoding="utf-8"))
+    numbers = {docname: number for number, docname in enumerate(held["docnames"])}
+    for docname, anchor in sorted(app.env.get_domain("std").anonlabels.values()):
+        for name in names_of(docname, anchor):
+            places = held["indexentries"].setdefault(name.lower(), [])
+            if (place := [numbers[docname], anchor, True]) not in places:
+                places.append(place)
+    path.write_text(js_index.dumps(held), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
-    """After the general index was made, before the search's."""
-    app.connect("doctree-resolved", add_names)
+    """After the search's index was written."""
+    app.connect("build-finished", add_names)

@@ -15,6 +15,8 @@ def joined(text: str) -> str:
     A line and its band are those of one panel that have name, colour and places in common; what
     has no partner stays as it is.
     """
+    if not text:  # a figure of pictures
+        return ""
     reader = csv.DictReader(io.StringIO(text))
     items = [[*rows] for _, rows in groupby(reader, lambda row: (row["panel"], row["item"]))]
     lines = {look(item): item for item in items if item[0]["kind"] == "line"}

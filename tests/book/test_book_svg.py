@@ -102,6 +102,10 @@ HEAD = "panel,kind,series,item,x,y,low,high,x_tick,y_tick,color,style\n"
 LINE = "p,line,a,1,0,2,,,,,#00f,-\np,line,a,1,1,3,,,,,#00f,-\n"
 
 
+def test_no_table_stays_none(joined):
+    assert joined("") == ""
+
+
 def test_a_band_goes_into_the_rows_of_its_line(joined):
     band = "p,band,a,2,0,,1,4,,,#00f,\np,band,a,2,1,,2,5,,,#00f,\n"
     assert joined(HEAD + LINE + band) == HEAD + LINE.replace("2,,,", "2,1,4,").replace(

@@ -14,7 +14,7 @@
   const figures = [...document.querySelectorAll(".bd-article img.fig-light")];
   const folds = [...document.querySelectorAll("details.figure-files:not(.figure-settings)")];
   const shown = figures.map((img, i) => [
-    img.offsetWidth, folds[i]?.querySelector('a.download[href$=".svg"]')?.href ?? null,
+    img.offsetWidth || img.parentElement.querySelector("img.fig-dark").offsetWidth, folds[i]?.querySelector('a.download[href$=".svg"]')?.href ?? null,
   ]);
   return { small, shown };
 }

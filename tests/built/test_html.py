@@ -133,7 +133,9 @@ def test_every_picture_has_a_text(path):
 def test_pictures_of_notebooks_are_files_that_are_fetched_when_they_are_seen():
     images = [a for path in PAGES for tag, a in page(path).tags if tag == "img"]
     assert not [i["alt"] for i in images if i["src"].startswith("data:image/png")]
-    drawn = [i for i in images if i["src"].endswith(".png") and "dark-light" in i["class"]]
+    drawn = [
+        i for i in images if i["src"].endswith(".png") and "dark-light" in (i.get("class") or "")
+    ]
     assert len(drawn) > 100
     assert all(i["loading"] == "lazy" and int(i["width"]) and int(i["height"]) for i in drawn)
 
