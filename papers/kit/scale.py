@@ -91,7 +91,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
     """Where a run of the paper's setting is stored: in its place, or as the full profile's."""
     own = store.run_path(study.name, PAPER, name)
     if own.exists():
-        return own if store.is_stored(study.name, PAPER, name, paper) else None
+        return own if store.is_stored(study.name, PAPER, name, paper, paper) else None
     shared = store.run_path(study.name, "full", name)
     alike = full is not None and not apart(full, paper)
     return shared if alike and shared.exists() else None
