@@ -37,10 +37,11 @@ from papers.kit.replay import Run, play
 ASK = """
 import importlib, json, sys
 from pathlib import Path
-there = Path("papers/kit/store.py").exists()
-store = importlib.import_module("papers.kit.store" if there else "fedlib.store")
-assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
-answers = [runfile.is_fresh({"provenance": held}) for held in json.load(sys.stdin)]
+places = ("papers/kit/runfile.py", "papers/kit/store.py", "fedlib/store.py")
+place = next(Path(place) for place in places if Path(place).exists())
+kit = importlib.import_module(".".join(place.with_suffix("").parts))
+assert Path(kit.__file__).is_relative_to(Path.cwd()), kit.__file__
+answers = [kit.is_fresh({"provenance": held}) for held in json.load(sys.stdin)]
 print(json.dumps(answers))
 """
 
