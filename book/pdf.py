@@ -7,25 +7,21 @@ FOLDER is the builder's output. Styles for paper are in book/_static/print.css.
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Error, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-extensions", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--enable-logging=stderr", "--no-pdf-header-footer",
-         "--generate-pdf-document-outline")  # fmt: skip
-PATIENCE = 600  # seconds of the page's own clock, which jumps over all waiting
+FLAGS = ["--no-sandbox", "--disable-gpu"]
+PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
 # What a style cannot do: open the folds, show every figure in its light version, lead links that
 # stay in the book to their place in it, take off those to files beside the pages. Then it counts.
-PREPARE = """
-<script>
-addEventListener("load", async () => {
+PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
   for (const fold of document.querySelectorAll("details")) fold.open = true;
   for (const twin of document.querySelectorAll("img.fig-dark")) twin.remove();
@@ -39,13 +35,13 @@ addEventListener("load", async () => {
   await MathJax.startup.promise;
   await Promise.all([...document.images].map((image) => image.decode().catch(() => null)));
   const count = (what) => document.querySelectorAll(what).length;
-  const broken = [...document.images].filter((image) => !image.naturalWidth).length;
-  const typeset = `${count("mjx-container")} of ${count(".math.notranslate")} formulas`;
-  console.log(`READY: ${typeset}, ${count("mjx-merror")} with errors, ${broken} broken pictures`);
-});
-</script>
-"""
-READY = re.compile(r"READY: (\d+) of (\d+) formulas, (\d+) with errors, (\d+) broken pictures")
+  return {
+    typeset: count("mjx-container"),
+    formulas: count(".math.notranslate"),
+    errors: count("mjx-merror"),
+    broken: [...document.images].filter((image) => !image.naturalWidth).map((image) => image.src),
+  };
+}"""
 
 
 class PdfError(Exception):
@@ -65,32 +61,48 @@ def one_page(folder: Path) -> Path:
     pages = [p for p in folder.rglob("*.html") if p.parent != folder and "_static" not in p.parts]
     if len(pages) != 1:
         raise PdfError(f"pdf: {folder} must hold one page, found {len(pages)}; use `make pdf`.")
-    text = pages[0].read_text(encoding="utf-8")
     target = folder / "print.html"
-    target.write_text(text.replace("</body>", f"{PREPARE}</body>"), encoding="utf-8")
+    target.write_text(pages[0].read_text(encoding="utf-8"), encoding="utf-8")
     return target
 
 
 def print_page(page: Path, out: Path) -> str:
     """Prints, whole or not at all; returns what the page counted."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         made = Path(folder) / "book.pdf"
-        done = subprocess.run(
-            [browser(), *FLAGS, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}",
-             f"--virtual-time-budget={1000 * PATIENCE}", page.resolve().as_uri()],
-            capture_output=True, encoding="utf-8", check=False,
-        )  # fmt: skip
-        said = READY.search(done.stderr)
-        if done.returncode or not made.is_file():
-            raise PdfError(f"pdf: the browser printed nothing: {done.stderr[-500:]}")
-        if said is None:
-            raise PdfError(f"pdf: the page was not ready in {PATIENCE} s, nothing was written.")
-        typeset, formulas, errors, broken = map(int, said.groups())
-        if typeset < formulas or errors or broken:
-            raise PdfError(f"pdf: the page is not whole ({said[0]}), nothing was written.")
+        opened = driver.chromium.launch(executable_path=browser(), args=FLAGS)
+        try:
+            sheet = opened.new_page()
+            sheet.set_default_timeout(PATIENCE)
+            sheet.goto(page.resolve().as_uri())
+            found = sheet.evaluate(PREPARE)
+            check(found)
+            sheet.pdf(path=made, prefer_css_page_size=True, print_background=True, outline=True)
+        except Error as error:
+            raise PdfError(f"pdf: the browser printed nothing: {error.message[:500]}") from error
+        finally:
+            opened.close()
         shutil.move(made, out)
-    return said[0].removeprefix("READY: ")
+    return said(found)
+
+
+def check(found: dict[str, Any]) -> None:
+    """Raises PdfError for a page of which something is missing."""
+    if found["typeset"] < found["formulas"] or found["errors"] or found["broken"]:
+        names = ", ".join(address.rpartition("/")[2] for address in found["broken"][:3])
+        raise PdfError(
+            f"pdf: the page is not whole ({said(found)}{names and ': '}{names}), nothing was "
+            "written."
+        )
+
+
+def said(found: dict[str, Any]) -> str:
+    """What was counted."""
+    return (
+        f"{found['typeset']} of {found['formulas']} formulas, {found['errors']} with errors, "
+        f"{len(found['broken'])} broken pictures"
+    )
 
 
 def main(arguments: list[str]) -> int:

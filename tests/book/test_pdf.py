@@ -55,8 +55,11 @@ def test_a_page_is_printed_with_its_formulas_and_pictures(folder, capsys):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"formula": "\\frac{1}"}, "not whole (READY: 2 of 2 formulas, 1 with errors, 0 broken"),
-        ({"picture": "nowhere.svg"}, "0 with errors, 1 broken pictures), nothing was written"),
+        ({"formula": "\\frac{1}"}, "not whole (2 of 2 formulas, 1 with errors, 0 broken"),
+        (
+            {"picture": "nowhere.svg"},
+            "0 with errors, 1 broken pictures: nowhere.svg), nothing was written",
+        ),
     ],
 )
 def test_a_page_that_is_not_whole_is_not_printed(folder, capsys, change, sentence):
