@@ -19,10 +19,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
-# What a style cannot do: open the folds, show every figure in its light version, lead links that
-# stay in the book to their place in it, take off those to files beside the pages. Then it counts.
+# What a style cannot do: leave out what needs a screen (the explorer, small copies of all figures),
+# open the folds, show every figure in its light version, lead links that stay in the book to their
+# place in it, take off those to files beside the pages. Then it counts.
 PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
+  for (const name of ["gallery", "explorer"])
+    document.getElementById(`document-book/${name}`)?.nextElementSibling.remove();
   for (const fold of document.querySelectorAll("details")) fold.open = true;
   for (const twin of document.querySelectorAll("img.fig-dark")) twin.remove();
   for (const image of document.images) image.loading = "eager";
