@@ -19,13 +19,23 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
-# What a style cannot do: leave out what needs a screen (the explorer, small copies of all figures),
-# open the folds, show every figure in its light version, lead links that stay in the book to their
-# place in it, take off those to files beside the pages. Then it counts.
+# What a style cannot do: leave out what needs a screen (the explorer, small copies of all figures,
+# the reference of every function), list all pages, open the folds, show every figure in its light
+# version, lead links that stay in the book to their place in it, take off those to files beside the
+# pages. Then it counts.
 PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
-  for (const name of ["gallery", "explorer"])
-    document.getElementById(`document-book/${name}`)?.nextElementSibling.remove();
+  for (const name of ["gallery", "explorer", "api"])
+    for (const place of document.querySelectorAll(`span[id^="document-book/${name}"]`))
+      place.nextElementSibling.remove();
+  const pages = document.querySelectorAll('span[id^="document-"] + section');
+  document.querySelector("#jb-print-toc nav")?.replaceChildren(...[...pages].map((page) => {
+    const line = document.createElement("div"), link = document.createElement("a");
+    link.href = `#${page.id}`;
+    link.textContent = page.querySelector("h1, h2, h3")?.textContent.replace(/#$/, "") ?? page.id;
+    line.append(link);
+    return line;
+  }));
   for (const fold of document.querySelectorAll("details")) fold.open = true;
   for (const twin of document.querySelectorAll("img.fig-dark")) twin.remove();
   for (const image of document.images) image.loading = "eager";
@@ -81,7 +91,13 @@ def print_page(page: Path, out: Path) -> str:
             sheet.goto(page.resolve().as_uri())
             found = sheet.evaluate(PREPARE)
             check(found)
-            sheet.pdf(path=made, prefer_css_page_size=True, print_background=True, outline=True)
+            sheet.pdf(
+                path=made,
+                prefer_css_page_size=True,
+                print_background=True,
+                outline=True,
+                tagged=True,
+            )
         except Error as error:
             raise PdfError(f"pdf: the browser printed nothing: {error.message[:500]}") from error
         finally:

@@ -153,10 +153,11 @@ class Settings(BookDirective):
     kind = "settings"
 
     def build(self) -> list[nodes.Node]:
-        """A section a study; its tables come when all pages are read."""
+        """A line that leads to every study, and a section each; tables come when all are read."""
         from papers import STUDIES
 
-        made: list[nodes.Node] = []
+        line = nodes.paragraph(classes=["settings-studies"])
+        made: list[nodes.Node] = [line]
         domain = self.env.get_domain("std")
         for name, study in STUDIES.items():
             anchor = f"settings-{name}"
@@ -166,8 +167,13 @@ class Settings(BookDirective):
             place["study"] = name
             section += [nodes.paragraph("", "", page_link(self.env, name)), place]
             made.append(section)
+            line += [
+                nodes.reference("", study.title, refid=anchor, internal=True),
+                nodes.Text(" · "),
+            ]
             domain.labels[anchor] = (self.env.docname, anchor, title)
             domain.anonlabels[anchor] = (self.env.docname, anchor)
+        line.pop()
         return made
 
 

@@ -1,0 +1,50 @@
+"""Four questions of a reader who opens the book: answered within three clicks, wide and narrow."""
+
+import re
+
+import pytest
+from test_fit import HTML, NARROW, WIDE, browser, pytestmark  # noqa: F401 - fixture and marks
+
+#: The question -> the links to follow, by their text; where they lead; what then stands there.
+WAYS = {
+    "Does a claim hold?": (
+        ["All claims"],
+        "#main-content",
+        r"\bC3\b[\s\S]*\b(reproduced|partly|undecided|not judged|not reproduced)\b",
+    ),
+    "What are the settings of a figure?": (
+        ["All settings", "Neyman-Pearson classification, full paper"],
+        "#settings-np_unified",
+        r"Figure \d[\s\S]*FedSGM",
+    ),
+    "What if a parameter were another?": (
+        ["One notebook with other parameters"],
+        "#main-content",
+        r"make notebook NAME=\w+ .*VIEW=html",
+    ),
+    "What does a theorem say": (
+        ["FedSGM", "list of differences"],
+        "#main-content",
+        r"What the papers print differently",
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("question", WAYS)
+def test_a_question_is_answered_within_three_clicks(browser, question, size):  # noqa: F811
+    links, place, answer = WAYS[question]
+    page = browser.new_page(viewport=size)
+    page.goto((HTML / "book" / "index.html").as_uri())
+    row = page.locator("main tr", has_text=question)
+    for i, text in enumerate(links):
+        link = (row if i == 0 else page.locator("main")).get_by_role("link", name=text).first
+        link.click()
+        page.wait_for_load_state("load")
+    assert len(links) <= 3
+    found = page.locator(place).first
+    assert found.is_visible()
+    assert re.search(answer, found.inner_text()), found.inner_text()[:500]
+    if place.startswith("#settings"):  # what was asked for is on the screen
+        assert found.bounding_box()["y"] < size["height"]
+    page.close()
