@@ -27,7 +27,7 @@ WAYS = {
     "What are the settings of a figure?": (
         ["All settings", "Neyman-Pearson classification, full paper"],
         "#settings-np_unified",
-        r"Figure \d[\s\S]*FedSGM",
+        r"(?i)figure \d[\s\S]*clients",
     ),
     "What if a parameter were another?": (
         ["One notebook with other parameters"],
