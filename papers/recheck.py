@@ -25,12 +25,16 @@ def recheck(
     *,
     store: bool,
 ) -> int:
-    """Recompute stored runs drawn at random; 2 if one is not what the code gives."""
+    """Recompute stored runs drawn at random; 2 if one is not what the code gives.
+
+    Where it is entered how far each came, those that nobody has recomputed are drawn first.
+    """
     chosen = [studies[name] for name in names or studies]
     seed = of_today() if seed is None else seed
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done, wrong = time.monotonic(), list[Stretch](), 0
-    for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds):
+    last = {run for study in chosen for run in known(study)} if store else set()
+    for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
         if time.monotonic() - began > seconds:
             break
         if problem_here(spec) is None:
@@ -46,6 +50,11 @@ def recheck(
         rechecked.enter(done, studies)
     tell(done, wrong, time.monotonic() - began, chosen)
     return 2 if wrong else 0
+
+
+def known(study: Study) -> list[str]:
+    """The stored runs of a study that someone has recomputed as they are, `study/run`."""
+    return [f"{study.name}/{name}" for name, one in rechecked.of_study(study.name).items() if one]
 
 
 def of_today() -> int:

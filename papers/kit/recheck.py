@@ -8,7 +8,7 @@ lies beyond the stretch, or in other seeds, is not seen; the record says how far
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from fedlib.core import Trace, run
+from fedlib.core import Problem, Trace, run
 from papers.kit import runfile, store
 from papers.kit.close import Close, close_of
 from papers.kit.store import Spec
@@ -30,7 +31,7 @@ SEEDS = 2  # of a run, that are computed again
 SHARE = 5  # of the time, one part of so many goes to one run at most,
 MOST_S = 6.0  # and so many seconds
 ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
-SHIFT = 1e-6  # of a start, as much as the digits of a float32 come to in some rounds
+SHIFT = 1e-6  # of start and data, as much as the digits of a float32 come to in some rounds
 NOTHING = 1e-12  # smaller numbers are zeros, rounded
 ROUGH = 1e-5  # what six digits of a model come to
 ENDS = ("the final model", "the output")
@@ -61,13 +62,22 @@ def called(name: str, profile: str) -> str:
 
 
 def sample(
-    studies: Iterable[Study], rng: np.random.Generator, seconds: float
+    studies: Iterable[Study],
+    rng: np.random.Generator,
+    seconds: float,
+    last: Container[str] = (),
 ) -> Iterator[tuple[Study, Spec, Stretch]]:
-    """Stored runs in a random order, one of each study in turn; each fits its share of the time."""
+    """Stored runs in a random order, one of each study in turn; each fits its share of the time.
+
+    Those called `last` (`study/run`) come after a study's others.
+    """
     left = {}
     for study in studies:
         runs = stored(study)
-        left[study.name] = (study, [runs[i] for i in rng.permutation(len(runs))])
+        drawn = [runs[i] for i in rng.permutation(len(runs))]
+        # the next one is taken from the end
+        drawn.sort(key=lambda one: f"{study.name}/{called(one[1], one[0])}" not in last)
+        left[study.name] = (study, drawn)
     most = min(seconds / SHARE, MOST_S)
     while left:
         for name in rng.permutation([*left]):
@@ -132,16 +142,17 @@ def compared(
 ) -> Compared:
     """A stored run beside what the code gives over a stretch.
 
-    Where a start that is shifted by rounding leads elsewhere too, nothing is compared: another CPU
-    may round so that a switch at its threshold falls to the other side.
+    Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
+    CPU may round so that a switch at its threshold falls to the other side.
     """
     payload, close = study.payload(part.name, profile), close_of(part.name, study.close)
     held = runfile.to_trace(payload)
     pairs = [p for p in _pairs(trace, held, part) if p[0] not in close.timed]
     near = [_near(now, then, close) for _, now, then in pairs]
     apart = max((_apart(*p[1:], one) for p, one in zip(pairs, near, strict=True)), default=0.0)
-    if not all(one.all() for one in near):
-        shifted = _pairs(_computed(spec, part, SHIFT), held, part)
+    # both ways, since a tie that rounding decides falls to one side with each
+    for shift in () if all(one.all() for one in near) else (SHIFT, -SHIFT):
+        shifted = _pairs(_computed(spec, part, shift), held, part)
         other = {what: now for what, now, _ in shifted}
         near = [
             one | ~_steady(other[what], now, close, ends=what in ENDS)
@@ -162,13 +173,10 @@ def compared(
 
 
 def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
-    """A stretch computed now, from a start with so much noise."""
+    """A stretch computed now, of problems with so much noise."""
     made = {seed: spec.problem(seed) for seed in part.seeds}
     if shift:
-        for seed, problem in made.items():
-            noise = torch.randn(problem.dim, generator=torch.Generator().manual_seed(seed))
-            w0 = problem.w0 + shift * noise.to(problem.w0)
-            made[seed] = replace(problem, w0=w0)
+        made = {seed: _shifted(problem, shift, seed) for seed, problem in made.items()}
     trace: Trace = run(
         spec.algorithm,
         made.__getitem__,
@@ -178,6 +186,21 @@ def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
         progress=False,
     )
     return trace
+
+
+def _shifted(problem: Problem, shift: float, seed: int) -> Problem:
+    """A problem with noise in its start and, a share of each entry, in its real data.
+
+    The data too, since a first step of size 1 forgets the start.
+    """
+    g = torch.Generator().manual_seed(seed)
+
+    def noise(x: Tensor) -> Tensor:
+        return shift * torch.randn(x.shape, generator=g).to(x)
+
+    w0 = problem.w0 + noise(problem.w0)
+    data = tuple(x * (1 + noise(x)) if x.is_floating_point() else x for x in problem.data)
+    return replace(problem, w0=w0, data=data)
 
 
 def _pairs(trace: Trace, held: Trace, part: Stretch) -> list[tuple[str, Array, Array]]:
@@ -241,8 +264,11 @@ def _apart(now: Array, then: Array, near: Flags) -> float:
 
 
 def _steady(shifted: Array, now: Array, close: Close, *, ends: bool) -> Flags:
-    """Where a shifted start has led to the same so far; of a model, in all of it."""
-    same = _near(shifted, now, close)
+    """Where a shifted problem has led to the same so far; of a model, in all of it.
+
+    To a tenth of what rounding may do: two ways may part slowly, and a third stand between.
+    """
+    same = _near(shifted, now, replace(close, rtol=close.rtol / 10, atol=close.atol / 10))
     if ends:
         return np.broadcast_to(same.all(axis=1, keepdims=True), same.shape)
     return np.logical_and.accumulate(same, axis=1)

@@ -12,6 +12,7 @@ from fedlib.core import jsonfile
 from papers import STUDIES, all_claims
 from papers import recheck as command
 from papers.__main__ import main
+from papers.kit import recheck as kit
 from papers.kit import rechecked, standing, store
 from papers.kit.holding import held_together, rounded
 from papers.kit.numbers import significant
@@ -74,6 +75,18 @@ class TestRecomputing:
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
         assert re.search(what, " ".join(differences(WORKSHOP, *whole("hard"))))
 
+    def test_a_run_that_doubles_rounding_is_compared_up_to_there(self, tmp_path, monkeypatch):
+        # its first step forgets the start, and two entries of its gradient tie again and again
+        study, name = STUDIES["fw_rates"], "wrong_l1_quality0.25"
+        spec = study.specs(study.resolve("full"))[name]
+        part = Stretch(study.name, name, 400, spec.rounds, (0,))
+        elsewhere = kit._computed(spec, part, 1e-15)
+        assert kit.compared(study, spec, part, elsewhere).wrong == []
+        change = lambda held: held["metrics"]["excess"][0].__setitem__(3, 0.1)  # noqa: E731
+        planted(tmp_path, name, change, study)
+        monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+        assert "entry 3 of seed 0" in kit.compared(study, spec, part, elsewhere).wrong[0]
+
     def test_a_draw_takes_the_studies_in_turn_and_is_the_seeds(self):
         def drawn(seed):
             rng = np.random.default_rng(seed)
@@ -84,6 +97,13 @@ class TestRecomputing:
         assert Counter(p.study for p in parts) == {"np_workshop": 3, "bounds": 3}
         assert all(1 <= p.rounds <= p.of and (len(p.seeds) == 2 or p.rounds == p.of) for p in parts)
         assert parts == drawn(0) != drawn(1)
+
+    def test_what_nobody_has_recomputed_may_come_first(self):
+        runs = [f"np_workshop/{name}" for _, name, _ in kit.stored(WORKSHOP)]
+        rng = np.random.default_rng(0)
+        drawn = [part.run for *_, part in sample([WORKSHOP], rng, 10.0, set(runs[5:]))]
+        assert set(drawn[:5]) == set(runs[:5])
+        assert set(drawn) == set(runs)
 
     def test_data_that_are_not_there_are_not_downloaded(self, tmp_path, monkeypatch):
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
