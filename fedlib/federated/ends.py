@@ -48,6 +48,13 @@ class Question(NamedTuple):
     blank: Reply
 
 
+def for_all(one: Reply, question: Question) -> Reply:
+    """One client's answer in the place of everybody's."""
+    many = len(question.who)
+    found: Reply = pytree.tree_map(lambda x: x.expand(many, *x.shape), one)
+    return found
+
+
 class Answered(Exception):
     """What a client answers to the last frame that it has: no error, but the end of its half."""
 
@@ -93,14 +100,12 @@ class End(Federation):
         """As in `Federation`; placeholders stand for what this end does not know.
 
         At the server these are zeros for who is not asked and NaN for memories; at a client its own
-        upload stands for the others' too.
+        answer stands for the others' too.
         """
         assert isinstance(clients.who, Tensor)
         on = torch.ones_like(clients.who, dtype=torch.bool) if active is None else active
-        who, blank = (
-            torch.where(on, clients.who, -1).tolist(),
-            self.blank(method, clients, broadcast),
-        )
+        who = torch.where(on, clients.who, -1).tolist()
+        blank = self.blank(method, clients, broadcast)
         keeps = isinstance(blank, Reply)
         reply = blank if keeps else Reply(blank, ())
         answers = self.asked(Question(method, clients, broadcast, wire or IDENTITY, who, reply))
@@ -175,11 +180,9 @@ class ServerEnd(End):
         self.bits_down += len(asked) * sum(FLOAT_BITS * x.numel() for x in question.broadcast)
         self.bits_up += len(asked) * question.wire.bits(blank.upload.numel())
         none = Reply(torch.zeros_like(blank.upload), (), blank.report)
-        found: Reply = pytree.tree_map(
-            lambda *xs: torch.stack(xs), *(got.get(j, none) for j in who)
-        )
-        nan = pytree.tree_map(lambda x: x.expand(len(who), *x.shape), blank.memory)
-        return found._replace(memory=nan)
+        found = (got.get(j, none) for j in who)
+        together: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *found)
+        return together._replace(memory=for_all(blank, question).memory)
 
     def told(
         self, wire: Compressor, message: Float[Tensor, "d"], noise: Any, heard: frozenset[int]
@@ -217,21 +220,11 @@ class ClientEnd(End):
 
     def asked(self, question: Question) -> Reply:
         """Its own answer, for all."""
-        who, blank = question.who, question.blank
-        own = pytree.tree_map(torch.zeros_like, blank)
-        at = None
-        if self.place.me in who:
-            at = who.index(self.place.me)
-            own = self.own_answer(question, at)
-
-        def placed(x: Float[Tensor, "*s"], nan: Float[Tensor, "*s"]) -> Float[Tensor, "n *s"]:
-            out = nan.repeat(len(who), *(1,) * x.dim())
-            out[at or 0] = x
-            return out
-
-        upload = own.upload.expand(len(who), *own.upload.shape)
-        kept = pytree.tree_map(placed, own.memory, blank.memory)
-        return Reply(upload, kept, pytree.tree_map(placed, own.report, blank.report))
+        if self.place.me in question.who:
+            own = self.own_answer(question, question.who.index(self.place.me))
+        else:
+            own = pytree.tree_map(torch.zeros_like, question.blank)
+        return for_all(own, question)
 
     def own_answer(self, question: Question, at: int) -> Reply:
         """The client's answer, by its own rows and what it was sent."""
