@@ -34,20 +34,22 @@ def recheck(
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done, wrong = time.monotonic(), list[Stretch](), 0
     last = {run for study in chosen for run in known(study)} if store else set()
-    for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
-        if time.monotonic() - began > seconds:
-            break
-        if problem_here(spec) is None:
-            continue
-        found = differences(study, spec, part)
-        seeds = ", ".join(map(str, part.seeds))
-        print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {seeds}", flush=True)
-        for sentence in found:
-            print(sentence, file=sys.stderr)
-        wrong += bool(found)
-        done += [] if found else [part]
-    if store:
-        rechecked.enter(done, studies)
+    try:
+        for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
+            if time.monotonic() - began > seconds:
+                break
+            if problem_here(spec) is None:
+                continue
+            found = differences(study, spec, part)
+            seeds = ", ".join(map(str, part.seeds))
+            print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {seeds}", flush=True)
+            for sentence in found:
+                print(sentence, file=sys.stderr)
+            wrong += bool(found)
+            done += [] if found else [part]
+    finally:  # stopped by hand too
+        if store:
+            rechecked.enter(done, studies)
     tell(done, wrong, time.monotonic() - began, chosen)
     return 2 if wrong else 0
 

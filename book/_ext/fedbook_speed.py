@@ -42,6 +42,7 @@ CLIENTS = (
     f"Goal: {TIMES:g} and {GB:g} GB",
 )
 EVERYBODY = ("SSCA",)
+TRIES = ("First try", "Command", "Seconds")
 BOTH = (
     "Method", "Operations", "Compiling, CPU s", "Replayed, ms", "Compiled, ms", "Apart", "Numbers",
 )  # fmt: skip
@@ -53,7 +54,7 @@ AXES = {
 
 
 class Speed(BookDirective):
-    """``{speed} peers``, ``start`` or ``scale``: the table of that measurement, and its machine."""
+    """``{speed} peers``, ``start``, ``scale``, ...: the table of that measurement, its machine."""
 
     required_arguments = 1
     kind = "speed"
@@ -63,6 +64,7 @@ class Speed(BookDirective):
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
             "peers": peers, "start": starts, "scale": clients, "compiled": both_ways,
+            "tries": tries,
         }  # fmt: skip
         if name not in tables:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(tables)}.")
@@ -136,6 +138,16 @@ def starts(held: dict[str, Any]) -> list[nodes.Node]:
         for its in held["results"].values()
     ]
     return [table(STARTS, rows, (40, 12, 12, 12, 12), "speed")]
+
+
+def tries(held: dict[str, Any]) -> list[nodes.Node]:
+    """A line for every command."""
+    rows: list[list[Cell]] = [
+        ["" if i else its["title"], [nodes.literal("", step["command"])], f"{step['s']:.0f}"]
+        for its in held["results"].values()
+        for i, step in enumerate(its["steps"])
+    ]
+    return [table(TRIES, rows, (30, 50, 10), "speed")]
 
 
 def both_ways(held: dict[str, Any]) -> list[nodes.Node]:

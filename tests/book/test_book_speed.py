@@ -61,12 +61,16 @@ def test_the_tables_and_the_figure(tmp_path, monkeypatch):
     both = {"algorithm": "FedDR", "operations": 138, "compile_s": 5.8, "dtype": "float64"}
     both |= {"replayed_ms": 0.362, "compiled_ms": 0.093, "difference": 2e-16}
     store(tmp_path, peers=peers, start={"torch": START}, scale=scaled(), compiled={"FedDR": both})
-    names = ("peers", "start", "scale", "size", "compiled")
+    steps = [{"command": "make a", "s": 6.4}, {"command": "make b", "s": 12.6}]
+    store(tmp_path, tries={"study": {"title": "A study", "steps": steps}})
+    names = ("peers", "start", "scale", "size", "compiled", "tries")
     tables = "\n\n".join(f"```{{speed}} {name}\n```" for name in names)
     status, messages, page = build(f"{tables}\n\n```{{cost-figure}}\n:alt: lines\n\nCosts.\n```")
     (warning,) = (line for line in messages.splitlines() if "WARNING" in line)
     assert status != 0
-    assert "there is no table 'size'; known tables: peers, start, scale, compiled." in warning
+    assert (
+        "there is no table 'size'; known tables: peers, start, scale, compiled, tries." in warning
+    )
     assert rows(page) == [
         "W1: small 0.3 – 0.5 1,240 0.5 – 0.60 (jax scan) 0.6 met",
         "W2: small 0.3 – 0.5 1,240; fast: 0.4 0.5 – 0.75 (torch loop, fast) 0.5 not met",
@@ -75,6 +79,8 @@ def test_the_tables_and_the_figure(tmp_path, monkeypatch):
         "FedFW 2 4 2.00 0.0 not met",
         "SSCA 2 4 2.00 0.0 all take part",
         "FedDR 138 6 0.362 0.093 2e-16 float64",
+        "A study make a 6",
+        "make b 13",
     ]
     assert "torch 100, jax 200" in page
     assert "2026-01-02 at commit 0123456+: Some CPU (AVX2, 2 cores), 1 thread, freed memory" in page

@@ -130,6 +130,22 @@ class TestRecomputing:
         )
         assert rechecked.of_study("np_workshop")[run] is None
 
+    def test_what_was_recomputed_is_entered_though_it_is_stopped(self, tmp_path, monkeypatch):
+        shutil.copytree(store.results_dir() / "np_workshop", tmp_path / "np_workshop")
+        monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+        stops = iter([[]])
+
+        def once(*_):
+            for found in stops:
+                return found
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "differences", once)
+        assert main(["recheck", "np_workshop", "--store"]) == 130
+        assert [*rechecked.of_study("np_workshop").values()].count(None) == len(
+            WORKSHOP.specs(WORKSHOP.resolve("full"))
+        ) - 1
+
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
         monkeypatch.setattr(command, "differences", lambda *_: ["np_workshop/x: f must be."])
         assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
