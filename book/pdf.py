@@ -20,14 +20,18 @@ FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
 # What a style cannot do: leave out what needs a screen (the explorer, small copies of all figures,
-# the reference of every function), list all pages, open the folds, show every figure in its light
-# version, lead links that stay in the book to their place in it, take off those to files beside the
-# pages. Then it counts.
+# the reference of every function), print the rules of claims once, list all pages, open the folds,
+# show every figure in its light version, lead links that stay in the book to their place in it,
+# take off those to files beside the pages; let an interval stand below its value where a table
+# would be too wide. Then it counts.
 PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
   for (const name of ["gallery", "explorer", "api"])
     for (const place of document.querySelectorAll(`span[id^="document-book/${name}"]`))
       place.nextElementSibling.remove();
+  const rules = document.querySelector('span[id="document-book/claims"]')?.nextElementSibling;
+  for (const fold of document.querySelectorAll("table.claims details"))
+    if (rules && !rules.contains(fold)) fold.remove();
   const pages = document.querySelectorAll('span[id^="document-"] + section');
   document.querySelector("#jb-print-toc nav")?.replaceChildren(...[...pages].map((page) => {
     const line = document.createElement("div"), link = document.createElement("a");
@@ -37,6 +41,8 @@ PREPARE = """async () => {
     return line;
   }));
   for (const fold of document.querySelectorAll("details")) fold.open = true;
+  for (const cell of document.querySelectorAll("table.dataframe td:not(:has(*))"))
+    cell.textContent = cell.textContent.replace(/\\u00a0(?=[[(])/, " ");
   for (const twin of document.querySelectorAll("img.fig-dark")) twin.remove();
   for (const image of document.images) image.loading = "eager";
   for (const link of document.querySelectorAll("a[href]")) {
@@ -45,7 +51,7 @@ PREPARE = """async () => {
     if (document.getElementById(decodeURIComponent(link.hash.slice(1)))) link.href = link.hash;
     else link.removeAttribute("href");
   }
-  await MathJax.startup.promise;
+  await window.MathJax?.startup?.promise;
   await Promise.all([...document.images].map((image) => image.decode().catch(() => null)));
   const count = (what) => document.querySelectorAll(what).length;
   return {

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 KINDS = ("study", "note", "tutorial")
 #: Which notebook stands where: the book's page, and what the tests compare.
 FOLDERS = {"page": "executed", "quick notebook": "quick"}
-HEAD = ("Notebook", "Kind", "State", "Last run", "Profile, device", "Page s", "Quick s",
-        "Runs", "Not healthy", "Computed", "Runs h", "Commit")  # fmt: skip
+HEAD = ("Notebook", "Kind", "State", "Last run", "Profile, device", "Page, s", "Quick, s",
+        "Runs", "Not healthy", "Computed", "Runs, h", "Commit")  # fmt: skip
 WIDTHS = (14, 7, 17, 10, 10, 7, 7, 7, 7, 10, 7, 10)
 NONE = "–"
 

@@ -62,7 +62,7 @@ def test_claims_stand_failing_first_with_anchors(build):
     assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
     assert page.count(">stale: the code has changed<") == 2  # C1, in both tables
     assert "Rule: " in page
-    assert re.search(r"Stored runs: </strong><code[^>]*>(<span[^>]*>)?old<", page)
+    assert re.search(r"Stored runs \(1\): </strong><code[^>]*>(<span[^>]*>)?old<", page)
 
 
 def test_scoreboard_says_why_and_can_be_narrowed(build):

@@ -69,6 +69,33 @@ def test_a_page_that_is_not_whole_is_not_printed(folder, capsys, change, sentenc
     assert not out.exists()
 
 
+CLAIM = """<table class="claims"><tr><td>{0}<details><summary>How</summary>rule of {0}</details>
+</td></tr></table>"""
+
+
+@needs_browser
+def test_the_rules_of_claims_are_printed_once_and_pages_of_a_screen_not_at_all(folder):
+    from playwright.sync_api import sync_playwright
+
+    page = folder() / "book" / "index.html"
+    names = {"fedsgm/came_out": CLAIM.format("one"), "claims": CLAIM.format("all"), "gallery": "G"}
+    pages = "".join(
+        f'<span id="document-book/{name}"></span><section>{text}</section>'
+        for name, text in names.items()
+    )
+    whole = page.read_text(encoding="utf-8").replace("</body>", pages + "</body>")
+    page.with_name("whole.html").write_text(whole.replace("../", ""), encoding="utf-8")
+    shutil.copy(page.parents[1] / "square.svg", page.parent)
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=pdf.browser(), args=pdf.FLAGS)
+        sheet = opened.new_page()
+        sheet.goto(page.with_name("whole.html").as_uri())
+        sheet.evaluate(pdf.PREPARE)
+        words = sheet.evaluate("[...document.querySelectorAll('section')].map((s) => s.innerText)")
+        opened.close()
+    assert [" ".join(text.split()) for text in words] == ["one", "all How rule of all"]
+
+
 def test_a_folder_without_the_page_is_refused(tmp_path, capsys):
     assert pdf.main([str(tmp_path), str(tmp_path / "book.pdf")]) == 1
     assert "must hold one page, found 0; use `make pdf`" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""Pages of the built book as they are printed: no controls, nothing wider than the paper."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = [
+    pytest.mark.skipif(
+        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
+    ),
+    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("playwright") is None, reason="playwright is not installed"
+    ),
+]
+PAGES = (
+    "book/claims", "book/settings", "book/fedsgm/exercises", "book/methods/fedsgm",
+    "notebooks/executed/arena", "notebooks/executed/note_stochastic",
+)  # fmt: skip
+PAPER = {"width": 680, "height": 1000}  # A4 without its margins (print.css), in pixels
+
+# What is seen of the page that was made ready to be printed.
+SEEN = """() => {
+  const seen = (what) => [...document.querySelectorAll(what)].filter((e) => e.checkVisibility());
+  const say = (e) => `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`;
+  const content = seen(".bd-content *").filter((e) => !e.closest("svg, mjx-container"));
+  const fixed = (e) => {
+    const { overflowY, breakInside } = getComputedStyle(e);
+    return breakInside.includes("avoid") || !["visible", "clip"].includes(overflowY);
+  };
+  return {
+    controls: seen("button, input, select, .headerlink, .claims-filter").map(say),
+    wide: [...content, ...seen(".bd-content mjx-math")]
+      .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map(say),
+    whole: content.filter((e) => fixed(e) && e.offsetHeight > innerHeight).map(say),
+    code: seen(".cell:has(> .cell_output) > details.hide").map(say),
+    runs: seen(".many-runs").map((e) => e.innerText),
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def printed():
+    from playwright.sync_api import sync_playwright
+
+    pdf = importlib.util.module_from_spec(SPEC)
+    SPEC.loader.exec_module(pdf)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = opened.new_page(viewport=PAPER)
+        page.emulate_media(media="print")
+
+        def look(name, script=SEEN):
+            page.goto((HTML / f"{name}.html").as_uri())
+            page.evaluate(pdf.PREPARE)
+            return page.evaluate(script)
+
+        yield look
+        opened.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_on_paper(printed, name):
+    found = printed(name)
+    runs = found.pop("runs")
+    assert found == {"controls": [], "wide": [], "whole": [], "code": []}
+    assert bool(runs) == (name == "book/claims")
+    assert all(text.strip().removeprefix("Stored runs (").rstrip("): ").isdigit() for text in runs)
+
+
+def test_what_does_not_belong_on_paper_would_be_seen(printed):
+    put = """document.querySelector("article").insertAdjacentHTML("beforeend",
+      `<button>press</button><p style="width: 900px">wide</p>
+      <div style="overflow: auto; height: 2000px">long</div>`);"""
+    found = printed("notebooks/executed/np_workshop", SEEN.replace("{", "{" + put, 1))
+    assert ["press" in found["controls"][0], "wide" in found["wide"][0]] == [True, True]
+    assert any("long" in one for one in found["whole"])
