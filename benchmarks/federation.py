@@ -5,6 +5,9 @@
 A SuperLink and four SuperNodes on the loopback of this machine, two methods at a time. After every
 second round the same server exchanges messages of the same sizes with an app that does nothing
 else: what Flower takes itself, which polls and the start of processes make most of.
+
+Models are compared with those of two simulations: `Vectorized`, and `Vectorized` whose messages go
+through the same bytes, in which numbers are float32.
 """
 
 from __future__ import annotations
@@ -25,13 +28,39 @@ import torch
 from benchmarks.bench import machine
 from benchmarks.superlink import ROOT, Federation, federation
 from fedlib import Vectorized
-from fedlib.core.federation import Sequential
+from fedlib.compress import Identity
+from fedlib.core.client import ClientState, Reply
 from fedlib.core.sampling import seeded
 from fedlib.federated.draws import answering, without
+from fedlib.federated.packing import receive, send
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "benchmarks" / "federation_app"
 NODES = 4
+PLAIN = Identity()
+
+
+class InBytes(Vectorized):
+    """`Vectorized`, every message through the bytes that it has between processes."""
+
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Any) -> Any:
+        sent = [through(PLAIN, x) for x in broadcast]
+        answer = super()._map(method, clients, sent, wire)
+        upload = answer.upload if isinstance(answer, Reply) else answer
+        noise = clients.noise if isinstance(clients.noise, torch.Tensor) else [()] * len(upload)
+        upload = torch.stack(
+            [through(wire, x, drawn) for x, drawn in zip(upload, noise, strict=True)]
+        )
+        return answer._replace(upload=upload) if isinstance(answer, Reply) else upload
+
+    def tell(self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None) -> Any:
+        """As in `Federation`."""
+        return through(wire, super().tell(wire, message, noise, receivers), noise)
+
+
+def through(wire: Any, x: Any, noise: Any = ()) -> Any:
+    """What arrives of a message."""
+    return receive(wire, send(wire, x, noise), x, noise)
 
 
 def made(folder: Path, *, timed: bool = True) -> Path:
@@ -92,7 +121,7 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
     start = time.process_time()
     together = simulated(method, problem, held["lost"], Vectorized)
     seconds = (time.process_time() - start) / len(together)
-    alone = simulated(method, problem, held["lost"], Sequential)
+    in_bytes = simulated(method, problem, held["lost"], InBytes)
     files = [folder / "run" / name / f"model-{t}.pt" for t in range(1, len(together) + 1)]
     models = [torch.load(file, weights_only=True) for file in files]
     later = held["rounds"][1:]  # the first has no beginning, and starts the clients' processes
@@ -103,7 +132,7 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
         "digits": str(problem.w0.dtype).removeprefix("torch."),
         "asks": held["asks"],
         "difference": apart(models, together),
-        "one_by_one": apart(models, alone),
+        "in_bytes": apart(models, in_bytes),
         "bits": held["counted"],
         "bytes": held["sent"],
         "seconds": statistics.median(r["seconds"] for r in later),

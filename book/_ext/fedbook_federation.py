@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 TABLES = {
     "iterates": (
-        "Method", "Rounds", "Parameters", "Numbers", "From Vectorized", "From Sequential",
+        "Method", "Rounds", "Parameters", "Numbers", "From Vectorized", "in the same bytes",
         "Up: bits counted", "bytes sent", "Down: bits counted", "bytes sent",
     ),
     "seconds": (
@@ -43,10 +43,15 @@ class FederationTable(BookDirective):
 
 def iterates(method: str, its: dict[str, Any]) -> list[list[Cell]]:
     """How far apart the models are, and what crossed the line."""
-    far = [f"{its[k]:.1e}" if its[k] else "0" for k in ("difference", "one_by_one")]
+    far = [apart(its.get(k)) for k in ("difference", "in_bytes")]
     ways = ((its["bits"][way], its["bytes"][way]) for way in ("up", "down"))
     crossed = [f"{number:,}" for both in ways for number in both]
     return [[method, str(its["rounds"]), f"{its['parameters']:,}", its["digits"], *far, *crossed]]
+
+
+def apart(far: float | None) -> str:
+    """A largest difference, a dash where it has not been measured."""
+    return "\u2013" if far is None else f"{far:.1e}" if far else "0"
 
 
 def seconds(method: str, its: dict[str, Any]) -> list[list[Cell]]:

@@ -119,13 +119,13 @@ def server_round(
 ) -> tuple[State, Info]:
     """The server's half of Algorithm 1: coins, w to the clients, their extreme points, the new w.
 
-    `update` answers with the extreme point and keeps `(memory, gap)`, where memory is the client's
-    model `[d]`, or the model and what is beside it `[2, d]`.
+    `update` answers with the extreme point, keeps the client's model `[d]`, or the model and what
+    is beside it `[2, d]`, and reports the gap.
     """
     w, active = state.w, active_clients(draw, method.participation)
     two = state.extra.shape[-1] > 0
     memory = torch.stack([state.x, state.extra], 1) if two else state.x
-    s, (new, gap) = ask_oracles(fed, update, draw, memory, w, active, method.split)
+    s, new, gap = ask_oracles(fed, update, draw, memory, w, active, method.split)
     who = active.to(w.dtype)
     moved = who @ s - who @ state.x
     eta = method.schedule.eta(state.t + 1, method.participation)
@@ -159,21 +159,17 @@ def ask_oracles(
         wire = None if dense else wire_of(everywhere, dim)
         own = partial(method, convex_set=everywhere)
         return fed.ask(own, clients, w, wire=wire, active=active)
-    uploads: list[Tensor] = []
-    memories: list[Any] = []
+    answers: list[Any] = []
     order: list[int] = []
     for convex_set, members in split.groups():
         who = torch.tensor(members, device=draw.participants.device)
         clients = fed.clients(_only(draw, who), memory=memory)
         wire = None if dense else wire_of(convex_set, dim)
         own = partial(method, convex_set=convex_set)
-        sent, held = fed.ask(own, clients, w, wire=wire, active=active[who])
-        uploads.append(sent)
-        memories.append(held)
+        answers.append(fed.ask(own, clients, w, wire=wire, active=active[who]))
         order += members
     back = torch.tensor(order, device=draw.participants.device).argsort()
-    kept = pytree.tree_map(lambda *parts: torch.cat(parts)[back], *memories)
-    return torch.cat(uploads)[back], kept
+    return pytree.tree_map(lambda *parts: torch.cat(parts)[back], *answers)
 
 
 def _only(draw: Draw, who: Tensor) -> Draw:

@@ -110,7 +110,7 @@ class FedFW:
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
         g = gradient / clients + lam * (x - w)  # 3
         s = convex_set.lmo(g)  # 4
-        return Reply(s, (torch.lerp(x, s, eta), (g * (x - s)).sum()))  # 5, 6
+        return Reply(s, torch.lerp(x, s, eta), (g * (x - s)).sum())  # 5, 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
@@ -187,7 +187,7 @@ class FedFWPlus:
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
         g = gradient / clients + lam * (x - w) + y  # 4
         s = convex_set.lmo(g)  # 5
-        return Reply(s, (torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum()))  # 6, 7
+        return Reply(s, torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum())  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
@@ -264,7 +264,7 @@ class FedFWSto:
         g = d + self.lam0 * self.schedule.growth(t, self.participation) * (x - w)  # 4
         s = convex_set.lmo(g)  # 5
         eta = self.schedule.eta(t, self.participation)
-        return Reply(s, (torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum()))  # 6, 7
+        return Reply(s, torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum())  # 6, 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)

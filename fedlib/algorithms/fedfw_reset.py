@@ -105,12 +105,12 @@ class FedFWReset:
             v = convex_set.lmo(g)  # 4
             gaps.append((g * (x - v)).sum())
             x = torch.lerp(x, v, eta)  # 5
-        return Reply(x, gaps[0])  # 6
+        return Reply(x, (), gaps[0])  # 6
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w, active = state.w, active_clients(draw, self.participation)  # 1
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        x, gap = ask_oracles(fed, update, draw, state.x, w, active, None, dense=True)  # 2-6
+        x, _, gap = ask_oracles(fed, update, draw, state.x, w, active, None, dense=True)  # 2-6
         moved = on_active(active, x - w, torch.zeros_like(x)).sum(0) / active.sum().clamp(min=1)
         info = fed.info(gap=gap.sum(), distance=torch.zeros_like(state.t))
         return state._replace(w=w + moved, t=state.t + 1), info  # 7

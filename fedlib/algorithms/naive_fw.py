@@ -76,11 +76,11 @@ class NaiveFW:
         """At the client: the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2
-        return Reply(s, g @ (w - s))
+        return Reply(s, (), g @ (w - s))
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w, all_of_them = state.w, active_clients(draw, 1.0)  # 1
-        s, gap = ask_oracles(fed, self.local_update, draw, state.x, w, all_of_them, None)  # 1-3
+        s, _, gap = ask_oracles(fed, self.local_update, draw, state.x, w, all_of_them, None)  # 1-3
         eta = self.schedule.eta(state.t + 1, 1.0)
         info = fed.info(gap=gap.mean())
         return state._replace(w=((1 - eta) * w + eta * s).mean(0), t=state.t + 1), info  # 3, 4

@@ -114,10 +114,18 @@ class Client:
 
 
 class Reply(NamedTuple):
-    """What a client's method returns if it also keeps something: the upload, the new memory."""
+    """What a client's method returns if the upload is not all: what it keeps, what it reports.
+
+    A report is for tables and figures alone: nothing that a round hands on may depend on it.
+    """
 
     upload: Float[Tensor, "..."]
     memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
+    report: Float[Tensor, "..."] | tuple[()] = ()
+
+    def parts(self) -> tuple[Any, ...]:
+        """Upload and memory, and the report if there is one."""
+        return tuple(self) if isinstance(self.report, Tensor) else (self.upload, self.memory)
 
 
 def present(part: Part | tuple[()], name: str) -> Part:

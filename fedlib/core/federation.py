@@ -106,7 +106,8 @@ class Federation:
     ) -> Any:
         """Send `broadcast` to the participants, run `method` at each, gather what they upload.
 
-        Returns the uploads `[n, ...]`, or `(uploads, memories)` if the method returns a `Reply`.
+        Returns the uploads `[n, ...]`, or `(uploads, memories)` if the method returns a `Reply`,
+        and `(uploads, memories, reports)` if that has a report, which is not counted.
         The uploads are counted in the wire format `wire` (32 bits a number if none is named).
         Where coins decide who takes part, `active [n]` says who does: all are computed, but only
         the messages from and to these are counted, and the caller drops the others' answers.
@@ -117,7 +118,7 @@ class Federation:
         n = upload.shape[0] if active is None else active.sum()
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
         self.bits_up += n * wire.bits(upload[0].numel())
-        return tuple(answer) if isinstance(answer, Reply) else answer
+        return answer.parts() if isinstance(answer, Reply) else answer
 
     def tell(
         self,
@@ -269,7 +270,7 @@ class Loop(Sequential):
         if upload.dim() != 1:
             return answer
         arrived = wire.decode(wire.encode(upload, client.noise), upload, client.noise)
-        return Reply(arrived, answer.memory) if isinstance(answer, Reply) else arrived
+        return answer._replace(upload=arrived) if isinstance(answer, Reply) else arrived
 
     def tell(
         self,

@@ -31,8 +31,8 @@ class Client:
             asked, parts = opened(data)
             if asked["run"] != self.place.run:
                 return self.says("failed", why=f"it is of run {self.place.run}, another one")
-            upload = self.follow(asked["rounds"], parts)
-            return self.says("answer", [upload], at=asked["at"])
+            upload, report = self.follow(asked["rounds"], parts)
+            return self.says("answer", [upload], at=asked["at"], report=report)
         except Garbled:
             return self.hello()
         except Exception as error:  # its own data or machine: the others go on
@@ -49,7 +49,7 @@ class Client:
         at: Stand = (self.place.round, self.lost, len(self.frames))
         return self.says("hello", at=at)
 
-    def follow(self, rounds: list[dict[str, Any]], parts: list[bytes | None]) -> bytes:
+    def follow(self, rounds: list[dict[str, Any]], parts: list[bytes | None]) -> tuple[bytes, Any]:
         """Take what a request brings, round after round, and answer its last message."""
         for entry in rounds:
             new, parts = parts[: entry["new"]], parts[entry["new"] :]
@@ -63,18 +63,18 @@ class Client:
             self.lost, self.frames = entry["lost"], self.frames[: entry["skip"]] + new
             if entry["over"]:
                 self.end_round()
-        return self.answer() if self.frames else b""
+        return self.answer() if self.frames else (b"", ())
 
     def end(self, over: bool) -> ClientEnd:
         """The round under way at this end."""
         return ClientEnd(self.place, self.lost, self.frames, self.answers, over)
 
-    def answer(self) -> bytes:
-        """The answer to the last message of the round under way."""
+    def answer(self) -> tuple[bytes, Any]:
+        """The answer to the last message of the round under way, and what is reported with it."""
         try:
             self.end(over=False).round()
         except Answered as answered:
-            return answered.data
+            return answered.data, answered.report
         raise Garbled("the request asks for nothing")
 
     def end_round(self) -> None:

@@ -26,8 +26,8 @@ from fedlib.federated.job import Place
 from fedlib.federated.packing import Garbled, receive, send
 
 IDENTITY = Identity()
-Read = Callable[[int, bytes], Float[Tensor, "*s"]]  # of a client its answer; raises Garbled
-Collect = Callable[[list[int], Read], dict[int, Float[Tensor, "*s"]]]
+Read = Callable[[int, bytes, Any], Reply]  # of a client its answer and report; raises Garbled
+Collect = Callable[[list[int], Read], dict[int, Reply]]
 
 
 class Frame(NamedTuple):
@@ -48,12 +48,19 @@ class Question(NamedTuple):
     blank: Reply
 
 
+def for_all(one: Reply, question: Question) -> Reply:
+    """One client's answer in the place of everybody's."""
+    many = len(question.who)
+    found: Reply = pytree.tree_map(lambda x: x.expand(many, *x.shape), one)
+    return found
+
+
 class Answered(Exception):
     """What a client answers to the last frame that it has: no error, but the end of its half."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, report: Any) -> None:
         super().__init__("answered")
-        self.data = data
+        self.data, self.report = data, report  # a list of the report's numbers, or of nothing
 
 
 class End(Federation):
@@ -93,19 +100,17 @@ class End(Federation):
         """As in `Federation`; placeholders stand for what this end does not know.
 
         At the server these are zeros for who is not asked and NaN for memories; at a client its own
-        upload stands for the others' too.
+        answer stands for the others' too.
         """
         assert isinstance(clients.who, Tensor)
         on = torch.ones_like(clients.who, dtype=torch.bool) if active is None else active
-        who, blank = (
-            torch.where(on, clients.who, -1).tolist(),
-            self.blank(method, clients, broadcast),
-        )
+        who = torch.where(on, clients.who, -1).tolist()
+        blank = self.blank(method, clients, broadcast)
         keeps = isinstance(blank, Reply)
         reply = blank if keeps else Reply(blank, ())
         answers = self.asked(Question(method, clients, broadcast, wire or IDENTITY, who, reply))
         self.count += 1
-        return tuple(answers) if keeps else answers.upload
+        return answers.parts() if keeps else answers.upload
 
     def tell(
         self,
@@ -167,15 +172,17 @@ class ServerEnd(End):
         data = b"".join(send(IDENTITY, x) for x in question.broadcast)
         self.frames.append(Frame(frozenset(asked), data))
 
-        def read(j: int, sent: bytes) -> Float[Tensor, "*s"]:
-            return receive(question.wire, sent, blank.upload, own[j])
+        def read(j: int, sent: bytes, told: Any) -> Reply:
+            report = blank.report.new_tensor(told) if isinstance(blank.report, Tensor) else ()
+            return Reply(receive(question.wire, sent, blank.upload, own[j]), (), report)
 
         got = self.collect(asked, read) if asked else {}
         self.bits_down += len(asked) * sum(FLOAT_BITS * x.numel() for x in question.broadcast)
         self.bits_up += len(asked) * question.wire.bits(blank.upload.numel())
-        uploads = torch.stack([got.get(j, torch.zeros_like(blank.upload)) for j in who])
-        nan = pytree.tree_map(lambda x: x.expand(len(who), *x.shape), blank.memory)
-        return Reply(uploads, nan)
+        none = Reply(torch.zeros_like(blank.upload), (), blank.report)
+        found = (got.get(j, none) for j in who)
+        together: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *found)
+        return together._replace(memory=for_all(blank, question).memory)
 
     def told(
         self, wire: Compressor, message: Float[Tensor, "d"], noise: Any, heard: frozenset[int]
@@ -213,20 +220,11 @@ class ClientEnd(End):
 
     def asked(self, question: Question) -> Reply:
         """Its own answer, for all."""
-        who, blank = question.who, question.blank
-        upload, memory = pytree.tree_map(torch.zeros_like, blank)
-        at = None
-        if self.place.me in who:
-            at = who.index(self.place.me)
-            upload, memory = self.own_answer(question, at)
-
-        def placed(x: Float[Tensor, "*s"], nan: Float[Tensor, "*s"]) -> Float[Tensor, "n *s"]:
-            out = nan.repeat(len(who), *(1,) * x.dim())
-            out[at or 0] = x
-            return out
-
-        kept = pytree.tree_map(placed, memory, blank.memory)
-        return Reply(upload.expand(len(who), *upload.shape), kept)
+        if self.place.me in question.who:
+            own = self.own_answer(question, question.who.index(self.place.me))
+        else:
+            own = pytree.tree_map(torch.zeros_like, question.blank)
+        return for_all(own, question)
 
     def own_answer(self, question: Question, at: int) -> Reply:
         """The client's answer, by its own rows and what it was sent."""
@@ -242,7 +240,8 @@ class ClientEnd(End):
             self.answers[self.count] = answer if isinstance(answer, Reply) else Reply(answer, ())
         own: Reply = self.answers[self.count]
         if self.count == len(self.frames) - 1 and not self.over:
-            raise Answered(send(question.wire, own.upload, state.noise))
+            report = own.report.tolist() if isinstance(own.report, Tensor) else ()
+            raise Answered(send(question.wire, own.upload, state.noise), report)
         return own
 
     def told(

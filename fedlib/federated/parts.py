@@ -56,21 +56,23 @@ def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
 
 def own_part(state: Any, me: int | None) -> Any:
     """What an end keeps of a state: of the clients' memories its own row, at the server none."""
-    rows = slice(0, 0) if me is None else slice(me, me + 1)
-    return state._replace(**{name: getattr(state, name)[rows] for name in at_clients(state)})
+    return state._replace(**{name: x[own_rows(me)] for name, x in at_clients(state)})
 
 
 def whole_state(own: Any, me: int | None, clients: int) -> Any:
     """A state of all clients in which the memories that an end does not have are NaN."""
     found = {}
-    for name in at_clients(own):
-        x = getattr(own, name)
+    for name, x in at_clients(own):
         found[name] = x.new_full((clients, *x.shape[1:]), torch.nan)
-        if me is not None:
-            found[name][me] = x[0]
+        found[name][own_rows(me)] = x
     return own._replace(**found)
 
 
-def at_clients(state: Any) -> list[str]:
+def own_rows(me: int | None) -> slice:
+    """Where the memory of an end stands among all clients'."""
+    return slice(0, 0) if me is None else slice(me, me + 1)
+
+
+def at_clients(state: Any) -> list[tuple[str, Any]]:
     """The fields of a state that live at the clients."""
-    return [name for name in state._fields if name in AT_CLIENTS]
+    return [(name, x) for name, x in state._asdict().items() if name in AT_CLIENTS]

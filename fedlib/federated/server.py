@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.checkpoint import unseal, write_sealed
+from fedlib.core.client import Reply
 from fedlib.core.protocols import NEEDS_ALL
+from fedlib.core.types import Info
 from fedlib.core.whole import write_whole
 from fedlib.federated.draws import fewest, without
 from fedlib.federated.ends import Frame, Read, ServerEnd
@@ -58,6 +58,7 @@ class Server:
         self.absent: set[int] = set()  # who is not asked until it says something
         self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
+        self.info: Info = {}  # what the last round reported
         self.why = dict[int, str]()  # what was wrong with a client's last answer
         self.until = 0.0
         if (folder / "server").exists():
@@ -95,12 +96,12 @@ class Server:
             end = ServerEnd(self.place, lost, self.collect)
             self.now = Past(sorted(lost), end.frames)
             try:
-                state, info = end.round()
+                state, self.info = end.round()
             except Lost as error:
                 lost |= error.clients
                 continue
             for way in self.counted:
-                self.counted[way] += int(info[f"bits_{way}"])
+                self.counted[way] += int(self.info[f"bits_{way}"])
             self.past.append(self.now)
             self.now = None
             return state
@@ -118,9 +119,9 @@ class Server:
             "start the server again when they are back."
         )
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
+    def collect(self, asked: list[int], read: Read) -> dict[int, Reply]:
         """The answers of those who are asked; raises Lost for who has none."""
-        got: dict[int, Tensor] = {}
+        got = dict[int, Reply]()
         for j in asked:
             self.request(j)
         while missing := set(asked) - set(got):
@@ -130,20 +131,20 @@ class Server:
                 raise Lost(missing)
             j, data = found
             try:
-                upload = self.answer(j, data, j in missing)
-                if upload is not None:
-                    got[j] = read(j, upload)
-                    if not bool(torch.isfinite(got[j]).all()):
+                answer = self.answer(j, data, j in missing)
+                if answer is not None:
+                    got[j] = read(j, *answer)
+                    if not bool(torch.isfinite(got[j].upload).all()):
                         raise Garbled("an answer is not finite")
-                    self.sent["up"] += len(upload)
+                    self.sent["up"] += len(answer[0])
             except Garbled as error:
                 if j in missing:
                     self.why[j] = str(error)
                     raise Lost({j}) from None
         return got
 
-    def answer(self, j: int, data: bytes | None, wanted: bool) -> bytes | None:
-        """The answer in what came from client j, if it is that to what it was asked last."""
+    def answer(self, j: int, data: bytes | None, wanted: bool) -> tuple[bytes, Any] | None:
+        """Answer and report in what came from client j, if it is that to what was asked last."""
         if data is None:  # it did not arrive
             if wanted:
                 self.request(j)
@@ -162,7 +163,7 @@ class Server:
         if not wanted or tuple(head["at"]) != self.stands():
             return None  # a second answer, or one to a round that was done again
         self.held[j] = self.stands()
-        return parts[0]
+        return parts[0] or b"", head["report"]
 
     def stands(self) -> Stand:
         """Where a client stands that has got everything."""
@@ -192,7 +193,7 @@ class Server:
         left -= self.absent
         while left:
             try:
-                self.collect(sorted(left), lambda j, data: torch.zeros(()))  # noqa: ARG005 - empty
+                self.collect(sorted(left), lambda *_: Reply(torch.zeros(()), ()))
                 return
             except Lost as error:
                 left -= error.clients

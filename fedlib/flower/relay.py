@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from multiprocessing.connection import Client as connect
 from pathlib import Path
 from typing import Any
@@ -37,60 +36,49 @@ def client_app(job: str, path: str) -> ClientApp:
     def relay(message: Message, context: Context) -> Message:
         me = int(context.node_config["partition-id"])
         folder = Path(str(context.node_config.get("folder", context.run_config["folder"])))
+        told = {"job": job, "client": me, "folder": str(folder.absolute())}
         sent: Any = message.content["message"]
         answer = b""
         if sent["data"]:
-            method = str(sent["method"]).encode()
-            data = method + b"\0" + sent["data"]
-            answer = asked(data, Place(job, path, me, folder.absolute(), dict(context.run_config)))
+            data = str(sent["method"]).encode() + b"\0" + sent["data"]
+            answer = asked(data, {**told, "settings": dict(context.run_config)}, path)
         record = ConfigRecord({"client": me, "data": answer})
         return Message(RecordDict({"message": record}), reply_to=message)
 
     return app
 
 
-class Place:
-    """Where a client's worker is found, and how it is started."""
-
-    def __init__(
-        self, job: str, path: str, me: int, folder: Path, settings: Mapping[str, Any]
-    ) -> None:
-        self.file, self.log = folder / f"worker-{me}.json", folder / f"worker-{me}.log"
-        told = json.dumps({"job": job, "client": me, "folder": str(folder), "settings": settings})
-        self.command = [sys.executable, "-m", "fedlib.flower.worker", told]
-        self.path = path
-
-    def start(self) -> None:
-        """Start the worker, apart from this process."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        paths = [self.path, *filter(None, [os.environ.get("PYTHONPATH")])]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        with open(self.log, "ab") as log:
-            subprocess.Popen(
-                self.command,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-
-def asked(data: bytes, place: Place) -> bytes:
-    """The worker's answer; it is started where there is none."""
-    until, started = time.monotonic() + START, 0.0
+def asked(data: bytes, told: dict[str, Any], path: str) -> bytes:
+    """The answer of the client's worker, which is started where there is none."""
+    place = Path(told["folder"]) / f"worker-{told['client']}.json"
+    log, until, started = place.with_suffix(".log"), time.monotonic() + START, False
     while True:
         try:
-            told = json.loads(place.file.read_text(encoding="utf-8"))
-            with connect(("127.0.0.1", told["port"]), authkey=bytes.fromhex(told["key"])) as worker:
+            at = json.loads(place.read_text(encoding="utf-8"))
+            with connect(("127.0.0.1", at["port"]), authkey=bytes.fromhex(at["key"])) as worker:
                 worker.send_bytes(data)
                 return worker.recv_bytes()
         except (OSError, EOFError, ValueError) as error:
             if time.monotonic() > until:
                 raise TimeoutError(
-                    f"client_app: the worker must listen within {START:g} s; see {place.log}."
+                    f"client_app: the worker must listen within {START:g} s; see {log}."
                 ) from error
         if not started:
-            place.start()
-            started = time.monotonic()
+            start(told, path, log)
+            started = True
         time.sleep(PAUSE)
+
+
+def start(told: dict[str, Any], path: str, log: Path) -> None:
+    """Start a worker, apart from this process."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    paths = [path, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with open(log, "ab") as out:
+        subprocess.Popen(
+            [sys.executable, "-m", "fedlib.flower.worker", json.dumps(told)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )

@@ -7,34 +7,31 @@ import importlib
 import json
 import os
 import secrets
+import signal
 import sys
-import threading
 from collections.abc import Callable
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Listener
 from pathlib import Path
+from typing import Any
 
 from fedlib.core.whole import write_whole
 from fedlib.federated.client import Client
 from fedlib.federated.job import Job
 
-IDLE = 600.0  # seconds without a message, after which the process ends; its file has all it knows
+IDLE = 600  # seconds without a message, after which the process ends; its file has all it knows
 
 
-def job_of(name: str) -> Callable[..., Job]:
-    """The function that "module:function" names."""
-    module, _, function = name.partition(":")
-    found: Callable[..., Job] = getattr(importlib.import_module(module), function)
-    return found
-
-
-def work(told: dict[str, object], idle: float = IDLE) -> None:
+def work(told: dict[str, Any]) -> None:
     """Answer messages until none comes for a while; of one client there is one such process."""
-    me, folder = int(str(told["client"])), Path(str(told["folder"]))
+    me, folder = told["client"], Path(told["folder"])
     with open(folder / f"worker-{me}.lock", "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return  # another one has been started just now
+        module, _, function = told["job"].partition(":")
+        job: Callable[..., Job] = getattr(importlib.import_module(module), function)
         clients = dict[str, Client]()  # by method, each in its own folder
 
         def answer(data: bytes) -> bytes:
@@ -43,8 +40,7 @@ def work(told: dict[str, object], idle: float = IDLE) -> None:
             if method not in clients:
                 own = folder / method
                 own.mkdir(exist_ok=True)
-                job = job_of(str(told["job"]))({**told["settings"], "method": method})  # type: ignore[dict-item]
-                clients[method] = Client(job, me, own)
+                clients[method] = Client(job({**told["settings"], "method": method}), me, own)
             return clients[method].handle(asked)
 
         key = secrets.token_bytes(32)
@@ -54,18 +50,14 @@ def work(told: dict[str, object], idle: float = IDLE) -> None:
             os.umask(0o077)  # who can read the key can speak for this client
             write_whole(file, lambda opened: opened.write(address))
             while True:
-                # its file is whole at any time, so that it can end anywhere
-                timer = threading.Timer(idle, os._exit, [0])
-                timer.daemon = True
-                timer.start()
+                signal.alarm(IDLE)  # ends the process, its file is whole at any time
                 try:
                     with listener.accept() as asker:
                         data = asker.recv_bytes()
-                        timer.cancel()
+                        signal.alarm(0)
                         asker.send_bytes(answer(data))
-                except (OSError, EOFError):  # who asked is gone, or was not who it said
-                    pass
-                timer.cancel()
+                except (OSError, EOFError, AuthenticationError):
+                    pass  # who asked is gone, or was not who it said
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
-from fedlib.core.client import ClientState
+from fedlib.core.client import ClientState, Reply
 from fedlib.core.federation import Vectorized
 from fedlib.core.protocols import Algorithm
 from fedlib.core.types import Draw, Problem
@@ -37,8 +38,8 @@ class Metered(Vectorized):
 class Apart:
     """The ends of a federation in one process; every end has only its own.
 
-    Rows and memories are NaN at the server; a client has its rows, its memory, and what it is sent,
-    in the bytes of the wire formats.
+    Rows, memories and reports are NaN at the server; a client has its rows, its memory, and what it
+    is sent, in the bytes of the wire formats.
     """
 
     def __init__(self, algorithm: Algorithm, problem: Problem) -> None:
@@ -64,14 +65,15 @@ class Apart:
         frames = [f.data if j in f.receivers else None for f in self.end.frames]
         return ClientEnd(self.clients[j], (), frames, self.answers[j], over)
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Float[Tensor, "*s"]]:
+    def collect(self, asked: list[int], read: Read) -> dict[int, Reply]:
         """The answers of those who are asked."""
         got = {}
         for j in asked:
             try:
                 self.at_client(j, over=False).round()
             except Answered as answered:
-                got[j] = read(j, answered.data)
+                unseen = pytree.tree_map(lambda _: torch.nan, answered.report)
+                got[j] = read(j, answered.data, unseen)
         return got
 
 

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from wires import Killed, Wires, apart, job_of, memories, simulated
 
-from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, NaiveFW, PowerLaw, TopK
+from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, NaiveFW, PowerLaw, TopK, run
 from fedlib.federated.server import Server
 from fedlib.testing.examples import classification, several
 
@@ -70,6 +71,18 @@ def test_without_faults_it_is_the_simulation_and_bytes_are_the_counted_bits(name
     messages = sum(len(f.receivers) for past in server.past for f in past.frames)
     for way in ("up", "down"):  # every message is filled up to a whole byte
         assert 0 <= 8 * server.sent[way] - server.counted[way] <= 7 * messages
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_a_report_comes_beside_the_answer_of_who_takes_part(share, tmp_path):
+    algorithm, problem = FedFW(0.1, share), METHODS["FedFW"][1]
+    job = job_of(algorithm, problem, ROUNDS)
+    server, gaps = Server(job, Wires(job, tmp_path, 8), tmp_path), []
+    server.run(lambda *_: gaps.append(float(server.info["gap"])))
+    everybody = [len(past.frames[0].receivers) == 8 for past in server.past]
+    assert all(everybody) == (share == 1)
+    found = run(algorithm, problem, rounds=ROUNDS, progress=False).info["gap"][0]
+    assert gaps == pytest.approx(np.where(everybody, found, np.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize("fault", HARMLESS)

@@ -107,6 +107,11 @@ MISTAKES = {
         "_, u = fed.ask(lambda c, w: Reply(w[:1], self.step(c, w)), fed.clients(draw), w)",
         "both ends agree", "server must use nothing but uploads",
     ),
+    "the server goes on with reports": (
+        f"u = {ASK}",
+        "_, _, u = fed.ask(lambda c, w: Reply(w[:1], (), self.step(c, w)), fed.clients(draw), w)",
+        "both ends agree", "server must use nothing but uploads",
+    ),
     "a sum for a mean": ("u.mean(0)", "w + (u - w).sum(0)", "averages", "take the mean"),
     "its own derivative": (
         "client.gradient(w, client.batch(0), client.objective_weights(w))",
