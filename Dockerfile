@@ -12,7 +12,7 @@ RUN apt-get update \
 ARG NB_USER=reader
 ARG NB_UID=1000
 ENV USER=${NB_USER} HOME=/home/${NB_USER} OMP_NUM_THREADS=1
-RUN adduser --disabled-password --gecos "" --uid ${NB_UID} ${NB_USER}
+RUN useradd --create-home --uid ${NB_UID} ${NB_USER}
 
 WORKDIR ${HOME}/fedlib
 COPY --chown=${NB_UID} . .

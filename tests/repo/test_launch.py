@@ -1,11 +1,13 @@
 """Where a notebook can be opened: links from one address, and the image with JupyterLab."""
 
 import importlib
+import json
 import re
 import subprocess
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -53,6 +55,26 @@ def test_links_follow_from_the_address_of_the_repository(launched):
     ]
 
 
+def test_what_the_links_name_is_in_the_repository(launched):
+    contents = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
+    notebooks = {f"{page}.ipynb" for page in re.findall(r"file: (notebooks/\S+)", contents)}
+    listed = subprocess.run(
+        ("git", "ls-files", "notebooks/executed", "results"),
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=True,
+    ).stdout.split()  # fmt: skip
+    assert f"{PAGE}.ipynb" in notebooks
+    assert notebooks == {name for name in listed if name.endswith(".ipynb")}
+    for link in launched("https://github.com/someone/fedlib"):
+        path = urlsplit(link)
+        words = parse_qs(path.query).get("urlpath", [path.path.partition("/main/")[2]])[0]
+        assert words.removeprefix("lab/tree/") in notebooks
+    kernels = {
+        json.loads((ROOT / name).read_text(encoding="utf-8"))["metadata"]["kernelspec"]["name"]
+        for name in notebooks
+    }
+    assert kernels == {"python3"}  # the image's own, and Colab's
+
+
 def test_without_an_address_there_is_no_link(launched):
     assert launched("") == []
     assert CONFIG["repository"].keys() == {"url", "branch"}  # else it is the theme's own
@@ -66,6 +88,7 @@ def test_the_image_has_the_pinned_versions_and_the_extras():
     (python,) = [d for d in environment["dependencies"] if str(d).startswith("python=")]
     (image,) = re.findall(r"^FROM python:(\d+\.\d+)-slim$", DOCKERFILE, flags=re.M)
     assert python.startswith(f"python={image}") or python.startswith(f"python=={image}")
+    assert "adduser" not in DOCKERFILE  # not every slim image has it; useradd they have
     assert not [*(ROOT / ".binder").glob("*")]  # Binder reads the Dockerfile
 
 
