@@ -19,6 +19,7 @@ from papers.kit.numbers import significant
 from papers.kit.recheck import Stretch, differences, sample
 from papers.kit.rules import VERDICTS
 from papers.kit.store import problem_here
+from papers.ssca import common
 
 WORKSHOP = STUDIES["np_workshop"]
 
@@ -106,6 +107,8 @@ class TestRecomputing:
         assert set(drawn) == set(runs)
 
     def test_data_that_are_not_there_are_not_downloaded(self, tmp_path, monkeypatch):
+        for made in (common.tables, common.digits_problem, common.vertical_problem):
+            made.cache_clear()  # other tests may have read the real ones
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
         study = STUDIES["ssca_tradeoff"]
         here = [problem_here(s) is not None for s in study.specs(study.resolve("full")).values()]
