@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from papers.kit.rules import Outcome, Rule
     from papers.kit.study import Study
 
-ON_PAPER = 6  # names of runs that a claim lists there; of more the count alone (print.css)
-
 
 class Row(NamedTuple):
     """One claim, its study's name, its outcome, and whether the code is still the same."""
@@ -133,8 +131,6 @@ class Claims(BookDirective):
         runs = [nodes.strong("", f"Stored runs ({len(names)}): ")]
         runs += [nodes.literal("", ", ".join(names)), nodes.Text(" ")]
         runs += fedbook_explorer.link(self.env, e.study, names)
-        listed = paragraph(*runs)
-        listed["classes"] += ["many-runs"] * (len(names) > ON_PAPER)
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
@@ -144,7 +140,7 @@ class Claims(BookDirective):
                 for reading in e.claim.readings
                 for node in self.judged(reading.name, reading.rule, e.readings[reading.name])
             ),
-            *([listed] if names else []),
+            *([nodes.paragraph("", "", *runs, classes=["claim-runs"])] if names else []),
             *fixed(self, e.study, e.claim.id),
             raw("</details>"),
         ]

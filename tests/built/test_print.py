@@ -42,7 +42,7 @@ SEEN = """() => {
       .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map(say),
     whole: content.filter((e) => fixed(e) && e.offsetHeight > innerHeight).map(say),
     code: seen(".cell:has(> .cell_output) > details.hide").map(say),
-    runs: seen(".many-runs").map((e) => e.innerText),
+    runs: seen(".claim-runs").map((e) => e.innerText),
   };
 }"""
 
