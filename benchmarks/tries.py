@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: A try's title, the additions of CONTRIBUTING.md that come before, and its commands.
 TRIES = {
     "method": (
-        "A method of one's own, SCAFFOLD, and its page",
+        "A method of one's own, and its page",
         0,
         ("make notebook NAME=tutorial_algorithm VIEW=html",),
     ),
