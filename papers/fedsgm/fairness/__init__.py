@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from fedlib.problems import fairness
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.fairness import claims, figures
+from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -43,6 +44,14 @@ PARAMETERS = parameters(
     central_values=("rows of a centralized method's batch for the gap", 1024, 256),
     rhos=("penalties", (0.1, 1.0, 10.0)),
     duals=("dual steps of IPP ConEx", (1.0, 10.0)),
+    conex_steps=(
+        "step sizes of its grid beside lr and duals; 0.3 with a dual step of 100 diverges",
+        (0.03, 0.03, 0.03, 0.1, 0.3, 0.3),
+        (0.03,),
+    ),
+    conex_duals=("the dual step of each", (1.0, 10.0, 100.0, 100.0, 1.0, 10.0), (1.0,)),
+    printed_lr=("the step size that the paper prints", 0.0001),
+    epoch_steps=("local steps that are two epochs of a client of mean size", 94, 4),
     stand_in_rows=("0: the official files of Adult; else that many generated rows", 0, 2000),
 )
 
@@ -110,7 +119,8 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"penalty_rho{rho:g}"] = base(PenaltyFedAvg(**limit, rho=float(rho)), p)
     found |= _central(p, modes)
     found["fedavg"] = base(FedAvg(**local), p)
-    return found | _sweeps({k: found[k] for k in ("hard", "soft", "fedavg")}, p)
+    main = {k: found[k] for k in ("hard", "soft", "fedavg")}
+    return found | _sweeps(main, p) | _readings(main, p) | _conex(found, p)
 
 
 def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
@@ -156,6 +166,48 @@ def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
         for a in p["alphas"]:
             found[f"{name}_alpha{a:g}"] = replace(spec, problem=partial(task, alpha=float(a)))
     return found
+
+
+def _readings(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
+    """The printed step size: with Adam, with two epochs a round for two steps, with both.
+
+    With both also under the client's own sign, which follows the gap within a round.
+    """
+    found: dict[str, Spec] = {}
+    for name, full in main.items():
+        plain: Any = replace(full.algorithm, lr=float(p["printed_lr"]))  # type: ignore[type-var]
+        kind = AdamFedAvg if name == "fedavg" else AdamFedSGM
+        adam = kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+        long = {"local_steps": p["epoch_steps"]}
+        for reading, method in {
+            "epochs": replace(plain, **long),
+            "adam": adam,
+            "adam_epochs": replace(adam, **long),
+        }.items():
+            found[f"{name}_{reading}"] = replace(full, algorithm=method, seeds=p["sweep_seeds"])
+        if name != "fedavg":
+            task: Any = full.problem
+            spec = found[f"{name}_adam_epochs"]
+            found[f"{name}_adam_epochs_client"] = replace(
+                spec, problem=partial(task, sign="client")
+            )
+    return found
+
+
+def _conex(found: dict[str, Spec], p: Params) -> dict[str, Spec]:
+    """The rest of IPP ConEx's grid."""
+    steps, duals = p["conex_steps"], p["conex_duals"]
+    if len(steps) != len(duals):
+        raise ValueError(
+            f"fairness: conex_duals must have an entry for each of conex_steps, got {len(duals)} "
+            f"for {len(steps)}."
+        )
+    spec = found[f"conex_dual{p['duals'][0]:g}"]
+    grid: dict[str, Spec] = {}
+    for lr, dual in zip(steps, duals, strict=True):
+        method: Any = replace(spec.algorithm, lr=float(lr), dual_lr=float(dual))  # type: ignore[type-var]
+        grid[f"grid_conex_lr{lr:g}_dual{dual:g}"] = replace(spec, algorithm=method)
+    return grid
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]

@@ -25,6 +25,11 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         best[group] = tuned(traces, runs, p["tolerance"])
         numbers |= measured({group: traces[best[group]]}, measures)
         numbers[f"{group}.rho"] = exact(float(best[group].rpartition("rho")[2]))
+    conex = [name for name in traces if "conex_" in name]
+    best["conex"] = tuned(traces, conex, p["tolerance"])
+    numbers |= measured({"conex": traces[best["conex"]]}, measures)
+    for setting in ("lr", "dual_lr"):
+        numbers[f"conex.{setting}"] = exact(traces[best["conex"]].config["algorithm"][setting])
     pairs = {
         "hard_vs_penalty": ("hard", best["penalty"]),
         "soft_vs_hard": ("soft", "hard"),

@@ -114,8 +114,9 @@ def test_rows_of_training_validation_and_test_are_apart(name):
     problem = problem_of(name)
     count = len(problem.data)
     parts = [problem.data, problem.heldout[:count], problem.heldout[count:]]
-    rows = [{tuple(torch.cat([x[:, None] for x in p], 1).tolist()[i]) for i in range(len(p[0]))}
-            if p[0].dim() == 1 else {tuple(x) for x in p[0].tolist()} for p in parts]  # fmt: skip
+    # a row of vectors as it stands, of numbers beside each other
+    rows = [{tuple(row) for row in (torch.stack(p, 1) if p[0].dim() == 1 else p[0]).tolist()}
+            for p in parts]  # fmt: skip
     if name in ("sparse", "rank"):  # the others have people, or pictures, that are alike
         assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in parts)
     if name in ("pair", "sparse", "rank"):

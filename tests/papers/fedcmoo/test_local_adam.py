@@ -11,9 +11,10 @@ from problems import objectives, three_objectives
 import fedlib as fl
 from fedlib.core import Sequential
 from fedlib.core.sampling import seeded
+from fedlib.steps.adam import adam
 from fedlib.testing.contract import CHECKS
 from fedlib.weights.rules import minimum_norm
-from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA, adam
+from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 
 WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
 EXACT = fl.OneWay(fl.Exact())

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from fairlearn.metrics import MetricFrame, demographic_parity_difference
 
 import fedlib as fl
@@ -18,6 +19,9 @@ from fedlib.problems.fairness import combine_gaps, group_gap, group_statistics, 
 from papers import STUDIES
 from papers.fedsgm.curves import tuned
 from papers.fedsgm.fairness import clients_table
+from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
+from papers.fedsgm.fairness.readings import meant_table
+from papers.kit.numbers import exact
 
 SIZES = (5, 4, 3, 1)
 
@@ -204,6 +208,58 @@ def test_pooled_switching_equals_its_plain_twin(kind):
     assert len(sigmas) > 1
 
 
+def torch_adam(problem, w, batches, a, b):
+    """Where a client ends: torch's own Adam on `a f + b signed gap`, batch after batch."""
+    u = w.clone().requires_grad_()
+    optimizer = torch.optim.Adam([u], lr=0.1, foreach=False)
+    for rows in batches:
+        u.grad = plain_direction(problem, u.detach(), rows, a, b)
+        optimizer.step()
+    return u.detach()
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft", "dropped"])
+def test_adam_at_the_clients_equals_its_plain_twin(kind):
+    common = {"lr": 0.1, "local_steps": 3, "participants": 3, "tolerance": 0.03, "batch_size": 12}
+    problem, sigmas = task(), set()
+    switch = fl.Soft(30.0) if kind == "soft" else fl.Hard()
+    uplink = fl.TopK(0.2) if kind == "dropped" else fl.Identity()
+    method, rng = AdamFedSGM(**common, switch=switch, uplink=uplink), seeded(0, "rounds")
+    w = x = 4 * problem.w0
+    state = method.init(problem)._replace(w=w, x=x)
+    kept = torch.zeros(4, problem.dim, dtype=w.dtype)
+    for _ in range(12):
+        draw = method.draw(problem, rng)
+        state, info = method.round(fl.Vectorized(problem), state, draw)
+        value, sign = plain_pooled(problem, w, draw.participants)
+        sigma = (1 + 30 * (value - 0.03)).clamp(0, 1) if kind == "soft" else (value > 0.03).double()
+        sent = []
+        for i, j in enumerate(draw.participants):
+            batches = problem.rows[j, draw.batches[i]]
+            end = torch_adam(problem, w, batches, 1 - sigma, sigma * sign)
+            whole = kept[j] + (w - end) / 0.1
+            sent.append(uplink(whole, ()))
+            kept[j] = whole - sent[-1]
+        w = w - 0.1 * sum(sent) / 3
+        sigmas.add(float(sigma))
+        torch.testing.assert_close(state.w, w, atol=1e-7, rtol=0)
+        assert info["sigma"].item() == pytest.approx(float(sigma))
+    assert len(sigmas) > 1
+
+
+def test_averaging_with_adam_at_the_clients_equals_its_plain_twin():
+    method = AdamFedAvg(lr=0.1, local_steps=3, participants=3, batch_size=12)
+    problem = task()
+    state, rng = method.init(problem), seeded(0, "rounds")
+    w = state.w
+    for _ in range(3):
+        draw = method.draw(problem, rng)
+        state, _ = method.round(fl.Vectorized(problem), state, draw)
+        batches = [problem.rows[j, draw.batches[i]] for i, j in enumerate(draw.participants)]
+        w = sum(torch_adam(problem, w, b, 1, 0) for b in batches) / 3
+        torch.testing.assert_close(state.w, w, atol=1e-7, rtol=0)
+
+
 @pytest.mark.parametrize("rho", [None, 3.0])
 def test_centralized_steps_take_fresh_batches_for_values_and_gradients(rho):
     problem = task(clients=1)
@@ -361,3 +417,28 @@ def test_the_table_of_clients_is_that_of_the_split():
     men = [float(task.data[2][real_rows(task, j)].mean()) for j in range(10)]
     assert table["share of men"] == f"{min(men):.2f} to {max(men):.2f}"
     assert max(men) - min(men) > 0.1
+
+
+def test_a_reading_can_be_meant_if_all_learn_and_both_keep_the_level():
+    good = {"majority": 0.75, "level": 0.05}
+    runs = {f"{m}_x.test_accuracy": 0.77 for m in ("fedavg", "hard", "soft")}
+    runs |= {f"{m}_x.g": 0.0525 for m in ("hard", "soft")}
+    numbers = {k: exact(v) for k, v in (good | runs).items()}
+    table = meant_table(numbers, {"x": "x"}, {"tolerance": 0.05})
+    assert set(table.loc["x"]) == {"yes"}
+    for key, column in {
+        "fedavg_x.test_accuracy": "learns without constraint",
+        "hard_x.test_accuracy": "hard learns",
+        "soft_x.test_accuracy": "soft learns",
+        "soft_x.g": "both keep the level",
+    }.items():
+        worse = 0.0526 if key.endswith("g") else 0.7699
+        changed = meant_table(numbers | {key: exact(worse)}, {"x": "x"}, {"tolerance": 0.05})
+        wrong = [name for name, answer in changed.loc["x"].items() if answer == "no"]
+        assert wrong == [column, "can be meant"]
+
+
+def test_a_grid_of_conex_is_refused_where_its_steps_and_duals_do_not_pair():
+    study = STUDIES["fairness"]
+    words = "fairness: conex_duals must have an entry for each of conex_steps, got 1 for 2."
+    refuses(words, study.specs, study.resolve("quick", conex_steps=[0.1, 0.2]))
