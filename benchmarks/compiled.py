@@ -27,6 +27,7 @@ from fedlib.core.batched import Batched
 from fedlib.core.checkpoint import Progress
 from fedlib.core.commands import Parser, carried_out, nearest, new_file
 from fedlib.core.federation import Vectorized
+from fedlib.core.schedule import Schedule
 from fedlib.core.walk import Walk
 from fedlib.testing.examples import examples
 
@@ -50,10 +51,10 @@ def measured(name: str) -> Row | None:
     """One algorithm's row; None if its rounds are not compiled, however many there are."""
     example = examples()[name][0]
     loop = Batched([example.algorithm], example.problem, SEEDS, torch.device("cpu"), Vectorized)
-    plain = Walk(loop, ROUNDS, ROUNDS)
+    plain = Walk(loop, ROUNDS, Schedule(ROUNDS))
     began = time.process_time()
     with patch.object(compiled, "LONG", 0.0), patch.object(compiled, "MOST", CALL):
-        fast = Walk(loop, ROUNDS, ROUNDS)
+        fast = Walk(loop, ROUNDS, Schedule(ROUNDS))
     took = time.process_time() - began
     if fast.compiled is None:
         return None

@@ -27,6 +27,7 @@ from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem
 from benchmarks.workloads import WORKLOADS
 from fedlib.core.batched import Batched
 from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
+from fedlib.core.schedule import Schedule
 from fedlib.core.walk import Walk
 
 OURS, REPLAYED, WITH_SWITCH = "fedlib FedAvg", "fedlib FedAvg, replayed", "fedlib FedSGM"
@@ -162,7 +163,7 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
 def ours(grid: list[Any], problem: Any, seeds: int) -> Entry:
     """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
     loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
-    walk, now = Walk(loop, LONG, LONG), loop.start()
+    walk, now = Walk(loop, LONG, Schedule(LONG)), loop.start()
     return lambda first, last: walked(walk, now, last - first), lambda: now.state.w
 
 

@@ -29,9 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 #: A try's title, the additions of CONTRIBUTING.md that come before, and its commands.
 TRIES = {
     "method": (
-        "A method of one's own, and its page",
+        "A method of one's own (averaging with momentum), and its page",
         0,
         ("make notebook NAME=tutorial_algorithm VIEW=html",),
+    ),
+    "scaffold": (
+        "A method whose clients remember (SCAFFOLD), and its page",
+        0,
+        ("make notebook NAME=tutorial_scaffold VIEW=html",),
     ),
     "problem": (
         "A problem from a pandas frame, and its page",

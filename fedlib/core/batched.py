@@ -19,12 +19,14 @@ from fedlib.core.captured import captured
 from fedlib.core.checkpoint import Progress, Shape, together
 from fedlib.core.compiled import Unrolled, rounds_of_a_call
 from fedlib.core.federation import Federation, Sequential, Vectorized
+from fedlib.core.gradient import Gradient
 from fedlib.core.grid import fill, stack
 from fedlib.core.mapping import fault, looped, only, stacked, take
 from fedlib.core.problem_checks import check_metrics, try_functions
 from fedlib.core.protocols import Algorithm
 from fedlib.core.record import record
 from fedlib.core.sampling import seeded
+from fedlib.core.schedule import Schedule
 from fedlib.core.seeds import OneForAll, check_same_shapes, made
 from fedlib.core.trace import Trace
 from fedlib.core.types import Draw, Info, Problem
@@ -58,6 +60,7 @@ class Batched:
         self.hyper = {k: v.to(device) for k, v in values.items()}
         self.one = OneForAll(self.problems, device)
         self.form, self.own, self.common = self.one.form, self.one.own, self.one.common
+        self.gradient = Gradient(self.form.losses) if self.engine is Sequential else None
         self._step: Callable[..., Any] | None = None
         self._measure: Callable[..., Any] | None = None
 
@@ -72,12 +75,12 @@ class Batched:
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
-    def shape(self, rounds: int, every: int) -> Shape:
+    def shape(self, rounds: int, schedule: Schedule) -> Shape:
         """What a checkpoint must look like, seen by doing one round from the start."""
         start, draw = self.example()
         state, info = self.step(start.state, draw)
         metrics = self.measure(start.state.w)
-        return Shape(rounds, every, self.some_data(), state, metrics, info)
+        return Shape(rounds, schedule, self.some_data(), state, metrics, info)
 
     def some_data(self) -> list[Float[Tensor, "n"]]:
         """Entries of all data, evenly spread, which tell them from other data."""
@@ -129,7 +132,7 @@ class Batched:
 
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
         fed = self.engine(self.one.problem(own, common))
-        fed.runs = len(self.grid) * len(self.seeds)
+        fed.runs, fed.gradient = len(self.grid) * len(self.seeds), self.gradient
         return fill(self.template, hyper).round(fed, state, draw)
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
@@ -138,20 +141,20 @@ class Batched:
         check_metrics(problem, found)
         return found
 
-    def compiled(self, rounds: int, every: int) -> Unrolled | None:
+    def compiled(self, rounds: int, schedule: Schedule) -> Unrolled | None:
         """Rounds in compiled calls, if the run is long enough for that and a compiler is there."""
         if self.engine.one_by_one or self.device.type != "cpu":
             return None
         now, draw = self.example()
         self._step = self._batched(self._round, (now.state, draw), *ROUND, spent(now.state))
         self._measure = self._batched(self._metrics, (now.state.w,), *METRICS)
-        call = rounds_of_a_call(self._step, self._measure, rounds, every)
+        call = rounds_of_a_call(self._step, self._measure, rounds, schedule)
         if not call:
             return None
         over = self._over(self._round, *ROUND), self._over(self._metrics, *METRICS)
         fixed = (self.hyper, self.own, self.common)
         try:
-            return Unrolled(*over, fixed, now.state, draw, call, every)
+            return Unrolled(*over, fixed, now.state, draw, call, schedule)
         except Exception as error:  # whatever the compiler, or the lack of one, says
             warnings.warn(f"run: rounds are replayed, not compiled: {error!s:.200}", stacklevel=2)
             return None
@@ -201,10 +204,12 @@ class Batched:
             return None
         return np.asarray(vmap(self.template.output)(state).double().cpu())
 
-    def traces(self, now: Progress, rounds: int, every: int, config: dict[str, Any]) -> list[Trace]:
+    def traces(
+        self, now: Progress, rounds: int, schedule: Schedule, config: dict[str, Any]
+    ) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _curves(now.metrics), _curves(now.info)
-        evaluated = np.array([*range(0, rounds, every), rounds])
+        evaluated = np.array([*schedule.before(rounds), rounds])
         common = {k: v for k, v in config.items() if k != "algorithms"}
         ran_on = {
             "device": device_name(self.device),

@@ -18,6 +18,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from fedlib.core.schedule import Schedule
 from fedlib.core.whole import clear_parts, part_of, write_whole
 
 FORMAT = b"fedlib checkpoint 3, sha256 "  # what a file begins with; then the digest of the rest
@@ -80,7 +81,7 @@ class Shape:
     """What the checkpoint of a run must look like: its length, and one round of it."""
 
     rounds: int
-    every: int
+    schedule: Schedule
     data: list[Float[Tensor, "n"]]  # some entries
     state: Any
     metrics: Named
@@ -235,7 +236,7 @@ class Fit:
         state = pytree.tree_unflatten([x.to(device) for x in held["state"]], spec)
         if not torch.isfinite(state.w).all():
             raise Misfit("hold a finite model, it holds another")
-        evaluated = len(range(0, rounds, self.shape.every))
+        evaluated = len(self.shape.schedule.before(rounds))
         metrics = self.curves("metrics", held["metrics"], self.shape.metrics, evaluated)
         info = self.curves("info", held["info"], self.shape.info, rounds)
         rngs = self.generators(held["rngs"])

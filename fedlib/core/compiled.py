@@ -20,7 +20,9 @@ from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
 from fedlib.core.mapping import stacked, take
+from fedlib.core.operations import has_own_code
 from fedlib.core.record import Recording
+from fedlib.core.schedule import Schedule
 from fedlib.core.types import Draw
 
 #: Seconds that all rounds would take by replay, from which on a run is compiled. Compilation takes
@@ -58,14 +60,15 @@ def _tensors(node: Node) -> list[Tensor]:
 
 
 def _flops(node: Node) -> float:
-    counted = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    done = node.meta.get("product", node.target)
+    counted = flop_registry.get(getattr(done, "overloadpacket", None))
     if counted is None:
         return 0.0
     args, kwargs = pytree.tree_map_only(Node, lambda n: n.meta["val"], (node.args, node.kwargs))
     return float(counted(*args, **kwargs, out_val=node.meta["val"]))
 
 
-def rounds_of_a_call(step: Any, measure: Any, rounds: int, every: int) -> int:
+def rounds_of_a_call(step: Any, measure: Any, rounds: int, schedule: Schedule) -> int:
     """How many rounds go into a call: few if they are long, and in step with the evaluations.
 
     None at all if all rounds are too short to earn a compilation back, or too large to gain.
@@ -75,21 +78,21 @@ def rounds_of_a_call(step: Any, measure: Any, rounds: int, every: int) -> int:
     if _stays(step.graph):
         return 0
     seconds, largest = cost(step.graph)
-    if rounds * (seconds + cost(measure.graph)[0] / every) < LONG or largest > LARGEST:
+    evaluating = len(schedule.before(rounds)) * cost(measure.graph)[0]
+    if rounds * seconds + evaluating < LONG or largest > LARGEST:
         return 0
-    most = MOST if seconds < SMALL else 1
+    most, every = MOST if seconds < SMALL else 1, schedule.every
+    if isinstance(every, str):  # a power of 2, as the distances are
+        return most
     if every <= most:  # evaluations are part of the calls
         return 0 if _stays(measure.graph) else most // every * every
     return max(k for k in range(1, most + 1) if every % k == 0)
 
 
 def _stays(graph: GraphModule) -> bool:
-    """Whether replaying is best: long lists of operations on large tensors, or code of ours.
-
-    That is where the time goes then, and a simulator's episodes part at the last digit.
-    """
-    own = (getattr(node.target, "namespace", "aten") == "fedlib" for node in graph.graph.nodes)
-    return bool(graph.meta.get("in portions")) or any(own)
+    """Whether replaying is best: large tensors, large products, or code of ours, take the time."""
+    large = any("product" in node.meta for node in graph.graph.nodes)
+    return bool(graph.meta.get("in portions")) or large or has_own_code(graph.graph)
 
 
 class Kernels(Recording):
@@ -129,8 +132,8 @@ class Unrolled:
     measure : `(*fixed, w) -> metrics`.
     fixed, state, draw : an example of what they take.
     rounds : of one call.
-    every : rounds between two evaluations; those of a call are part of it if there are any in
-        every call, else the caller makes them.
+    schedule : the evaluated rounds; those of a call are part of it if there are any in every
+        call, else the caller makes them.
     """
 
     def __init__(
@@ -141,15 +144,15 @@ class Unrolled:
         state: Any,
         draw: Draw,
         rounds: int,
-        every: int,
+        schedule: Schedule,
     ) -> None:
-        self.rounds, self.evaluates = rounds, every <= rounds
+        self.rounds, self.evaluates = rounds, schedule.always(rounds)
 
         def unrolled(*arguments: Any) -> Any:
             *same, state, draws = arguments
             metrics, infos = [], []
             for t in range(rounds):
-                if self.evaluates and t % every == 0:
+                if self.evaluates and schedule.due(t):
                     metrics.append(measure(*same, state.w))
                 state, info = step(*same, state, take(draws, t))
                 infos.append(info)

@@ -22,6 +22,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
+from fedlib.core.gradient import Gradient
 from fedlib.core.portions import portions
 from fedlib.core.types import Batch, Draw, Info, Problem
 
@@ -39,6 +40,7 @@ class Federation:
     """
 
     runs = 1  # how many are mapped over together
+    gradient: Gradient | None = None  # of the losses, where it is recorded
     one_by_one = False  # whether clients, and what a client maps over, are taken in a loop
 
     def __init__(self, problem: Problem) -> None:
@@ -158,7 +160,7 @@ class Federation:
         return Client(
             state,
             p.losses,
-            p.gradient,
+            p.gradient or self.gradient,
             p.num_objectives,
             p.num_constraints,
             p.pooled,
@@ -229,6 +231,8 @@ class Vectorized(Federation):
 
 class Sequential(Federation):
     """One participant after another, each message arriving as it was sent.
+
+    `run` records the gradient of losses that state none, and does its operations again.
 
     >>> from fedlib import FedAvg, problems, run
     >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)

@@ -67,6 +67,14 @@ def operations(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) ->
     return GraphModule(noting.root, noting.graph)
 
 
+def has_own_code(graph: Graph) -> bool:
+    """Whether an operation is code of this library: a simulator, a program for weights.
+
+    A simulator's episodes part where a number is rounded otherwise.
+    """
+    return any(getattr(node.target, "namespace", "") == "fedlib" for node in graph.nodes)
+
+
 @contextmanager
 def without_compiler() -> Iterator[None]:
     """`grad` and its kin do not import PyTorch's compiler, which they ask to leave them alone.

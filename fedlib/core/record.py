@@ -3,7 +3,8 @@
 A round is a deterministic function of tensors and never branches on one, so the list of tensor
 operations that one call performs is the same for every call. `record` writes that list down
 (`vmap` and `grad` are unfolded into plain operations) and replays it through TorchScript's
-interpreter. The operations are PyTorch's ordinary eager kernels: nothing is compiled or fused.
+interpreter. The operations are PyTorch's ordinary eager kernels, nothing is compiled or fused; only
+large products of float32 go to oneDNN (`fedlib.core.products`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
 from fedlib.core.operations import Dependent, operations
+from fedlib.core.products import large_by_onednn
 from fedlib.core.simplify import overwrite, simplify
 
 aten = torch.ops.aten
@@ -46,7 +48,8 @@ class Recording:
 
         inputs = (*self.always, *leaves)
         self.graph = _graph(flat, inputs)
-        simplify(self.graph, on_cpu=all(x.device.type == "cpu" for x in inputs))
+        self.on_cpu = all(x.device.type == "cpu" for x in inputs)
+        simplify(self.graph, on_cpu=self.on_cpu)
 
 
 def _graph(flat: Callable[..., Any], inputs: tuple[Any, ...]) -> GraphModule:
@@ -73,6 +76,8 @@ class Replay(Recording):
     ) -> None:
         super().__init__(function, example, fixed)
         written = overwrite(self.graph, {len(self.always) + i: i for i in spent})
+        if self.on_cpu:
+            large_by_onednn(self.graph)
         inputs = enumerate([*self.always, *pytree.tree_leaves(example)])
         self.again = _replay(self.graph, tuple(x.clone() if i in written else x for i, x in inputs))
 

@@ -19,6 +19,7 @@ from fedlib.core.batched import Batched, threads
 from fedlib.core.checkpoint import Saver, checked_path
 from fedlib.core.federation import Federation
 from fedlib.core.protocols import Algorithm
+from fedlib.core.schedule import scheduled
 from fedlib.core.types import Problem, describe
 from fedlib.core.walk import Walk
 
@@ -53,7 +54,7 @@ def run(
     *,
     rounds: int,
     seeds: int | Sequence[int] = (0,),
-    evaluate_every: int = 1,
+    evaluate_every: int | str = 1,
     device: str = "cpu",
     checkpoint: Path | str | None = None,
     checkpoint_seconds: float = 30.0,
@@ -72,6 +73,8 @@ def run(
         others. One number is one seed: `seeds=3` is seed 3, `seeds=range(3)` are three.
     evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
         and after the last round in any case, and alone if it is no less than `rounds`.
+        `"geometric"`: before every round up to 64, before every second one up to 128, every fourth
+        up to 256 and so on, which shows what every round would and costs little in long runs.
     device : `"cpu"`, `"cuda"`, `"auto"`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
         folder that exists. A file that is damaged or of another run is refused and renamed to
@@ -99,7 +102,7 @@ def run(
     grid = check_algorithms(algorithms)
     numbers = check_seeds(seeds)
     checks.count("run", "rounds", rounds)
-    checks.count("run", "evaluate_every", evaluate_every)
+    schedule = scheduled(evaluate_every)
     checks.nonnegative("run", "checkpoint_seconds", checkpoint_seconds)
     path = checked_path(checkpoint)
     checks.flag("run", "progress", progress)
@@ -107,21 +110,21 @@ def run(
     if isinstance(problem, type) or not (isinstance(problem, Problem) or callable(problem)):
         rule = "be a Problem, or a function that makes one of a seed"
         raise TypeError(checks.sentence("run", "problem", rule, problem))
-    rounds, evaluate_every = int(rounds), int(evaluate_every)  # numpy's, too
+    rounds = int(rounds)  # numpy's, too
     loop = Batched(grid, problem, numbers, resolve_device(device), engine)
     config = {
         "algorithms": [describe(a) for a in grid],
         "problem": describe(loop.problems[0].config),
         "rounds": rounds,
         "seeds": list(numbers),
-        "evaluate_every": evaluate_every,
+        "evaluate_every": schedule.every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
     saver = Saver(path, config, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = saver.resume(loop.start(), lambda: loop.shape(rounds, evaluate_every))
-        now = Walk(loop, rounds, evaluate_every).go(begin, progress, saver)
-    traces = loop.traces(now, rounds, evaluate_every, config)
+        begin = saver.resume(loop.start(), lambda: loop.shape(rounds, schedule))
+        now = Walk(loop, rounds, schedule).go(begin, progress, saver)
+    traces = loop.traces(now, rounds, schedule, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
 

@@ -81,9 +81,16 @@ class Trace:
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
+        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`.
+
+        In a geometric schedule: over the last rounds, an evaluation for all until the next one.
+        """
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
+        if isinstance(self.config.get("evaluate_every"), str):
+            end = self.rounds[1:]  # of what an evaluation stands for
+            late = np.minimum(np.diff(self.rounds), end - (1 - share) * end[-1]).clip(min=0)
+            return np.asarray(np.average(x, axis=1, weights=late))
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
     def to_frame(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from fedlib.core.batched import Batched, part
 from fedlib.core.checkpoint import Progress, Saver
 from fedlib.core.compiled import Unrolled, block
 from fedlib.core.mapping import copied, take
+from fedlib.core.schedule import Schedule
 from fedlib.core.types import Draw
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
@@ -40,12 +41,12 @@ class Walk:
     ----------
     of : the rounds and evaluations.
     rounds : all of the run.
-    every : rounds between two evaluations.
+    schedule : the evaluated rounds.
     """
 
-    def __init__(self, of: Batched, rounds: int, every: int) -> None:
-        self.of, self.rounds, self.every = of, rounds, every
-        self.compiled = of.compiled(rounds, every)
+    def __init__(self, of: Batched, rounds: int, schedule: Schedule) -> None:
+        self.of, self.rounds, self.schedule = of, rounds, schedule
+        self.compiled = of.compiled(rounds, schedule)
 
     def go(self, now: Progress, show: bool, saver: Saver) -> Progress:
         """All remaining rounds, and the evaluation after the last."""
@@ -76,16 +77,18 @@ class Walk:
         else:
             count = call * min(length, left // call) or left
         draws = self.of.draws(now.rngs, count)
-        if self.compiled is None or ahead or count % call:
+        compiled = self.compiled
+        within = compiled and not compiled.evaluates and self.schedule.gap(now.round) < call
+        if compiled is None or ahead or count % call or within:
             self._replay(now, draws)
         else:
-            self._call(self.compiled, now, draws)
+            self._call(compiled, now, draws)
         return draws
 
     def _call(self, compiled: Unrolled, now: Progress, draws: Draw) -> None:
         """One compiled call after the other."""
         for first in range(0, len(draws.participants), compiled.rounds):
-            if not compiled.evaluates and now.round % self.every == 0:
+            if not compiled.evaluates and self.schedule.due(now.round):
                 now.metrics.append(block([self.of.measure(now.state.w)]))
             few = part(draws, slice(first, first + compiled.rounds))
             now.state, info, metrics = compiled(now.state, few)
@@ -99,7 +102,7 @@ class Walk:
         """One round after the other."""
         metrics, infos = [], []
         for t in range(len(draws.participants)):
-            if now.round % self.every == 0:
+            if self.schedule.due(now.round):
                 metrics.append(self.of.measure(now.state.w))
             now.state, info = self.of.step(now.state, part(draws, t))
             infos.append(info)

@@ -14,6 +14,7 @@ from fedlib.core import compiled, walk
 from fedlib.core.batched import Batched
 from fedlib.core.compiled import cost, rounds_of_a_call
 from fedlib.core.record import record
+from fedlib.core.schedule import Schedule
 
 METHOD = fl.FedAvg(lr=0.2, local_steps=2, participants=5)
 compiler = pytest.mark.skipif(
@@ -41,27 +42,28 @@ def test_a_replay_costs_by_number_size_and_products_of_its_operations():
 
 
 @pytest.mark.parametrize(
-    ("every", "call"), [(1, 8), (3, 6), (8, 8), (10, 5), (11, 1), (50, 5), (64, 8), (10**6, 8)]
+    ("every", "call"),
+    [(1, 8), (3, 6), (8, 8), (10, 5), (11, 1), (50, 5), (64, 8), (10**6, 8), ("geometric", 8)],
 )
 def test_a_call_is_in_step_with_the_evaluations(every, call, long):
     step, measure = record(lambda x: x + 1, torch.ones(2)), record(lambda x: x.sum(), torch.ones(2))
-    assert rounds_of_a_call(step, measure, 100, every) == call
+    assert rounds_of_a_call(step, measure, 100, Schedule(every)) == call
 
 
 def test_short_large_and_looped_runs_are_not_compiled(monkeypatch):
     step = record(lambda x: x + 1, torch.ones(2))
     few = math.floor(compiled.LONG / cost(step.graph)[0] / 2)
-    assert rounds_of_a_call(step, step, few - 1, 1) == 0
-    assert rounds_of_a_call(step, step, few + 1, 1) == compiled.MOST
-    assert rounds_of_a_call(lambda x: x, step, 10**9, 1) == 0
+    assert rounds_of_a_call(step, step, few - 1, Schedule(1)) == 0
+    assert rounds_of_a_call(step, step, few + 1, Schedule(1)) == compiled.MOST
+    assert rounds_of_a_call(lambda x: x, step, 10**9, Schedule(1)) == 0
     monkeypatch.setattr(compiled, "LARGEST", 1)
-    assert rounds_of_a_call(step, step, 10**9, 1) == 0
+    assert rounds_of_a_call(step, step, 10**9, Schedule(1)) == 0
 
 
 def test_a_round_that_is_long_is_a_call_of_its_own(long, monkeypatch):
     step = record(lambda x: x + 1, torch.ones(2))
     monkeypatch.setattr(compiled, "SMALL", 0.0)
-    assert rounds_of_a_call(step, step, 100, 1) == rounds_of_a_call(step, step, 100, 10) == 1
+    assert {rounds_of_a_call(step, step, 100, Schedule(k)) for k in (1, 10, "geometric")} == {1}
 
 
 def test_an_ordinary_run_is_replayed():
@@ -117,12 +119,12 @@ def test_evaluations_between_calls_are_where_they_belong(long, monkeypatch):
             self.again = self.graph
 
     monkeypatch.setattr(compiled, "Kernels", Plain)
-    for every, rounds in ((3, 20), (10, 32)):
+    for every, rounds in ((3, 20), (10, 32), ("geometric", 700)):
         with_calls = ran(rounds=rounds, evaluate_every=every)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Batched, "compiled", lambda *_: None)
             without = ran(rounds=rounds, evaluate_every=every)
-        assert with_calls.provenance["compiled"] >= rounds - 6
+        assert with_calls.provenance["compiled"] >= (100 if every == "geometric" else rounds - 6)
         for name, values in without.metrics.items():
             np.testing.assert_array_equal(with_calls.metrics[name], values)
         assert list(with_calls.rounds) == list(without.rounds)

@@ -1,0 +1,124 @@
+"""Large products of matrices in float32 on a CPU, by oneDNN.
+
+torch hands products of float32 to MKL, which on some processors uses half of their units, and far
+less where a matrix is narrow. oneDNN, which torch brings along for its convolutions, does not care.
+It rounds differently. Below some size its call costs more than it gains.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.fx import GraphModule, Node
+
+from fedlib.core.operations import has_own_code
+
+aten = torch.ops.aten
+
+LEAST = 2**19  # multiplications from which on a call is worth its while
+COPIED = 64  # and as many for each entry that has to be put in another order
+NARROW = 3  # rows or columns below which there is nothing to gain
+
+#: From Python this operation cannot be traced: a list of optional numbers has no Python type.
+SOURCE = """
+def product(x, w):
+    none = torch.jit.annotate(List[Optional[number]], [])
+    return torch.ops.mkldnn._linear_pointwise(x, w, None, "none", none, "")
+"""
+
+
+@cache
+def _onednn() -> Any:
+    """`(x [m, k], w [n, k]) -> x w^T`; entries of x lie row by row, or are copied so."""
+    return torch.jit.CompilationUnit(SOURCE).product
+
+
+@cache
+def available() -> bool:
+    """Whether this torch has oneDNN, and it gives the product."""
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    x = torch.arange(6.0).view(2, 3)
+    try:
+        return torch.equal(_onednn()(x, x), x @ x.T)
+    except RuntimeError:  # another version of torch names it otherwise
+        return False
+
+
+def large_by_onednn(module: GraphModule) -> None:
+    """Let oneDNN do the large products of a recording on a CPU; they round differently there.
+
+    Such a node knows in `meta["product"]` which operation it was. Where a simulator or other code
+    of ours is among the operations, all stays as it is.
+    """
+    if has_own_code(module.graph):
+        return
+    for node in module.graph.nodes:
+        if (way := _way(node)) is not None and available():
+            node.meta["product"], node.target = node.target, way
+    module.recompile()
+
+
+def _way(node: Node) -> Any:
+    """The function in whose hands a product is faster, or None."""
+    if node.target not in (aten.mm.default, aten.matmul.default, aten.bmm.default):
+        return None
+    a, b = (x.meta["val"] for x in node.all_input_nodes * (3 - len(node.all_input_nodes)))
+    if not a.dtype == b.dtype == torch.float32:
+        return None
+    if a.dim() != b.dim() or a.dim() not in (2, 3) or min(a.shape[-2], b.shape[-1]) < NARROW:
+        return None
+    work, ways = a.numel() * b.shape[-1], _copied(a, b)
+    each = work // len(a) if ways.keys() & {one_by_one, one_by_one_turned} else work
+    way = min(ways, key=lambda w: ways[w])
+    return way if each >= LEAST and work >= LEAST + COPIED * ways[way] else None
+
+
+def _copied(a: Tensor, b: Tensor) -> dict[Any, int]:
+    """The ways to a product, and how many entries each puts in another order."""
+    result = a.numel() // a.shape[-1] * b.shape[-1]
+    rows = 0 if a.is_contiguous() else a.numel()
+    columns = 0 if b.mT.is_contiguous() else b.numel()
+    if a.dim() == 2:
+        return {plain: rows, turned: columns + result}
+    if len(b) > 1 and b.stride(0) == 0:
+        return {common_right: rows}
+    if len(a) > 1 and a.stride(0) == 0:
+        return {common_left: columns + result}
+    return {one_by_one: rows + result, one_by_one_turned: columns + 2 * result}
+
+
+def plain(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
+    """The product, the first factor by its rows."""
+    return _onednn()(a, b.t())  # type: ignore[no-any-return]
+
+
+def turned(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
+    """The same by the columns of the second factor."""
+    return _onednn()(b.t(), a).t().contiguous()  # type: ignore[no-any-return]
+
+
+def common_right(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
+    """Products with one and the same second factor: all first ones below each other."""
+    return plain(a.reshape(-1, a.shape[2]), b[0]).view(a.shape[0], a.shape[1], b.shape[2])
+
+
+def common_left(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
+    """Products with one and the same first factor."""
+    return common_right(b.mT, a.mT).mT.contiguous()
+
+
+def one_by_one(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
+    """Each product for itself."""
+    return torch.stack([plain(x, y) for x, y in zip(a.unbind(), b.unbind(), strict=True)])
+
+
+def one_by_one_turned(
+    a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]
+) -> Float[Tensor, "B m n"]:
+    """Each product for itself, by the columns of the second factor."""
+    return torch.stack([turned(x, y) for x, y in zip(a.unbind(), b.unbind(), strict=True)])

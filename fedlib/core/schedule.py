@@ -1,0 +1,69 @@
+"""At which rounds a run is evaluated: at equal distances, or ever more seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedlib import checks
+
+GEOMETRIC = "geometric"
+DENSE = 64  # rounds that are all evaluated, in a geometric schedule
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The rounds before which a run is evaluated, round 0 among them.
+
+    >>> list(Schedule(3).before(8))
+    [0, 3, 6]
+    >>> Schedule("geometric").before(300)[-8:]
+    [248, 252, 256, 264, 272, 280, 288, 296]
+
+    Parameters
+    ----------
+    every : rounds between two evaluations. `"geometric"`: 1 up to round 64, 2 from there to round
+        128, 4 up to 256, and so on, so that a run twice as long has 32 evaluations more.
+    """
+
+    every: int | str
+
+    def gap(self, round_: int) -> int:
+        """The distance of evaluations from a round on; never less in later rounds."""
+        if isinstance(self.every, str):
+            return 1 << (round_ // DENSE).bit_length()
+        return self.every
+
+    def due(self, round_: int) -> bool:
+        """Whether there is an evaluation before a round."""
+        return round_ % self.gap(round_) == 0
+
+    def always(self, count: int) -> bool:
+        """Whether any so many rounds in a row, however late, have an evaluation."""
+        return not isinstance(self.every, str) and self.every <= count
+
+    def before(self, rounds: int) -> Sequence[int]:
+        """The evaluated ones among so many rounds."""
+        if not isinstance(self.every, str):
+            return range(0, rounds, self.every)
+        found = [0]
+        while (after := found[-1] + self.gap(found[-1])) < rounds:
+            found.append(after)
+        return found
+
+
+def scheduled(given: object) -> Schedule:
+    """The schedule that `run` was given for `evaluate_every`: a number, numpy's too, or the word.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for anything else.
+    """
+    if isinstance(given, str):
+        if given != GEOMETRIC:
+            rule = f'be a whole number from 1 on, or "{GEOMETRIC}"'
+            raise ValueError(checks.sentence("run", "evaluate_every", rule, given))
+        return Schedule(given)
+    checks.count("run", "evaluate_every", given)
+    return Schedule(int(given))  # type: ignore[call-overload]
