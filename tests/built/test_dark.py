@@ -1,44 +1,12 @@
 """Dark pages of the built book: no patches of another ground, no white pictures."""
 
-import importlib.util
-import shutil
-from pathlib import Path
+import io
 
 import pytest
+from built_book import IN_A_BROWSER
+from PIL import Image, ImageStat
 
-HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = [
-    pytest.mark.skipif(
-        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
-    ),
-    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("playwright") is None, reason="playwright is not installed"
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def tab():
-    """A page of the book in one theme, set and still."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = opened.new_page(viewport={"width": 1400, "height": 1000})
-
-        def load(name):
-            page.goto((HTML / name).as_uri())
-            page.add_style_tag(content="* { transition: none !important; }")
-            page.evaluate("() => window.MathJax?.startup?.promise")
-            return page
-
-        yield load
-        opened.close()
-
+pytestmark = IN_A_BROWSER
 
 # The colour of the ground under each formula that may scroll, and of what covers its shadow.
 GROUNDS = """() => {
@@ -72,10 +40,6 @@ def test_no_patches_beside_the_formulas_of_a_box(tab, name, theme):
 
 
 def test_small_pictures_of_figures_are_dark_on_dark_pages(tab):
-    import io
-
-    from PIL import Image, ImageStat
-
     page = tab("book/gallery.html")
     picture = page.locator("ul.gallery img").first
     light = {}

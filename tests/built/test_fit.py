@@ -1,43 +1,27 @@
 """Every page of the built book in a browser: nothing clipped, wide and narrow; axe is content.
 
-One browser a process and one load a page; axe looks at the light page as a whole and at the colours
+One load a page; axe looks at the light page as a whole and at the colours
 of the dark one.
 """
 
 import datetime
-import importlib.util
+import gzip
 import json
 import os
 import re
-import shutil
 import statistics
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, url
 
-HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-AXE = importlib.util.find_spec("axe_playwright_python")
-pytestmark = [
-    pytest.mark.skipif(
-        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
-    ),
-    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
-    pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
-]
-PAGES = sorted(
-    p.relative_to(HTML).as_posix()
-    for pattern in ("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
-    for p in HTML.glob(pattern)
-)
+pytestmark = IN_A_BROWSER
+PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
 #: Always these, and others every day: all pages take six minutes. FIT=all looks at all.
 ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "settings", "explorer")]
 OTHERS = [page for page in PAGES if page not in ALWAYS][datetime.date.today().toordinal() % 9 :: 9]
 LOOKED_AT = PAGES if os.environ.get("FIT") == "all" else [*ALWAYS, *OTHERS]
-WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 
 # In the page: what is cut off, and what axe refuses.
 CLIPPED = Path(__file__).with_name("clipped.js").read_text(encoding="utf-8")
@@ -46,38 +30,6 @@ LEGIBLE = 9  # pixels
 VIOLATIONS = """(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then(
   (found) => found.violations.map(({id, nodes}) =>
     `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(" | ")}`))"""
-# Nothing fades while it is looked at; formulas are set before.
-STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
-SET = "() => window.MathJax?.startup?.promise"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """A page of the book from its file, light, at full width."""
-    context = browser.new_context(viewport=WIDE)
-    made = context.new_page()
-
-    def load(name):
-        made.goto(
-            f"{(HTML / name.partition('?')[0]).as_uri()}{name[len(name.partition('?')[0]) :]}"
-        )
-        made.add_style_tag(content=STILL)
-        made.evaluate("document.documentElement.dataset.theme = 'light'")
-        made.evaluate(SET)
-        return made
-
-    yield load
-    context.close()
 
 
 def axe(page, **options):
@@ -221,7 +173,7 @@ def test_the_origin_of_a_number_needs_no_mouse(tab, by):
 
 def found(page, words):
     """The pages that a search finds, in order."""
-    page.goto(f"{(HTML / 'search.html').as_uri()}?q={quote(words)}")
+    page.goto(url(f"search.html?q={quote(words)}"))
     page.wait_for_selector("#search-results ul li a")
     page.wait_for_function(
         "!document.querySelector('#search-progress')?.textContent.includes('...')"
@@ -264,26 +216,24 @@ def test_the_search_finds_a_claim_and_a_figure_by_name(tab, words, page, anchor)
     assert anchor in place
 
 
-def test_the_book_is_light(browser):
+def test_the_book_is_light():
     """What a page and all that it asks for weigh as a server sends them, compressed."""
-    import gzip
-
     weights, sizes = [], {}
     for name in PAGES:
         text = (HTML / name).read_text(encoding="utf-8")
-        weights.append(weight(HTML / name, text, sizes, gzip.compress))
+        weights.append(weight(HTML / name, text, sizes))
     assert statistics.median(weights) < 1.5e6
     total = sum(p.stat().st_size for p in HTML.rglob("*") if p.is_file())
     assert total < 80e6, json.dumps({p.name: p.stat().st_size for p in HTML.iterdir()})
 
 
-def weight(path, text, sizes, compress):
+def weight(path, text, sizes):
     asked = re.findall(r'<(?:script|img)[^>]* src="([^":#]+?)(?:\?[^"]*)?"', text)
     asked += re.findall(r'<link[^>]* href="([^":#]+?\.css)(?:\?[^"]*)?"', text)
-    whole = len(compress(text.encode(), 6))
+    whole = len(gzip.compress(text.encode(), 6))
     for address in set(asked):
         file = (path.parent / address).resolve()
         if file not in sizes and file.is_file():
-            sizes[file] = len(compress(file.read_bytes(), 6))
+            sizes[file] = len(gzip.compress(file.read_bytes(), 6))
         whole += sizes.get(file, 0)
     return whole

@@ -4,18 +4,15 @@ import json
 import re
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
+from built_book import HTML, IS_BUILT
 
 from papers.kit.plot_data import COLUMNS
 
-HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
-pytestmark = pytest.mark.skipif(
-    not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
-)
+pytestmark = IS_BUILT
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
 VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not judged"}
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src",

@@ -1,26 +1,12 @@
 """Pages of the built book as they are printed: no controls, nothing wider than the paper."""
 
 import importlib.util
-import shutil
-from pathlib import Path
 
 import pytest
+from built_book import IN_A_BROWSER, ROOT, url
 
-ROOT = Path(__file__).resolve().parents[2]
-HTML = ROOT / "_build" / "html"
 SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = [
-    pytest.mark.skipif(
-        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
-    ),
-    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("playwright") is None, reason="playwright is not installed"
-    ),
-]
+pytestmark = IN_A_BROWSER
 PAGES = (
     "book/claims", "book/settings", "book/fedsgm/exercises", "book/methods/fedsgm",
     "notebooks/executed/arena", "notebooks/executed/note_stochastic",
@@ -48,23 +34,18 @@ SEEN = """() => {
 
 
 @pytest.fixture(scope="module")
-def printed():
-    from playwright.sync_api import sync_playwright
-
+def printed(browser):
     pdf = importlib.util.module_from_spec(SPEC)
     SPEC.loader.exec_module(pdf)
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = opened.new_page(viewport=PAPER)
+    with browser.new_page(viewport=PAPER) as page:
         page.emulate_media(media="print")
 
         def look(name, script=SEEN):
-            page.goto((HTML / f"{name}.html").as_uri())
+            page.goto(url(f"{name}.html"))
             page.evaluate(pdf.PREPARE)
             return page.evaluate(script)
 
         yield look
-        opened.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

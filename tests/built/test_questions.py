@@ -1,22 +1,11 @@
 """Four questions of a reader who opens the book: answered within three clicks, wide and narrow."""
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
+from built_book import IN_A_BROWSER, NARROW, WIDE
 
-HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = [
-    pytest.mark.skipif(
-        not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
-    ),
-    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
-]
-WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
+pytestmark = IN_A_BROWSER
 #: The question -> the links to follow, by their text; where they lead; what then stands there.
 WAYS = {
     "Does a claim hold?": (
@@ -42,22 +31,12 @@ WAYS = {
 }
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("question", WAYS)
-def test_a_question_is_answered_within_three_clicks(browser, question, size):
+def test_a_question_is_answered_within_three_clicks(tab, question, size):
     links, place, answer = WAYS[question]
-    page = browser.new_page(viewport=size)
-    page.goto((HTML / "book" / "index.html").as_uri())
+    page = tab("book/index.html")
+    page.set_viewport_size(size)
     row = page.locator("main tr", has_text=question)
     for i, text in enumerate(links):
         link = (row if i == 0 else page.locator("main")).get_by_role("link", name=text).first
@@ -69,4 +48,3 @@ def test_a_question_is_answered_within_three_clicks(browser, question, size):
     assert re.search(answer, found.inner_text()), found.inner_text()[:500]
     if place.startswith("#settings"):  # what was asked for is on the screen
         assert found.bounding_box()["y"] < size["height"]
-    page.close()

@@ -31,6 +31,7 @@ from papers.fedfw.lowrank.watched import Accelerated, Watched
 from papers.fedfw.lowrank.watched import Clock as OracleClock
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.theory_fw import Constants
+from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
 from papers.fedsgm.theory import Setting
 from papers.kit.needs import Needs
 from papers.kit.store import Spec
@@ -84,6 +85,7 @@ def of_studies() -> Iterator[Any]:
     several = fl.FedCMOO(**WORK)
     constrained = fl.ConstrainedSSCA(1.0, RHO, GAMMA, penalty=10.0, levels=0.3)
     yield from (AdamFedCMOO(**WORK), AdamFedCMOOPref(**WORK), AdamFSMGDA(**WORK))
+    yield from (AdamFedSGM(**WORK, tolerance=0.1), AdamFedAvg(**WORK))
     yield from (Clock(), OracleClock(), Followed(several), DirectionProbe(), GramProbe(several))
     yield ProgressProbe(several, fl.FSMGDA(**WORK))
     network = Network("lenet", 1, 8)

@@ -16,7 +16,7 @@ INTERNAL = {
     *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     *("papers.kit.restamp:Replay", "fedlib.core.portions:_Region"),
-    *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
+    *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
     *("papers.fedcmoo.checks:Waves", "papers.fedcmoo.theory:Bound", "papers.fedcmoo.theory:Rates"),

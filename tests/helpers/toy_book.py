@@ -1,7 +1,8 @@
 """A small book with made-up results, built with the book's Sphinx extension."""
 
 import json
-import subprocess
+import multiprocessing
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,11 @@ from fedlib.core import jsonfile
 from papers.kit.fingerprint import code_digest
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
+#: A build is a process of its own; what all of them import is imported once, before they start.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    ["sphinx.cmd.build", "sphinx_book_theme", "myst_nb.sphinx_ext", "jupytext", "seaborn", "papers"]
+)
 CONF = """
 import sys
 
@@ -116,15 +122,25 @@ def prepare(folder, monkeypatch):
 
     def make(text):
         (folder / "index.md").write_text(f"# Page\n\n{text}\n", encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-b", "html", ".", "out"],
-            cwd=folder, capture_output=True, encoding="utf-8", check=False,
-        )  # fmt: skip
+        process = PROCESSES.Process(target=sphinx, args=(folder, dict(os.environ)))
+        process.start()
+        process.join()
         page = folder / "out" / "index.html"
         return (
-            done.returncode,
-            done.stderr,
+            process.exitcode,
+            (folder / "messages.txt").read_text(encoding="utf-8"),
             page.read_text(encoding="utf-8") if page.exists() else "",
         )
 
     return make
+
+
+def sphinx(folder, environment):
+    """What the program of that name does, in a process that ends with it."""
+    from sphinx.cmd.build import main
+
+    os.chdir(folder)
+    os.environ |= environment
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = open("messages.txt", "w", encoding="utf-8")  # noqa: SIM115
+    sys.exit(main(["-W", "-n", "--keep-going", "-b", "html", ".", "out"]))

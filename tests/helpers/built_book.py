@@ -1,0 +1,35 @@
+"""The built book, and what the tests that look at it with a browser need."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+AXE = importlib.util.find_spec("axe_playwright_python")  # brings playwright
+IS_BUILT = pytest.mark.skipif(
+    not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
+)
+IN_A_BROWSER = [
+    IS_BUILT,
+    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
+    pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
+]
+WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
+#: Resolves when the formulas are set.
+SET = "() => window.MathJax?.startup?.promise"
+
+
+def pages(*patterns):
+    """The addresses of the pages below the book's folder."""
+    return sorted(p.relative_to(HTML).as_posix() for x in patterns for p in HTML.glob(x))
+
+
+def url(name):
+    """Where a page is opened as a file; `name` may end with a search or an anchor."""
+    return f"{HTML.as_uri()}/{name}"
