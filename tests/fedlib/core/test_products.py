@@ -101,7 +101,8 @@ def test_without_onednn_all_is_left_alone(monkeypatch):
 def test_a_round_of_a_network_is_that_of_the_plain_loop(monkeypatch):
     g = torch.Generator().manual_seed(0)
     clients = [(normal(300, 200, seed=j), torch.randint(4, (300,), generator=g)) for j in range(3)]
-    module = nn.Sequential(nn.Linear(200, 100), nn.ReLU(), nn.Linear(100, 4))
+    # smooth: a ReLU at its bend would turn a last digit into a jump, on one processor in some
+    module = nn.Sequential(nn.Linear(200, 100), nn.Tanh(), nn.Linear(100, 4))
     problem = problems.from_clients(
         clients, module=module, objective=lambda rows: rows.mean(
             nn.functional.cross_entropy(rows.output, rows.target, reduction="none")
@@ -118,7 +119,7 @@ def test_a_round_of_a_network_is_that_of_the_plain_loop(monkeypatch):
     fast = fl.run(method, problem, **often)
     slow = fl.run(method, problem, engine=fl.Loop, **often)
     assert found
-    torch.testing.assert_close(fast.state.w, slow.state.w, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(fast.state.w, slow.state.w, atol=1e-5, rtol=0)
 
 
 @needs
