@@ -132,15 +132,20 @@ def _axis(region: _Region, node: Node) -> int | None:
 
 
 def _permuted(region: _Region, node: Node) -> int:
+    return order(node).index(region.axes[node.all_input_nodes[0]])
+
+
+def order(node: Node) -> list[int]:
+    """Which axis of its argument each axis of a value is, if only their order changes; else []."""
     arguments: Any = node.args
-    source, *named = arguments
-    order = list(range(len(_shape(source))))
     if node.target is aten.permute.default:
-        order = [order[d] for d in named[0]]
-    else:
-        a, b = named
-        order[a], order[b] = order[b], order[a]
-    return order.index(region.axes[source])
+        return [d % len(arguments[1]) for d in arguments[1]]
+    if node.target is not aten.transpose.int:
+        return []
+    source, a, b = arguments
+    axes = list(range(len(_shape(source))))
+    axes[a], axes[b] = axes[b], axes[a]
+    return axes
 
 
 RESHAPES = frozenset(
@@ -261,7 +266,7 @@ def _portion(graph: Graph, index: Node, region: _Region, start: int, end: int) -
 
     def cut(x: Node, axis: int) -> Node:
         each = _shape(x)[axis] // region.units
-        return _known(graph.call_function(aten.slice.Tensor, (x, axis, start * each, end * each)))
+        return known(graph.call_function(aten.slice.Tensor, (x, axis, start * each, end * each)))
 
     here[index] = cut(index, 0)
     for node, axis in list(region.axes.items())[1:]:
@@ -277,11 +282,11 @@ def _portion(graph: Graph, index: Node, region: _Region, start: int, end: int) -
             shape[axis] = shape[axis] // region.units * (end - start)
             copy.target = node.target if node.target not in RESHAPES else aten.reshape.default
             copy.args, copy.kwargs = (copy.args[0], shape), {}
-        here[node] = _known(copy)
+        here[node] = known(copy)
     return here
 
 
-def _known(node: Node) -> Node:
+def known(node: Node) -> Node:
     """The node, which knows the shape of its value."""
     target: Any = node.target
     args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
-from fedlib.core.portions import LARGE, in_portions, keep_apart
+from fedlib.core.portions import LARGE, in_portions, keep_apart, order
+from fedlib.core.sums import sum_products
 
 aten = torch.ops.aten
 
@@ -49,10 +50,13 @@ def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
             _select_rows(graph, node)
         else:
             _shorten_view(node)
+            _turn_back(node)
     graph.eliminate_dead_code()
     _merge_equals(graph, written)
     graph.eliminate_dead_code()
-    if (on_cpu and in_portions(graph, written)) or any(cut):
+    portions = (on_cpu and in_portions(graph, written)) or any(cut)
+    sum_products(graph, written)
+    if portions:
         module.meta["in portions"] = True
         for node in graph.nodes:
             keep_apart(node)
@@ -159,6 +163,15 @@ def _shorten_view(node: Node) -> None:
         node.meta["relabels"] = True
         if now.shape == _value(source).shape:
             node.replace_all_uses_with(source)
+
+
+def _turn_back(node: Node) -> None:
+    """Drop a change of the order of axes that is undone at once."""
+    if not (axes := order(node)):
+        return
+    (source,) = node.all_input_nodes
+    if [order(source)[axis] for axis in axes if order(source)] == sorted(axes):
+        node.replace_all_uses_with(source.all_input_nodes[0])
 
 
 def _dense(value: Tensor) -> bool:

@@ -1,0 +1,208 @@
+"""Sums over clients of products, as one product.
+
+A round often ends in a mean over clients of `w - lr g_j`, each `g_j` a product `A_j^T X_j` that is
+as large as the model. All clients' rows below each other give the sum of these products at once,
+and nothing of the model's size is written for each client. It rounds differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import prod
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from fedlib.core.portions import RESHAPES, known
+
+aten = torch.ops.aten
+
+LEAST = 2**16  # entries of all clients' products from which on it is worth its while
+SUMS = frozenset({aten.mean.dim, aten.sum.dim_IntList})
+#: Of two arguments, and the sign of the second.
+ADDITIONS = {aten.add.Tensor: 1.0, aten.sub.Tensor: -1.0}
+
+#: A linear combination: values `[outer, inner]` and their coefficients.
+Terms = dict[Node, float]
+
+
+def sum_products(graph: Graph, untouched: Collection[Node]) -> None:
+    """Take sums over one axis of linear combinations of products before the products are made.
+
+    Values in `untouched` are left alone.
+    """
+    for root in [n for n in graph.nodes if n.target in SUMS and n not in untouched]:
+        if (found := _over(root)) is None:
+            continue
+        source, axis = found
+        with graph.inserting_before(root):
+            sums = _Sums(graph, untouched)
+            terms = sums.of(source, prod(_shape(source)[:axis]), _shape(source)[axis])
+            if sums.products >= LEAST:
+                scale = 1 / _shape(source)[axis] if root.target is aten.mean.dim else 1.0
+                combined = sums.combined(_add({}, terms, scale))
+                root.replace_all_uses_with(sums.shaped(combined, _shape(root)))
+    graph.eliminate_dead_code()
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    return tuple(node.meta["val"].shape)
+
+
+def _over(root: Node) -> tuple[Node, int] | None:
+    """What is summed, and over which axis, if it is one and nothing else is asked for."""
+    arguments: Any = root.args
+    if len(arguments) not in (2, 3) or root.kwargs or len(arguments[1] or ()) != 1:
+        return None
+    source, (axis,), *_ = arguments
+    floats = source.meta["val"].dtype.is_floating_point
+    return (source, axis % len(_shape(source))) if floats else None
+
+
+def _whole(side: Any, x: Node) -> bool:
+    return isinstance(side, Node) and _shape(side) == _shape(x)
+
+
+def _add(terms: Terms, more: Terms, factor: float = 1.0) -> Terms:
+    """A linear combination and a multiple of another."""
+    for x, own in more.items():
+        terms[x] = terms.get(x, 0.0) + factor * own
+    return terms
+
+
+class _Sums:
+    """Sums over the middle of values that are read as `[outer, n, inner]`, in a row-major order."""
+
+    def __init__(self, graph: Graph, untouched: Collection[Node]) -> None:
+        self.graph, self.untouched = graph, untouched
+        self.products = 0  # entries that are no longer made
+
+    def new(self, target: Any, *args: Any, **kwargs: Any) -> Node:
+        return known(self.graph.call_function(target, args, kwargs))
+
+    def shaped(self, x: Node, shape: tuple[int, ...]) -> Node:
+        while x.target is aten.reshape.default and _shape(x) != shape:
+            (x, _) = x.args  # type: ignore[assignment]
+        return x if _shape(x) == shape else self.new(aten.reshape.default, x, list(shape))
+
+    def combined(self, terms: Terms) -> Node:
+        """The value of a linear combination."""
+        whole: Node | None = None
+        for x, factor in sorted(terms.items(), key=lambda term: term[1] != 1):
+            if whole is not None:
+                whole = self.new(aten.add.Tensor, whole, x, alpha=factor)
+            else:
+                whole = x if factor == 1 else self.new(aten.mul.Tensor, x, factor)
+        assert whole is not None
+        return whole
+
+    def of(self, x: Node, outer: int, n: int) -> Terms:
+        """The sum of `x`, as a linear combination of values `[outer, inner]`."""
+        found = None
+        if len(x.users) == 1 and x not in self.untouched:
+            found = self._through(x, outer, n)
+        if found is not None:
+            return found
+        apart = self.shaped(x, (outer, n, x.meta["val"].numel() // (outer * n)))
+        return {self.new(aten.sum.dim_IntList, apart, [1]): 1.0}
+
+    def _through(self, x: Node, outer: int, n: int) -> Terms | None:
+        """The same by the arguments of `x`, if it is linear in them; None if not."""
+        arguments: Any = x.args
+        if {k.meta["val"].dtype for k in x.all_input_nodes} != {x.meta["val"].dtype}:
+            return None
+        if x.target in RESHAPES:
+            return self.of(arguments[0], outer, n)
+        if x.target is aten.bmm.default:
+            a, b = arguments
+            return self._product(a, b, outer, n)
+        axis = next(
+            (i for i, k in enumerate(_shape(x)) if (prod(_shape(x)[:i]), k) == (outer, n)), None
+        )
+        if axis is None:
+            return None
+        if x.target is aten.cat.default:
+            parts, dim = (*arguments, 0)[:2]
+            return self._joined(parts, dim, x, axis)
+        if x.target in ADDITIONS and not x.kwargs:
+            return self._added(x, axis)
+        if x.target is aten.mul.Tensor:
+            return self._scaled(x, axis)
+        return None
+
+    def _product(self, a: Node, b: Node, outer: int, n: int) -> Terms | None:
+        """Products `[outer n, m, k]` by `[outer n, k, p]`: all rows of a sum below each other."""
+        (batch, m, k), p = _shape(a), _shape(b)[2]
+        if batch != outer * n:
+            return None
+        self.products += batch * m * p
+        rows = self.shaped(self.new(aten.transpose.int, a, 1, 2), (outer, n * k, m))
+        left = self.new(aten.transpose.int, rows, 1, 2)
+        right = self.shaped(b, (outer, n * k, p))
+        if outer == 1:
+            left, right = self.shaped(left, (m, n * k)), self.shaped(right, (n * k, p))
+        both = self.new(aten.mm.default if outer == 1 else aten.bmm.default, left, right)
+        return {self.shaped(both, (outer, m * p)): 1.0}
+
+    def _joined(self, parts: list[Node], dim: int, x: Node, axis: int) -> Terms | None:
+        """Parts one after another, along the axis of the sum or a later one."""
+        dim, outer = dim % len(_shape(x)), prod(_shape(x)[:axis])
+        if dim == axis:
+            terms: Terms = {}
+            for part in parts:
+                _add(terms, self.of(part, outer, _shape(part)[axis]))
+            return terms
+        if dim < axis:
+            return None
+        sums = []
+        for part in parts:
+            left = _shape(part)[:axis] + _shape(part)[axis + 1 :]
+            sums.append(self.shaped(self.combined(self.of(part, outer, _shape(x)[axis])), left))
+        whole = self.new(aten.cat.default, sums, dim - 1)
+        return {self.shaped(whole, (outer, whole.meta["val"].numel() // outer)): 1.0}
+
+    def _added(self, x: Node, axis: int) -> Terms | None:
+        """A sum or difference of two, of which one may be common to all along the axis."""
+        outer, n, terms = prod(_shape(x)[:axis]), _shape(x)[axis], Terms()
+        left = _shape(x)[:axis] + _shape(x)[axis + 1 :]
+        target: Any = x.target
+        sides: Any = x.args
+        common = [self._common(side, x, axis) for side in sides]
+        if not all(c or _whole(side, x) for c, side in zip(common, sides, strict=True)):
+            return None
+        for side, one, sign in zip(sides, common, (1.0, ADDITIONS[target]), strict=True):
+            if one is None:
+                own = self.of(side, outer, n)
+            else:
+                spread = one if _shape(one) == left else self.new(aten.expand.default, one, [*left])
+                own = {self.shaped(spread, (outer, prod(left) // outer)): float(n)}
+            _add(terms, own, sign)
+        return terms
+
+    def _scaled(self, x: Node, axis: int) -> Terms | None:
+        """A product with a number, or with what is common to all along the axis."""
+        arguments: Any = x.args
+        value, factor = arguments if _whole(arguments[0], x) else arguments[::-1]
+        outer, n = prod(_shape(x)[:axis]), _shape(x)[axis]
+        if not _whole(value, x):
+            return None
+        if isinstance(factor, (int, float)):
+            return _add({}, self.of(value, outer, n), factor)
+        if (common := self._common(factor, x, axis)) is None:
+            return None
+        left = _shape(x)[:axis] + _shape(x)[axis + 1 :]
+        total = self.shaped(self.combined(self.of(value, outer, n)), left)
+        scaled = self.new(aten.mul.Tensor, total, common)
+        return {self.shaped(scaled, (outer, prod(left) // outer)): 1.0}
+
+    def _common(self, side: Any, x: Node, axis: int) -> Node | None:
+        """An argument of `x` that is the same all along an axis, without that axis."""
+        if not isinstance(side, Node):
+            return None
+        own = axis - len(_shape(x)) + len(_shape(side))
+        if own < 0:
+            return side
+        if _shape(side)[own] != 1:
+            return None
+        return self.shaped(side, _shape(side)[:own] + _shape(side)[own + 1 :])

@@ -1,0 +1,189 @@
+"""Sums over clients of products: the sum they were, where they become one, what is left alone."""
+
+import pytest
+import torch
+from torch import nn
+
+import fedlib as fl
+from fedlib import problems
+from fedlib.core import sums
+from fedlib.core.record import record
+
+N, K, M, P = 7, 5, 6, 8  # clients, rows of each, and the sides of a client's product
+aten = torch.ops.aten
+
+
+@pytest.fixture(autouse=True)
+def _whatever_the_size(monkeypatch):
+    monkeypatch.setattr(sums, "LEAST", 1)
+
+
+def normal(*shape, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+
+def example(*outer, seed=0):
+    """A model `[M P + M]`, and rows of all clients on both sides of the product."""
+    w = normal(*outer, M * P + M, seed=seed)
+    return w, normal(*outer, N, K, M, seed=seed + 1), normal(*outer, N, K, P, seed=seed + 2)
+
+
+def gradients(a, x):
+    """Of every client, as flat as the model: its product, and what a bias would get."""
+    products = (a.mT @ x).flatten(-2)
+    return torch.cat([products, a.sum(-2)], -1)
+
+
+def sizes(replay):
+    """Of all that the recording multiplies: how many products, each with how many rows."""
+    products = [
+        n for n in replay.graph.graph.nodes if n.target in (aten.bmm.default, aten.mm.default)
+    ]
+    return [tuple(n.all_input_nodes[-1].meta["val"].shape) for n in products]
+
+
+def one_step(w, a, x):
+    return (w - 0.1 * gradients(a, x)).mean(0)
+
+
+def total(w, a, x):
+    return (gradients(a, x) * 3 + w).sum(0, keepdim=True)
+
+
+def nothing_but_products(w, a, x):
+    return w, (a.mT @ x).mean(-3)
+
+
+def halves(w, a, x):
+    """As a large table's rows are read: some clients first, then the others."""
+    parts = [w - 0.1 * gradients(a[s], x[s]) for s in (slice(0, 3), slice(3, N))]
+    return torch.cat(parts).mean(0)
+
+
+def scaled_by_a_tensor(w, a, x):
+    return (w - w[0] * gradients(a, x)).mean(0)
+
+
+def a_difference_of_products(w, a, x):
+    return (gradients(a, x) - gradients(a.flip(-1), x) - 2 * w).mean(0)
+
+
+def the_same_one_twice(w, a, x):
+    g = gradients(a, x)
+    return w, (g + g).mean(0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(one_step, total, nothing_but_products, halves, scaled_by_a_tensor),
+        *(a_difference_of_products, the_same_one_twice),
+    ],
+)
+def test_all_rows_below_each_other_give_the_sum(function):
+    replay = record(function, *example())
+    assert sizes(replay)
+    assert all(len(size) == 2 for size in sizes(replay)), "a product of each client is left"
+    for seed in (0, 3):
+        given = example(seed=seed)
+        torch.testing.assert_close(replay(*given), function(*given), rtol=1e-12, atol=1e-13)
+
+
+def test_runs_together_have_a_sum_each():
+    lr = torch.tensor([0.1, 0.2], dtype=torch.float64)
+
+    def step(w, a, x):
+        return (w[:, None] - lr.view(2, 1, 1) * gradients(a, x)).mean(1)
+
+    replay = record(step, *example(2))
+    assert sizes(replay) == [(2, N * K, P)]
+    given = example(2, seed=5)
+    torch.testing.assert_close(replay(*given), step(*given), rtol=1e-12, atol=1e-13)
+
+
+def _also_shown(w, a, x):
+    g = gradients(a, x)
+    return g, (w - g).mean(0)
+
+
+def _bent(w, a, x):
+    return (w - gradients(a, x).relu()).mean(0)
+
+
+def _each_weighed(w, a, x):
+    return (w - gradients(a, x) * a[:, 0, :1]).mean(0)
+
+
+def _over_two_axes(w, a, x):
+    return w, (a.mT @ x).mean((0, 1))
+
+
+def _over_rows(w, a, x):
+    return w, (a.mT @ x).mean(1)
+
+
+def _in_single_precision(w, a, x):
+    return (w.float() - gradients(a, x)).mean(0)
+
+
+def _written_to(w, a, x):
+    g = a.mT @ x
+    g[0] += 1
+    return w, g.mean(0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(_also_shown, _bent, _each_weighed, _over_two_axes, _over_rows, _in_single_precision),
+        _written_to,
+    ],
+)
+def test_what_is_no_such_sum_is_left_alone_bit_for_bit(function):
+    given = example()
+    replay = record(function, *given)
+    assert [len(size) for size in sizes(replay)] == [3]
+    for one, other in zip(replay(*given), function(*given), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_small_ones_are_left_alone(monkeypatch):
+    monkeypatch.setattr(sums, "LEAST", N * M * P + 1)
+    given = example()
+    replay = record(one_step, *given)
+    assert sizes(replay) == [(N, K, P)]
+    assert torch.equal(replay(*given), one_step(*given))
+    monkeypatch.setattr(sums, "LEAST", N * M * P)
+    assert sizes(record(one_step, *given)) == [(N * K, P)]
+
+
+@pytest.mark.parametrize("local_steps", [1, 3])
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_a_round_is_that_of_the_plain_loop(monkeypatch, local_steps, seeds):
+    taken, product = [], sums._Sums._product
+
+    def counted(self, *arguments):
+        found = product(self, *arguments)
+        taken.append(found is not None)
+        return found
+
+    monkeypatch.setattr(sums._Sums, "_product", counted)
+    g = torch.Generator().manual_seed(0)
+    clients = [(normal(20, 9, seed=j), torch.randint(3, (20,), generator=g)) for j in range(N)]
+    module = nn.Sequential(nn.Linear(9, 8), nn.Tanh(), nn.Linear(8, 3)).double()
+    problem = problems.from_clients(
+        clients, module=module, objective=lambda rows: rows.mean(
+            nn.functional.cross_entropy(rows.output, rows.target, reduction="none")
+        ),
+    )  # fmt: skip
+    methods = [fl.FedAvg(lr, local_steps, 4, batch_size=5) for lr in (0.1, 0.3)]
+    often = {"rounds": 4, "seeds": seeds, "progress": False}
+    for grid in (methods[:1], methods):
+        taken.clear()
+        together = fl.run(grid, problem, **often)
+        assert taken
+        assert all(taken)
+        for method, fast in zip(grid, together, strict=True):
+            slow = fl.run(method, problem, engine=fl.Loop, **often)
+            torch.testing.assert_close(fast.state.w, slow.state.w, rtol=1e-11, atol=1e-13)
