@@ -34,8 +34,9 @@ def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
     """Drop what `vmap` leaves behind, and on a CPU read large tables in portions.
 
     Chains of views become one, rows are gathered by `index_select` (which copies whole rows), equal
-    operations are done once a call. Large tables are read in portions, in which products may round
-    differently. Values in memory that some operation writes to are left alone.
+    operations are done once a call, and what a ReLU shuts out becomes 0, whatever its sign was.
+    Sums over clients of products become one product, and large tables are read in portions; both
+    may round differently. Values in memory that some operation writes to are left alone.
     """
     graph = module.graph
     for node in graph.nodes:
@@ -51,6 +52,7 @@ def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
         else:
             _shorten_view(node)
             _turn_back(node)
+            _at_once(node, written)
     graph.eliminate_dead_code()
     _merge_equals(graph, written)
     graph.eliminate_dead_code()
@@ -172,6 +174,21 @@ def _turn_back(node: Node) -> None:
     (source,) = node.all_input_nodes
     if [order(source)[axis] for axis in axes if order(source)] == sorted(axes):
         node.replace_all_uses_with(source.all_input_nodes[0])
+
+
+def _at_once(node: Node, written: set[Node]) -> None:
+    """`x (y > 0)`, as the derivative of a ReLU is written, in one operation."""
+    if node.target is not aten.mul.Tensor or node.kwargs:
+        return
+    sides: Any = node.args
+    for x, positive in (sides, sides[::-1]):
+        if getattr(positive, "target", None) is not aten.gt.Scalar or positive.args[1] != 0:
+            continue
+        y = positive.args[0]
+        alike = isinstance(x, Node) and _value(x).shape == _value(y).shape
+        if alike and _value(x).dtype == _value(y).dtype and y not in written:
+            node.target, node.args = aten.threshold_backward.default, (x, y, 0)
+            return
 
 
 def _dense(value: Tensor) -> bool:

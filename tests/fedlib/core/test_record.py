@@ -71,6 +71,49 @@ def test_a_transposed_view_is_kept():
     assert all(torch.equal(a, b) for a, b in zip(replay(x), transposed(x), strict=True))
 
 
+@pytest.mark.parametrize(
+    "there_and_back",
+    [
+        lambda x: x.mT.mT + 1,
+        lambda x: x.permute(2, 0, 1).permute(1, 2, 0) + 1,
+        lambda x: x.permute(0, 2, 1).transpose(-1, -2) + 1,
+    ],
+)
+def test_axes_that_are_turned_back_were_never_turned(there_and_back):
+    x = numbers(2, 3, 4)
+    assert simplified(there_and_back, x)[0] == ["add"]
+    same(there_and_back, x)
+
+
+def test_axes_that_are_turned_on_stay_so():
+    x = numbers(2, 3, 4)
+    assert simplified(lambda x: x.permute(2, 0, 1).permute(2, 0, 1) + 1, x)[0][-1] == "add"
+    replay = same(lambda x: x.permute(2, 0, 1).permute(2, 0, 1) + 1, x)
+    assert replay(x).shape == (3, 4, 2)
+
+
+@pytest.mark.parametrize("masked", [lambda g, y: g * (y > 0), lambda g, y: (y > 0) * g])
+def test_the_derivative_of_a_relu_is_one_operation(masked):
+    g, y = numbers(5, 4), numbers(5, 4, seed=1)
+    y[0, 0] = 0.0
+    assert simplified(masked, g, y)[0] == ["threshold_backward"]
+    same(masked, g, y)
+
+
+@pytest.mark.parametrize(
+    ("function", "g"),
+    [
+        (lambda g, y: g * (y > 1), numbers(5, 4)),
+        (lambda g, y: g * (y > 0), numbers(4)),  # another shape
+        (lambda g, y: g * (y > 0), numbers(5, 4).double()),  # another type
+    ],
+)
+def test_what_only_looks_like_the_derivative_of_a_relu_is_left_alone(function, g):
+    y = numbers(5, 4, seed=1)
+    assert simplified(function, g, y)[0] == ["gt", "mul"]
+    same(function, g, y)
+
+
 def test_a_view_as_another_type_is_kept():
     same(lambda x: x.view(torch.int32) + 0, numbers(4))
     same(vmap(Rounding(3)), numbers(2, 5))
@@ -148,7 +191,15 @@ def index_written(x):
     return first, a[rows], a.index_put((rows,), torch.tensor(1.0))
 
 
+def compared_and_written(x):
+    a = x + 0
+    positive = a > 0
+    a.neg_()
+    return a, x * positive
+
+
 PLANTED = [
+    compared_and_written,
     written_through_a_view,
     read_before_and_after,
     fresh_buffers,
