@@ -7,7 +7,7 @@ and nothing of the model's size is written for each client. It rounds differentl
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from math import prod
 from typing import Any
 
@@ -27,7 +27,7 @@ ADDITIONS = {aten.add.Tensor: 1.0, aten.sub.Tensor: -1.0}
 Terms = dict[Node, float]
 
 
-def sum_products(graph: Graph, untouched: Collection[Node]) -> None:
+def sum_products(graph: Graph, untouched: Set[Node]) -> None:
     """Take sums over one axis of linear combinations of products before the products are made.
 
     Values in `untouched` are left alone.
@@ -74,7 +74,7 @@ def _add(terms: Terms, more: Terms, factor: float = 1.0) -> Terms:
 class _Sums:
     """Sums over the middle of values that are read as `[outer, n, inner]`, in a row-major order."""
 
-    def __init__(self, graph: Graph, untouched: Collection[Node]) -> None:
+    def __init__(self, graph: Graph, untouched: Set[Node]) -> None:
         self.graph, self.untouched = graph, untouched
         self.products = 0  # entries that are no longer made
 
@@ -100,7 +100,7 @@ class _Sums:
     def of(self, x: Node, outer: int, n: int) -> Terms:
         """The sum of `x`, as a linear combination of values `[outer, inner]`."""
         found = None
-        if len(x.users) == 1 and x not in self.untouched:
+        if len(x.users) == 1 and self.untouched.isdisjoint([x, *x.all_input_nodes]):
             found = self._through(x, outer, n)
         if found is not None:
             return found

@@ -133,9 +133,21 @@ def _written_to(w, a, x):
     return w, g.mean(0)
 
 
+def _changed_since(w, a, x):
+    v = w + 0
+    g = v - gradients(a, x)
+    v.neg_()
+    return v, g.mean(0)
+
+
+def _with_a_factor_of_its_own(w, a, x):
+    return w, torch.sub(w, gradients(a, x), alpha=2).mean(0)
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        *(_changed_since, _with_a_factor_of_its_own),
         *(_also_shown, _bent, _each_weighed, _over_two_axes, _over_rows, _in_single_precision),
         _written_to,
     ],
