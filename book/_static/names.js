@@ -23,6 +23,10 @@ for (const head of document.querySelectorAll(".bd-article th")) {
   name.textContent = math.textContent.slice(2, -2).replaceAll("\\", "");
   head.append(name);
 }
+/* How many letters the words of a cell's table have, for the style to leave them room. */
+for (const cell of document.querySelectorAll("table.dataframe tbody :is(th, td)"))
+  if (cell.matches("th") || / /.test(cell.textContent.trim()))
+    cell.style.setProperty("--letters", cell.textContent.trim().length);
 /* The bibliography: roles that its entries may not have. */
 for (const entry of document.querySelectorAll(".citation, .citation-list, .citation .backrefs, .citation [role]"))
   entry.removeAttribute("role");
