@@ -1,8 +1,8 @@
 """The API, a page a package: `book/api.md` is the one list, from which the pages take their part.
 
 In `book/api.md` every module has its `automodule` block. When that page is read a block becomes a
-link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the blocks of its modules, which go to the page with the
-longest name that theirs begins with.
+link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the blocks of its
+modules, which go to the page with the longest name that theirs begins with.
 """
 
 from __future__ import annotations

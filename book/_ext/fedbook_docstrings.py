@@ -90,12 +90,17 @@ def shorten(
     signature: str | None,
     returns: str | None,
 ) -> tuple[str | None, str | None]:
-    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates."""
+    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates.
+
+    A default that is made anew for every object is called `factory`.
+    """
 
     def short(found: re.Match[str]) -> str:
         return found["inner"] if found["name"] == "Takes" else found["name"]
 
-    return signature and ANNOTATED.sub(short, signature), returns
+    if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
+        signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
+    return signature, returns
 
 
 def indent(line: str) -> int:

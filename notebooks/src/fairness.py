@@ -75,8 +75,8 @@ report.program(study, params, "soft")
 report.health_table(study, traces)
 
 # %% [markdown]
-# The runs at chance are those with the smaller step sizes, among them the readings of the printed one below:
-# they are there to show that.
+# The runs at chance are those with small step sizes, among them most readings of the printed one. They are
+# shown below for what they are; no verdict rests on them.
 #
 # ## The problem
 #

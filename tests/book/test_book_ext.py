@@ -186,7 +186,8 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
     import fedbook_docstrings
 
     lines = [
-        r"Ye, Cui, *Sample-based", r"SSCA* (C): $\lambda_t = |w|$ is", "at most `$` of w* and F*.", "",
+        r"Ye, Cui, *Sample-based", r"SSCA* (C): $\lambda_t = |w|$ is",
+        "at most `$` of w* and F*.", "",
         "Parameters", "----------",
         "u, v : where the", "    steps start.", "", "Raises", "------", "ValueError",
     ]  # fmt: skip
@@ -209,6 +210,7 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
             "(levels: float | tuple[float, ...])",
         ),
         ("(x: float) -> ~a.Annotated[~b.PowerLaw, Averaging]", "(x: float) -> Averaging"),
+        ("(x: ~a.Mapping = <factory>)", "(x: ~a.Mapping = factory)"),
         ("(x: float)", "(x: float)"),
         (None, None),
     ],
