@@ -103,10 +103,11 @@ class ChangedVerdicts(BookDirective):
         head = ("Claim", "Old", "New", "Why")
         rows = [self.line(c, linked=c.claim in known) for c in moved]
         others = len(found) - len(moved)
-        which = f"All of the other {others}" if same == others else f"Of the other {others}, {same}"
+        some = f"Of the other {others} claims {same}"
+        which = f"All {others} other claims" if same == others else some
         text = (
-            f"{len(moved)} verdicts changed. {which} claims have another rule, or other parts "
-            "that hold, with the same verdict."
+            f"{len(moved)} verdicts changed. {which} have another rule, or other parts that hold, "
+            "with the same verdict."
         )
         return [
             counts(found),
