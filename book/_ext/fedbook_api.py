@@ -1,18 +1,20 @@
 """The API, a page a package: `book/api.md` is the one list, from which the pages take their part.
 
 In `book/api.md` every module has its `automodule` block. When that page is read a block becomes a
-link; a page `book/api/PACKAGE.md` gets the blocks of its modules, which go to the page with the
-longest name that theirs begins with.
+link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the blocks of its
+modules, which go to the page with the longest name that theirs begins with.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 from fedbook_data import BookError, warn
 from sphinx.application import Sphinx
 
+ROOT = Path(__file__).resolve().parents[2]
 LIST = "book/api"
 MARK = "%% modules"
 BLOCK = re.compile(
@@ -32,18 +34,25 @@ def packages_of(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.md"))
 
 
+def first_words(module: str) -> str:
+    """The first paragraph of a module's docstring, on one line."""
+    path = ROOT / module.replace(".", "/")
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(words.partition("\n\n")[0].split())
+
+
 def links(text: str, packages: list[str]) -> str:
-    """The list with a link in place of every block."""
+    """The list with a link and a sentence in place of every block."""
 
     def link(found: re.Match[str]) -> str:
         module = found["module"]
-        package = page_of(module, packages)
-        if not package:
+        if not page_of(module, packages):
             raise BookError(
                 f"api: {module} must have a page, got none that it begins with; add "
                 f"book/api/{'.'.join(module.split('.')[:2])}.md."
             )
-        return f"* {{py:mod}}`{module}`, on the page [{package}](api/{package}.md)\n"
+        return f"* {{py:mod}}`{module}`: {first_words(module)}\n"
 
     return BLOCK.sub(link, text)
 

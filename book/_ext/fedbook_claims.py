@@ -192,10 +192,9 @@ def groups(done: list[Row]) -> list[str]:
 
     papers = Counter(e.claim.paper for e in done)
     verdicts = Counter(e.outcome.verdict for e in done)
-    return [
-        group("Paper", [(f"paper-{slug(p)}", name) for p, name in PAPERS.items() if papers[p]]),
-        group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]]),
-    ]
+    by_verdict = group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]])
+    names = [(f"paper-{slug(p)}", name) for p, name in PAPERS.items() if papers[p]]
+    return [group("Paper", names), by_verdict][len(names) == 1 :]  # of one there is no choice
 
 
 def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:

@@ -1,7 +1,9 @@
 """Docstrings as the library writes them, made safe for reStructuredText.
 
-In the library a docstring is plain text with code in backticks, numbered pseudocode in an indented
-block, and formulas such as ``|w0 - w*|``, whose marks mean other things to reStructuredText.
+In the library a docstring is plain text with code in backticks, LaTeX between dollars, emphasis
+between asterisks, numbered pseudocode in an indented block, and formulas such as ``|w0 - w*|``,
+whose marks mean other things to reStructuredText. Its tables read `name : what it is`, where
+numpy's have the type.
 """
 
 from __future__ import annotations
@@ -19,6 +21,12 @@ PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
 ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
+KEPT = r"(?P<kept>``.+?``|`[^`]+`_{0,2}|^[ ]*(?:>>>|\.\.\.).*?$)"
+MATH = r"(?<![\w$])\$(?P<math>[^$`]+?)\$(?![\w$])"
+EMPHASIS = r"(?:(?<=^)|(?<=[\s(:]))\*(?P<words>[A-Za-z][^*$`|<>=]*[\w.!?])\*(?=[\s.,:;)]|$)"
+MARKED = re.compile(f"{KEPT}|{MATH}|{EMPHASIS}", re.MULTILINE)
+STAR = "\ue000"  # an asterisk that is meant as a mark
+ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>\S.*)")
 
 
 def prepare(
@@ -29,10 +37,11 @@ def prepare(
         "Alias for field number"
     ):  # Python's own words, they say nothing
         lines.clear()
+    lines[:] = marked("\n".join(described(lines))).split("\n") if lines else []
     for i in range(len(lines) - 1, 0, -1):
         starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
         if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
-            lines[i:i] = [" " * (indent(lines[i]) - 2) + "::", ""]
+            lines[i:i] = [" " * max(indent(lines[i]) - 4, 0) + "::", ""]
     literal: int | None = None  # the indent of the line that opened a literal block
     for i, line in enumerate(lines):
         if literal is not None and line.strip() and indent(line) <= literal:
@@ -41,6 +50,35 @@ def prepare(
             lines[i] = escape(line)
             if line.rstrip().endswith("::"):
                 literal = indent(line)
+        lines[i] = lines[i].replace(STAR, "*")
+
+
+def described(lines: list[str]) -> list[str]:
+    """``lines`` with the words of a table's entry on a line of their own, where numpy has them."""
+    found: list[str] = []
+    table: int | None = None  # the indent of the table's title
+    for i, line in enumerate(lines):
+        below = lines[i + 1].strip() if i + 1 < len(lines) else ""
+        if below and set(below) == {"-"}:
+            table = indent(line) if line.strip() in ("Parameters", "Attributes") else None
+        entry = ENTRY.match(line)
+        if entry and table is not None and indent(line) == table:
+            found += [entry["indent"] + entry["names"], f"{entry['indent']}    {entry['text']}"]
+        else:
+            found.append(line)
+    return found
+
+
+def marked(text: str) -> str:
+    """``text`` with LaTeX between dollars as a role, and the asterisks of emphasis as `STAR`."""
+
+    def mark(found: re.Match[str]) -> str:
+        if found["kept"] is not None:
+            return found[0]
+        words = re.sub(r"\s*\n\s*", " ", found["math"] or found["words"])
+        return f":math:`{words}`" if found["math"] else f"{STAR}{words}{STAR}"
+
+    return MARKED.sub(mark, text)
 
 
 def shorten(
@@ -52,12 +90,17 @@ def shorten(
     signature: str | None,
     returns: str | None,
 ) -> tuple[str | None, str | None]:
-    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates."""
+    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates.
+
+    A default that is made anew for every object is called `factory`.
+    """
 
     def short(found: re.Match[str]) -> str:
         return found["inner"] if found["name"] == "Takes" else found["name"]
 
-    return signature and ANNOTATED.sub(short, signature), returns
+    if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
+        signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
+    return signature, returns
 
 
 def indent(line: str) -> int:

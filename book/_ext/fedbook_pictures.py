@@ -1,7 +1,7 @@
 """The pictures that notebooks carry within their outputs, as files beside the pages.
 
 A page is then half as heavy, and a browser fetches only those that are seen, in the theme that is
-chosen. Other builders leave them where they are.
+chosen. Other builders leave them where they are. The formulas of their captions are set, by all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,21 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 WITHIN = re.compile(r'src="data:image/png;base64,([^"]+)"')
+CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
+FORMULA = re.compile(r"\$([^$\n]+)\$")
 SIZE = slice(16, 24)  # of a PNG: width and height, four bytes each
+
+
+def set_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Marks LaTeX in the captions of a page's figures as Sphinx does in its text."""
+
+    def mark(caption: re.Match[str]) -> str:
+        found = r'<span class="math notranslate nohighlight">\\(\1\\)</span>'
+        return FORMULA.sub(found, caption[0])
+
+    for node in doctree.findall(nodes.raw):
+        if node.get("format") == "html" and "fed-figure" in node.astext():
+            node[0] = nodes.Text(CAPTION.sub(mark, node.astext()))
 
 
 def take_out(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -41,4 +55,5 @@ def take_out(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> None:
     """When a page is about to be written, for the builder that is at work."""
+    app.connect("doctree-resolved", set_formulas)
     app.connect("doctree-resolved", take_out)

@@ -102,9 +102,12 @@ class ChangedVerdicts(BookDirective):
         same = sum(bool(c.since) for c in found) - len(moved)
         head = ("Claim", "Old", "New", "Why")
         rows = [self.line(c, linked=c.claim in known) for c in moved]
+        others = len(found) - len(moved)
+        some = f"Of the other {others} claims {same}"
+        which = f"All {others} other claims" if same == others else some
         text = (
-            f"{len(moved)} verdicts changed. Of the other {len(found) - len(moved)} claims {same} "
-            "have another rule, or other parts that hold, with the same verdict."
+            f"{len(moved)} verdicts changed. {which} have another rule, or other parts that hold, "
+            "with the same verdict."
         )
         return [
             counts(found),
@@ -117,7 +120,7 @@ class ChangedVerdicts(BookDirective):
         target = f"claim-{c.claim.replace('/', '-')}".lower()
         name = label_link(self.env, target, c.claim) if linked else nodes.Text(c.claim)
         reasons = dict.fromkeys(e.reason for e in c.since if e.reason)
-        why = [nodes.paragraph("", "", *self.inline(reason)) for reason in reasons]
+        why = [nodes.paragraph("", "", *self.inline(sentence(reason))) for reason in reasons]
         badges = [
             badge(label, verdict) for label, verdict in zip(c.labels, c.verdicts, strict=True)
         ]
@@ -128,6 +131,11 @@ def change(claim: str, entries: list[Entry], day: str) -> Change:
     """What was in force before a day, and what came since; dates are written year first."""
     before = [entry for entry in entries if entry.date < day]
     return Change(claim, before[-1] if before else None, entries[len(before) :])
+
+
+def sentence(words: str) -> str:
+    """A reason, as it was given, with a capital at its head and a point at its end."""
+    return words[0].upper() + words[1:] + "." * (words[-1] not in ".!?)")
 
 
 def counts(found: list[Change]) -> nodes.table:

@@ -112,11 +112,16 @@ class Params(BookDirective):
         names += [k for p in study.profiles.values() for k in p if k not in study.parameters]
         rows = [
             [nodes.literal(key, key), self.inline(study.parameters.get(key, ""))]
-            + [shown(profile.get(key, "")) for profile in study.profiles.values()]
+            + [listed(profile.get(key, "")) for profile in study.profiles.values()]
             for key in dict.fromkeys(names)
         ]
         head = ["Parameter", "Meaning", *study.profiles]
         return [table(head, rows, [16, 44] + [14] * len(study.profiles), "params")]
+
+
+def listed(value: object) -> str:
+    """A parameter as a reader writes it: a list without Python's brackets."""
+    return ", ".join(map(shown, value)) if isinstance(value, (tuple, list)) else shown(value)
 
 
 class NotebookLinks(BookDirective):

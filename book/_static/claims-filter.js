@@ -1,7 +1,9 @@
 /* Narrows a table of claims or errata to a paper, and to a verdict. Without this script, and in print, the
    table is whole. A line is shown if it has the class of every pressed button. */
 for (const bar of document.querySelectorAll(".claims-filter")) {
-  const within = bar.parentElement.querySelector("table.claims, table.claims-board, table.errata");
+  const within = [
+    ...bar.parentElement.querySelectorAll("table.claims, table.claims-board, table.errata"),
+  ].find((table) => bar.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING);
   const rows = [...within.tBodies[0].rows];
   const groups = [...bar.querySelectorAll("[role=group]")];
   const count = bar.querySelector(".claims-count");

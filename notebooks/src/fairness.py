@@ -23,10 +23,10 @@
 # penalty ({result}`fairness/hard.f:.3f` against {result}`fairness/penalty.f:.3f` in the loss). Soft
 # switching has a smaller gap than both at a loss within 5 % of theirs, which is a good trade-off though
 # no better in both. The centralized methods have the faster loss, as the paper says; that they are also
-# more conservative shows under soft switching alone, and five seeds do not decide the rest. IPP ConEx,
-# whose settings the paper does not print, is the slowest in the loss and ends *nearest* to the level.
-# And the paper's step size of $10^{-4}$, read as plain steps, satisfies the constraint only because the
-# network never learns; with Adam it does, slowly.
+# more conservative shows under soft switching alone, and five seeds do not decide the rest. IPP ConEx is
+# fast or slow in the loss, and ends near the level or far below it, by two step sizes that the paper does
+# not print. And the paper's step size of $10^{-4}$, read as plain steps, satisfies the constraint only
+# because the network never learns; as steps of Adam it trains the network, slowly.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -75,6 +75,9 @@ report.program(study, params, "soft")
 report.health_table(study, traces)
 
 # %% [markdown]
+# The runs at chance are those with small step sizes, among them most readings of the printed one. They are
+# shown below for what they are; no verdict rests on them.
+#
 # ## The problem
 #
 # $f_j$ is the mean cross-entropy over client $j$'s rows. The constraint is not a mean over clients:
@@ -147,7 +150,7 @@ report.runs_table(numbers, labels, training, health)
 # them, lower where the loss falls faster; *oscillation* the mean change of $g$ between two evaluations
 # in the second half, in thousandths.
 #
-# On the test rows, which no choice has looked at. The *decision gap* is the difference of the two
+# The next table is of the test rows, at which no choice has looked. The *decision gap* is the difference of the two
 # groups' shares of people whom the rule $\pi>\frac12$ calls rich. It is what fairness tools report
 # {cite}`weerts2023fairlearn`, and not what is constrained. The larger class alone gives an accuracy
 # of {result}`fairness/majority:.3f`.
@@ -159,7 +162,8 @@ report.runs_table(numbers, labels, held, health)
 
 # %% [markdown]
 # IPP ConEx has two step sizes that the paper does not print. Over a small grid of them (at step 0.3 a dual step
-# of 100 diverges) it ends anywhere between near the level and far below it, fast or slow. Rows: step and dual step.
+# of 100 diverges) it ends anywhere between near the level and far below it, fast or slow. A row is named by its step
+# and its dual step.
 
 # %% tags=["hide-input"]
 grid = {(params["lr"], dual): f"conex_dual{dual:g}" for dual in params["duals"]}
@@ -254,7 +258,7 @@ meant_table(numbers, readings, params)
 # {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without any constraint
 # ({result}`fairness/fedavg_adam_epochs.g:.2f`).
 #
-# What breaks them shows in the last two lines of the table. The sign of the gap is fixed for a round; in 94 steps
+# What breaks them shows in the last two lines of the first of the two tables. The sign of the gap is fixed for a round; in 94 steps
 # the clients can carry the gap through zero and far out on the other side, and the next round carries it back. If every client
 # follows the sign of its own minibatch instead, hard FedSGM ends at a gap of
 # {result}`fairness/hard_adam_epochs_client.g:.3f` and soft at {result}`fairness/soft_adam_epochs_client.g:.3f`,

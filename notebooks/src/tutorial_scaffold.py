@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Clients that remember: SCAFFOLD
 #
-# Averaging lets every client make several steps before it answers. Where clients hold different data, each walks towards its own solution, and the mean of where they arrive is not the common one: the clients *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step by what the client remembers of its own gradient and what the server knows of all. It is the usual second method that one writes, for it needs what [averaging with momentum](tutorial_algorithm.ipynb) does not: a client's memory, two models each way, and an answer that is not what the client keeps. This page writes it, tests it, and shows the drift and its end on a problem whose solution is known.
+# Averaging lets every client make several steps before it answers. Where clients hold different data, each walks towards its own solution, and the mean of where they arrive is not the common one: the clients *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step by what the client remembers of its own gradient and what the server knows of all. It is the usual second method that one writes, for it needs what the [page before](tutorial_algorithm.ipynb) does not: a client's memory, two models each way, and an answer that is not what the client keeps. This page writes it, tests it, and shows the drift and its end on a problem whose solution is known.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -25,7 +25,7 @@ participants = 4  # clients of eight that take part in a round
 # %% [markdown]
 # ## The method
 #
-# What is new beside the page before:
+# What is new beside [averaging with momentum](tutorial_algorithm.ipynb):
 #
 # * The state has a field `memory`, one row a client. Fields of that name (or `residual`, or `extra`) are what clients hold: where clients are [processes of their own](../../book/federation.md), the server has no such field.
 # * `fed.clients(draw, memory=state.memory)` hands each participant its row, as `client.memory`.
@@ -236,12 +236,14 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="How far the objective is above its minimum, on a logarithmic axis. Both "
-    "lines of averaging become level, that with four clients a round higher; "
-    "both lines of SCAFFOLD fall straight down to rounding.",
-    caption="How far the objective is above its minimum, mean over seeds: "
-    "averaging stops where its clients' drifts balance, SCAFFOLD goes on to the "
-    "rounding of float64; below 1e-14 nothing is drawn.",
+    alt="How far the objective is above its minimum, on a logarithmic "
+    "axis. Both lines of averaging become level, that with four "
+    "clients a round higher; both lines of SCAFFOLD fall straight "
+    "down to rounding.",
+    caption="How far the objective is above its minimum, mean over "
+    "seeds: averaging stops where its clients' drifts balance, "
+    "SCAFFOLD goes on to the rounding of float64; below 1e-14 nothing "
+    "is drawn.",
     size=(6.4, 3.4),
 )
 
@@ -253,7 +255,8 @@ check("averaging stops above 1e-4, in every seed", min(drifted) > 1e-4)
 check("SCAFFOLD comes to 1e-6, in every seed", max(arrived) < 1e-6)
 own = traces[f"SCAFFOLD, {participants} of {everyone}"]
 models_sent = participants * problem.dim * 32
-right = [(own.info[k] == 2 * models_sent).all() for k in ("bits_up", "bits_down")]
+ways = ("bits_up", "bits_down")
+right = [(own.info[way] == 2 * models_sent).all() for way in ways]
 _ = check("two models of 32-bit numbers go each way", all(right))
 
 # %% [markdown]

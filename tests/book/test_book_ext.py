@@ -176,8 +176,27 @@ def test_docstrings_are_made_safe(monkeypatch):
     fedbook_docstrings.prepare(None, "class", "x", None, None, lines)
     assert lines == [
         r"The norm \|w0 - w\*\| of `w*`, of w\_ and of w_t.", "",
-        "  ::", "", "    1  sample *", "    2      E times: u", "",
+        "::", "", "    1  sample *", "    2      E times: u", "",
         r"After: \*args.", ">>> 2 * 3", "6",
+    ]  # fmt: skip
+
+
+def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    import fedbook_docstrings
+
+    lines = [
+        r"Ye, Cui, *Sample-based", r"SSCA* (C): $\lambda_t = |w|$ is",
+        "at most `$` of w* and F*.", "",
+        "Parameters", "----------",
+        "u, v : where the", "    steps start.", "", "Raises", "------", "ValueError",
+    ]  # fmt: skip
+    fedbook_docstrings.prepare(None, "class", "x", None, None, lines)
+    assert lines == [
+        r"Ye, Cui, *Sample-based SSCA* (C): :math:`\lambda_t = |w|` is",
+        r"at most `$` of w\* and F\*.", "",
+        "Parameters", "----------",
+        "u, v", "    where the", "    steps start.", "", "Raises", "------", "ValueError",
     ]  # fmt: skip
 
 
@@ -191,6 +210,7 @@ def test_docstrings_are_made_safe(monkeypatch):
             "(levels: float | tuple[float, ...])",
         ),
         ("(x: float) -> ~a.Annotated[~b.PowerLaw, Averaging]", "(x: float) -> Averaging"),
+        ("(x: ~a.Mapping = <factory>)", "(x: ~a.Mapping = factory)"),
         ("(x: float)", "(x: float)"),
         (None, None),
     ],

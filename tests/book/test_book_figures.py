@@ -200,3 +200,18 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
         "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',
     }
+
+
+def test_the_formulas_of_captions_are_set(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    import fedbook_pictures
+    from docutils import nodes
+    from docutils.utils import new_document
+
+    page = new_document("page")
+    text = '<figure class="fed-figure"><img alt="$5"><figcaption>$\\rho$, $a$</figcaption></figure>'
+    page += nodes.raw("", text, format="html")
+    fedbook_pictures.set_formulas(None, page, "page")
+    span = '<span class="math notranslate nohighlight">'
+    assert rf"{span}\(\rho\)</span>, {span}\(a\)</span>" in page.astext()
+    assert 'alt="$5"' in page.astext()

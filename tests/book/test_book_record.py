@@ -69,7 +69,7 @@ def test_every_verdict_that_changed_is_listed_with_old_new_and_why(build):
     page = page[page.index("before") :].replace("\n", " ")
     assert "3 verdicts changed. Of the other 2 claims 1 have another rule" in page
     rows = page.split("Why")[1]
-    assert re.search(r"toy/C1\s+reproduced\s+undecided\s+half of .*wider intervals", rows)
+    assert re.search(r"toy/C1\s+reproduced\s+undecided\s+Half of .*Wider intervals\.", rows)
     assert re.search(r"toy/C3\s+none\s+partly \(1 of 2\)", rows)
-    assert re.search(r"toy/C4\s+reproduced\s+withdrawn\s+not the paper", rows)
+    assert re.search(r"toy/C4\s+reproduced\s+withdrawn\s+Not the paper's\.", rows)
     assert not re.search("toy/C[25]", rows)

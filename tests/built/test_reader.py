@@ -1,0 +1,113 @@
+"""What a reader of the built book would stumble over: raw marks, tables without their labels."""
+
+import html
+import re
+
+import pytest
+from built_book import HTML, IN_A_BROWSER, NARROW, WIDE, pages
+
+pytestmark = IN_A_BROWSER
+PAGES = pages("book/**/*.html", "notebooks/**/*.html")
+UNSEEN = re.compile(r"<(script|style|pre|code|dt|title)\b.*?</\1>", re.DOTALL)
+MARKS = re.compile(
+    r"\$[^$\n]{1,80}\$|(?<![\w*])\*[A-Za-z][^*\n|<>=]{2,80}\w\*(?!\w)|\{\w+\}`|\]\([^)\s]+\)"
+)
+
+
+def marks(page):
+    """LaTeX, emphasis, roles and links of a page's text that nobody has rendered."""
+    main = page[page.index("<article") : page.index("</article>")]
+    return MARKS.findall(html.unescape(re.sub(r"<[^>]*>", "", UNSEEN.sub(" ", main))))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_shows_raw_marks(name):
+    assert marks((HTML / name).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("raw", [r"$\lambda_t$", "*A Title*", "{claim}`a/C1`", "[there](a.md)"])
+def test_raw_marks_would_be_seen(raw):
+    assert marks(f"<article><p>Before <b>x</b> {raw} after.</p></article>")
+    assert not marks(f"<article><pre>{raw}</pre> the norm w* and F*</article>")
+
+
+# Tables that are wider than their column: how many, and what is wrong after they were scrolled.
+SCROLLED = """() => {
+  const found = [];
+  let wide = 0;
+  for (const table of document.querySelectorAll("table.dataframe")) {
+    const box = table.closest(".text_html"), label = table.querySelector("tbody th");
+    if (!label || table.querySelector("tbody th + th") || box.scrollWidth <= box.clientWidth + 1)
+      continue;
+    wide += 1;
+    box.scrollLeft = 120;
+    const left = box.getBoundingClientRect().left;
+    for (const th of table.querySelectorAll("tbody th")) {
+      if (Math.abs(th.getBoundingClientRect().left - left) > 2) found.push(`gone: ${th.innerText}`);
+      if (/\\balpha|, 0\\.|transparent/.test(getComputedStyle(th).backgroundColor))
+        found.push(`values shine through: ${th.innerText}`);
+    }
+    for (const td of table.querySelectorAll("tbody td"))
+      if (/^rgb\\(/.test(getComputedStyle(td.parentElement).backgroundColor))
+        found.push(`no shadow: ${td.innerText}`);
+  }
+  return [wide, found];
+}"""
+LOOKED_AT = ["fairness", "cmoo_pairs", "arena"]
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_the_labels_of_a_wide_table_stay_while_it_is_scrolled(tab, name, size):
+    page = tab(f"notebooks/executed/{name}.html")
+    page.set_viewport_size(size)
+    for theme in ("light", "dark"):
+        page.evaluate("(theme) => document.documentElement.dataset.theme = theme", theme)
+        wide, found = page.evaluate(SCROLLED)
+        assert wide > 0
+        assert found == []
+
+
+def test_a_label_that_goes_and_a_stripe_that_hides_the_shadow_would_be_seen(tab):
+    page = tab("notebooks/executed/fairness.html")
+    page.set_viewport_size(NARROW)
+    page.add_style_tag(content="table.dataframe th { position: static !important }")
+    page.add_style_tag(content="table.dataframe tr { background: #eee !important }")
+    found = " ".join(page.evaluate(SCROLLED)[1])
+    assert "gone: FedSGM hard" in found
+    assert "no shadow" in found
+
+
+LINES = """() => [...document.querySelectorAll("table.dataframe th")].map((th) => {
+  const words = document.createRange();
+  words.selectNodeContents(th);
+  return new Set([...words.getClientRects()].map((line) => Math.round(line.top))).size;
+})"""
+
+
+def test_words_have_room_beside_values_that_never_wrap(tab):
+    page = tab("notebooks/executed/fairness.html")
+    page.set_viewport_size(NARROW)
+    lines = page.evaluate(LINES)
+    assert max(lines) <= 4
+
+
+def test_a_long_list_is_scrolled_in_its_cell(tab):
+    page = tab("notebooks/executed/fw_tables.html")
+    box = page.locator(".long-cell").first
+    assert box.evaluate("(e) => e.scrollHeight > e.clientHeight && e.clientHeight < 260")
+    assert box.get_attribute("tabindex") == "0"
+
+
+NARROWED = """() => [...document.querySelectorAll("table.claims")].map((table) =>
+  [...table.tBodies[0].rows].filter((row) => row.hidden).length)"""
+
+
+def test_each_filter_of_a_page_narrows_the_table_after_it(tab):
+    page = tab("book/fedsgm/findings.html")
+    bars = page.locator(".claims-filter")
+    assert bars.count() == 2
+    bars.nth(1).locator('[data-show="claim-partly"]').click()
+    first, second = page.evaluate(NARROWED)
+    assert first == 0
+    assert second > 0
