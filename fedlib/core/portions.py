@@ -55,16 +55,23 @@ def in_portions(graph: Graph, untouched: set[Node]) -> bool:
 
     Returns whether there were any.
     """
-    found = False
-    for index in [n for n in graph.nodes if _gathered(n) >= LARGE]:
-        for units in _units(index) if index.users else []:
-            region = _grow(graph, index, units, untouched)
-            needed = sum(n.meta["val"].nbytes for n in region.needed)
-            if region.end is not None and 2 * needed < _gathered(index):
-                _write(graph, index, region)
-                found = True
-                break
+    found, seen = False, set[Node]()
+    while large := [n for n in graph.nodes if n not in seen and _gathered(n) >= LARGE]:
+        seen.update(large)
+        for index in large:
+            found = any(_cut(graph, index, units, untouched) for units in _units(index)) or found
     return found
+
+
+def _cut(graph: Graph, index: Node, units: int, untouched: set[Node]) -> bool:
+    """Gather these rows in portions of so many equal parts, if that gains anything."""
+    region = _grow(graph, index, units, untouched)
+    needed = sum(n.meta["val"].nbytes for n in region.needed)
+    gains = region.end is not None and 2 * needed < _gathered(index)
+    if gains and portions(_gathered(index), most=MOST) > 1:
+        _write(graph, index, region)
+        return True
+    return False
 
 
 def keep_apart(node: Node) -> None:
@@ -87,9 +94,12 @@ def _gathers(node: Node, index: Node) -> bool:
 
 
 def _units(index: Node) -> list[int]:
-    """How many equal parts the rows may have: as many as they are, or as their first axis has."""
+    """How many equal parts the rows may have: as many as they are, or as an axis of theirs has."""
     source: Any = index.args[0] if index.target is aten.reshape.default else index
-    return sorted({*_shape(index)[:1], *_shape(source)[:1]} - {1}, reverse=True)
+    rows = [u for u in index.users if _gathers(u, index)]
+    split = [v for u in rows for v in u.users if v.target in RESHAPES]
+    firsts = (next((k for k in _shape(x) if k > 1), 1) for x in (index, source, *split))
+    return sorted({*firsts} - {1}, reverse=True)
 
 
 def _grow(graph: Graph, index: Node, units: int, untouched: set[Node]) -> _Region:
@@ -149,13 +159,8 @@ def order(node: Node) -> list[int]:
 
 
 RESHAPES = frozenset(
-    {
-        aten.reshape.default,
-        aten.view.default,
-        aten._unsafe_view.default,
-        aten.unsqueeze.default,
-        aten.squeeze.dim,
-    }
+    {*(aten.reshape.default, aten.view.default, aten._unsafe_view.default)}
+    | {aten.unsqueeze.default, aten.squeeze.dim}
 )
 
 

@@ -56,8 +56,13 @@ def _over(root: Node) -> tuple[Node, int] | None:
     if len(arguments) not in (2, 3) or root.kwargs or len(arguments[1] or ()) != 1:
         return None
     source, (axis,), *_ = arguments
-    floats = source.meta["val"].dtype.is_floating_point
-    return (source, axis % len(_shape(source))) if floats else None
+    kind = _kind(source)
+    return (source, axis % len(_shape(source))) if kind and kind.is_floating_point else None
+
+
+def _kind(node: Node) -> torch.dtype | None:
+    """Its type; None for what is no tensor, as the parts of one."""
+    return getattr(node.meta.get("val"), "dtype", None)
 
 
 def _whole(side: Any, x: Node) -> bool:
@@ -110,7 +115,7 @@ class _Sums:
     def _through(self, x: Node, outer: int, n: int) -> Terms | None:
         """The same by the arguments of `x`, if it is linear in them; None if not."""
         arguments: Any = x.args
-        if {k.meta["val"].dtype for k in x.all_input_nodes} != {x.meta["val"].dtype}:
+        if {_kind(k) for k in x.all_input_nodes} != {_kind(x)}:
             return None
         if x.target in RESHAPES:
             return self.of(arguments[0], outer, n)

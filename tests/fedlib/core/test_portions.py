@@ -140,6 +140,28 @@ def test_a_part_of_gathered_rows_is_gathered_alone():
     assert largest <= TABLE.numel() / 4
 
 
+def test_data_of_several_runs_are_cut_within_a_run():
+    def evaluation(x, order, w):
+        rows = vmap(lambda x, own: x[own])(x, order)  # [S, N, m, p]
+        out = torch.log_softmax(vmap(torch.matmul)(rows, w), -1)
+        return out.mean((-2, -1))
+
+    x, order = (
+        numbers(2, 400, 16),
+        torch.stack(
+            [torch.randperm(400, generator=torch.Generator().manual_seed(s)) for s in (0, 1)]
+        ),
+    )
+    replay = same(evaluation, x, order.view(2, 10, 40), numbers(2, 16, 4))
+    gathered = [
+        n.meta["val"].numel()
+        for n in replay.graph.graph.nodes
+        if n.target is torch.ops.aten.index_select.default
+    ]
+    assert sum(gathered) == x.numel()
+    assert max(gathered) <= x.numel() / 20, "a run's rows are gathered at once"
+
+
 def classes(**how):
     X = numbers(ROWS, 8)
     y = (X[:, 0] > 0).long() + 2 * (X[:, 1] > 0)

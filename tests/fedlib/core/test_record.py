@@ -133,6 +133,44 @@ def test_rows_are_gathered_whole():
     assert all(torch.equal(a, b) for a, b in zip(replay(x, rows), gather(x, rows), strict=True))
 
 
+def of_runs(x, rows):
+    """Of every run its own rows, counted from the start and from the end."""
+    return vmap(lambda x, rows: (x[rows], x[rows - 6]))(x, rows)
+
+
+def of_clients_of_runs(x, rows):
+    return vmap(vmap(lambda x, rows: x[rows.flip(0)], (None, 0)))(x, rows)
+
+
+@pytest.mark.parametrize("gather", [of_runs, of_clients_of_runs])
+def test_rows_of_runs_with_data_of_their_own_are_gathered_whole(gather):
+    x, rows = (
+        numbers(3, 6, 16),
+        torch.tensor([[[0, 5], [3, 3]], [[1, 2], [5, 0]], [[4, 4], [2, 0]]]),
+    )
+    names, _ = simplified(gather, x, rows)
+    assert "index" not in names
+    assert "index_select" in names
+    replay = record(gather, x, rows)
+    for given in ((x, rows), (numbers(3, 6, 16, seed=1), 5 - rows), (x, rows.roll(1, 0))):
+        found, expected = replay(*given), gather(*given)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_short_rows_and_strange_tables_are_left_alone():
+    rows = torch.tensor([[0, 1], [2, 0]])
+
+    def gather(x, y, rows):
+        return x[rows, rows], y.mT[rows, rows], y[:, rows, rows]
+
+    x, y = numbers(6, 7), numbers(6, 6, 20)
+    replay = record(gather, x, y, rows)
+    targets = [str(n.target) for n in replay.graph.graph.nodes]
+    assert targets.count("aten.index.Tensor") == 3
+    for one, other in zip(replay(x, y, rows), gather(x, y, rows), strict=True):
+        assert torch.equal(one, other)
+
+
 def written_through_a_view(x):
     a, b = x.clone(), x.clone()
     a.view(-1)[1:3].add_(1)

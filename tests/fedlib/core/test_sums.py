@@ -90,6 +90,17 @@ def test_all_rows_below_each_other_give_the_sum(function):
         torch.testing.assert_close(replay(*given), function(*given), rtol=1e-12, atol=1e-13)
 
 
+def test_parts_of_a_value_are_summed_as_they_are():
+    def function(w, a, x):
+        first, second = (w - a.sum((0, 1)).sum() * w).expand(N, -1).split([M * P, M], -1)
+        return (first - (a.mT @ x).flatten(1)).mean(0), second.mean(0)
+
+    replay = record(function, *example())
+    assert sizes(replay) == [(N * K, P)]
+    for one, other in zip(replay(*example()), function(*example()), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-13)
+
+
 def test_runs_together_have_a_sum_each():
     lr = torch.tensor([0.1, 0.2], dtype=torch.float64)
 
