@@ -94,7 +94,7 @@ class Federation:
         if not isinstance(positions, Tensor):
             return ()
         flat = positions.flatten(1)  # [n, E B]
-        rows = self.problem.rows[who.unsqueeze(1), flat].view(positions.shape)
+        rows = self.problem.rows[who].gather(1, flat).view(positions.shape)
         weight = torch.ones_like(rows, dtype=self.problem.w0.dtype) / positions.shape[-1]
         return Batch(tuple(x[rows] for x in self.problem.data), weight)
 
