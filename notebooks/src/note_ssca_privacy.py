@@ -199,7 +199,9 @@ pd.DataFrame(
         "equations": [e[0] for e in equations.values()],
         "enough by counting": ["yes" if e[0] >= e[1] else "no" for e in equations.values()],
         "correlation of what is read off with the picture": [f"{c:.2f}" for c in correlation.values()],
-        "distance of the span from the picture": [f"{e:.1e}" for e in error.values()],
+        "distance of the span from the picture": [
+            f"{e:.1e}" if e > 1e-12 else "below 1e-12" for e in error.values()
+        ],
     },
     index=pd.Index(row, name="B"),
 )
