@@ -74,12 +74,6 @@ def _cut(graph: Graph, index: Node, units: int, untouched: set[Node]) -> bool:
     return False
 
 
-def keep_apart(node: Node) -> None:
-    """Leave a product alone: TorchScript joins those that share a factor, copying all others."""
-    if node.target is aten.mm.default:
-        node.target = aten.matmul.default
-
-
 def _shape(node: Node) -> tuple[int, ...]:
     return tuple(node.meta["val"].shape)
 
@@ -281,7 +275,6 @@ def _portion(graph: Graph, index: Node, region: _Region, start: int, end: int) -
             if x in here or (node, x) in region.cuts
         }
         copy = graph.node_copy(node, lambda x: given.get(x, x))  # noqa: B023 - used at once
-        keep_apart(copy)
         if node.target in RESHAPES or node.target is aten.expand.default:
             shape = list(_shape(node))
             shape[axis] = shape[axis] // region.units * (end - start)

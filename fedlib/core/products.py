@@ -7,11 +7,11 @@ It rounds differently. Below some size its call costs more than it gains.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.fx import GraphModule, Node
 
@@ -23,18 +23,60 @@ LEAST = 2**19  # multiplications from which on a call is worth its while
 COPIED = 64  # and as many for each entry that has to be put in another order
 NARROW = 3  # rows or columns below which there is nothing to gain
 
-#: From Python this operation cannot be traced: a list of optional numbers has no Python type.
+#: The ways to a product. From Python oneDNN's operation cannot be recorded: a list of optional
+#: numbers has no Python type.
 SOURCE = """
-def product(x, w):
+def product(x, w):  # x [m, k], w [n, k]: x w^T; entries of x lie row by row, or are copied so
     none = torch.jit.annotate(List[Optional[number]], [])
     return torch.ops.mkldnn._linear_pointwise(x, w, None, "none", none, "")
+
+def plain(a, b):  # the product, the first factor by its rows
+    return product(a, b.t())
+
+def turned(a, b):  # the same by the columns of the second factor
+    return product(b.t(), a).t().contiguous()
+
+def common_right(a, b):  # [B, m, k], [B, k, n]: all b are one; the a below each other
+    return plain(a.reshape(-1, a.shape[2]), b[0]).view(a.shape[0], a.shape[1], b.shape[2])
+
+def common_left(a, b):  # all a are one
+    return common_right(b.mT, a.mT).mT.contiguous()
+
+def one_by_one(a, b):  # each product for itself
+    each: List[Tensor] = []
+    for i in range(a.shape[0]):
+        each.append(plain(a[i], b[i]))
+    return torch.stack(each)
+
+def one_by_one_turned(a, b):  # each by the columns of its second factor
+    each: List[Tensor] = []
+    for i in range(a.shape[0]):
+        each.append(turned(a[i], b[i]))
+    return torch.stack(each)
 """
 
 
 @cache
-def _onednn() -> Any:
-    """`(x [m, k], w [n, k]) -> x w^T`; entries of x lie row by row, or are copied so."""
-    return torch.jit.CompilationUnit(SOURCE).product
+def _programs() -> Any:
+    return torch.jit.CompilationUnit(SOURCE)
+
+
+def _way_named(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    def way(a: Tensor, b: Tensor) -> Tensor:
+        return getattr(_programs(), name)(a, b)  # type: ignore[no-any-return]
+
+    way.__name__ = way.__qualname__ = name
+    return way
+
+
+NAMES = ("plain", "turned", "common_right", "common_left", "one_by_one", "one_by_one_turned")
+WAYS = tuple(_way_named(name) for name in NAMES)
+plain, turned, common_right, common_left, one_by_one, one_by_one_turned = WAYS
+
+
+def program_of(function: object) -> Any:
+    """The program of a way to a product; None for other functions."""
+    return getattr(_programs(), function.__name__) if function in WAYS else None
 
 
 @cache
@@ -44,7 +86,7 @@ def available() -> bool:
         return False
     x = torch.arange(6.0).view(2, 3)
     try:
-        return torch.equal(_onednn()(x, x), x @ x.T)
+        return torch.equal(_programs().product(x, x), x @ x.T)
     except RuntimeError:  # another version of torch names it otherwise
         return False
 
@@ -65,7 +107,7 @@ def large_by_onednn(module: GraphModule) -> None:
 
 def _way(node: Node) -> Any:
     """The function in whose hands a product is faster, or None."""
-    if node.target not in (aten.mm.default, aten.matmul.default, aten.bmm.default):
+    if node.target not in (aten.mm.default, aten.bmm.default):
         return None
     a, b = (x.meta["val"] for x in node.all_input_nodes * (3 - len(node.all_input_nodes)))
     if not a.dtype == b.dtype == torch.float32:
@@ -74,7 +116,7 @@ def _way(node: Node) -> Any:
         return None
     work, ways = a.numel() * b.shape[-1], _copied(a, b)
     each = work // len(a) if ways.keys() & {one_by_one, one_by_one_turned} else work
-    way = min(ways, key=lambda w: ways[w])
+    way = min(ways, key=ways.__getitem__)
     return way if each >= LEAST and work >= LEAST + COPIED * ways[way] else None
 
 
@@ -90,35 +132,3 @@ def _copied(a: Tensor, b: Tensor) -> dict[Any, int]:
     if len(a) > 1 and a.stride(0) == 0:
         return {common_left: columns + result}
     return {one_by_one: rows + result, one_by_one_turned: columns + 2 * result}
-
-
-def plain(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
-    """The product, the first factor by its rows."""
-    return _onednn()(a, b.t())  # type: ignore[no-any-return]
-
-
-def turned(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
-    """The same by the columns of the second factor."""
-    return _onednn()(b.t(), a).t().contiguous()  # type: ignore[no-any-return]
-
-
-def common_right(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
-    """Products with one and the same second factor: all first ones below each other."""
-    return plain(a.reshape(-1, a.shape[2]), b[0]).view(a.shape[0], a.shape[1], b.shape[2])
-
-
-def common_left(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
-    """Products with one and the same first factor."""
-    return common_right(b.mT, a.mT).mT.contiguous()
-
-
-def one_by_one(a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]) -> Float[Tensor, "B m n"]:
-    """Each product for itself."""
-    return torch.stack([plain(x, y) for x, y in zip(a.unbind(), b.unbind(), strict=True)])
-
-
-def one_by_one_turned(
-    a: Float[Tensor, "B m k"], b: Float[Tensor, "B k n"]
-) -> Float[Tensor, "B m n"]:
-    """Each product for itself, by the columns of the second factor."""
-    return torch.stack([turned(x, y) for x, y in zip(a.unbind(), b.unbind(), strict=True)])

@@ -9,24 +9,18 @@ large products of float32 go to oneDNN (`fedlib.core.products`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
 from fedlib.core.operations import Dependent, operations
 from fedlib.core.products import large_by_onednn
+from fedlib.core.script import replay
 from fedlib.core.simplify import overwrite, simplify
-
-aten = torch.ops.aten
-
-#: Operations whose arguments TorchScript's tracer refuses (a dtype, a list of booleans).
-UNTRACED = frozenset({aten.view.dtype, aten.convolution_backward.default})
 
 #: Bytes of arguments from which on a recording follows tensors without data, which takes longer.
 HEAVY = 2**28
@@ -75,11 +69,10 @@ class Replay(Recording):
         spent: Collection[int],
     ) -> None:
         super().__init__(function, example, fixed)
-        written = overwrite(self.graph, {len(self.always) + i: i for i in spent})
+        overwrite(self.graph, {len(self.always) + i: i for i in spent})
         if self.on_cpu:
             large_by_onednn(self.graph)
-        inputs = enumerate([*self.always, *pytree.tree_leaves(example)])
-        self.again = _replay(self.graph, tuple(x.clone() if i in written else x for i, x in inputs))
+        self.again = replay(self.graph)
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's value, by the operations that were recorded."""
@@ -117,15 +110,3 @@ def record(
         at a replay, for arguments of another structure.
     """
     return Replay(function, example, fixed, spent)
-
-
-def _replay(graph: GraphModule, example: tuple[Tensor, ...]) -> Callable[..., Any]:
-    """The recorded operations, run by TorchScript's interpreter if it knows them all."""
-    if any(node.target in UNTRACED for node in graph.graph.nodes):
-        return graph  # the same operations, called from Python
-    with warnings.catch_warnings():
-        # TorchScript is in maintenance; only its interpreter is used, and a failure would be loud.
-        warnings.simplefilter("ignore")
-        trace: Any = torch.jit.trace
-        replay: Callable[..., Any] = trace(graph, example, check_trace=False)
-    return replay

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
-from fedlib.core.portions import LARGE, RESHAPES, in_portions, keep_apart, known, order
+from fedlib.core.portions import LARGE, RESHAPES, in_portions, known, order
 from fedlib.core.sums import sum_products
 
 aten = torch.ops.aten
@@ -64,8 +64,6 @@ def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
     sum_products(graph, written)
     if portions:
         module.meta["in portions"] = True
-        for node in graph.nodes:
-            keep_apart(node)
     module.recompile()
 
 
