@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -64,7 +65,7 @@ def operations(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) ->
     with without_compiler(), _NoLooks(), noting:
         found = function(*own)
     noting.graph.output(tuple(noting.node(x) for x in found))
-    return GraphModule(noting.root, noting.graph)
+    return _LazyGraphModule(noting.root, noting.graph)  # most are never called from Python
 
 
 def has_own_code(graph: Graph) -> bool:

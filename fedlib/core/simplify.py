@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
 from fedlib.core.portions import LARGE, RESHAPES, in_portions, known, order
+from fedlib.core.shared import share_factors
 from fedlib.core.sums import sum_products
 
 aten = torch.ops.aten
@@ -62,6 +63,7 @@ def simplify(module: GraphModule, *, on_cpu: bool = True) -> None:
     graph.eliminate_dead_code()
     portions = (on_cpu and in_portions(graph, written)) or any(cut)
     sum_products(graph, written)
+    share_factors(graph, written)
     if portions:
         module.meta["in portions"] = True
     module.recompile()
