@@ -22,6 +22,7 @@ GAIN = 2  # copied entries that are saved, at least, for each entry that is put 
 
 def share_factors(graph: Graph, untouched: Set[Node]) -> None:
     """Multiply once with factors that are repeated; values in `untouched` are left alone."""
+    before = len(graph.nodes)
     for node in [n for n in graph.nodes if n.target is aten.bmm.default]:
         for side, other in ((0, 1), (1, 0)):
             factor: Any = node.args[side]
@@ -32,7 +33,8 @@ def share_factors(graph: Graph, untouched: Set[Node]) -> None:
                 with graph.inserting_before(node):
                     node.replace_all_uses_with(_once(graph, node, side, source, times))
                 break
-    graph.eliminate_dead_code()
+    if len(graph.nodes) > before:
+        graph.eliminate_dead_code()
 
 
 def _repeated(factor: Node) -> tuple[Node, int]:

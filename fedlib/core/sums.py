@@ -32,6 +32,7 @@ def sum_products(graph: Graph, untouched: Set[Node]) -> None:
 
     Values in `untouched` are left alone.
     """
+    before = len(graph.nodes)
     for root in [n for n in graph.nodes if n.target in SUMS and n not in untouched]:
         if (found := _over(root)) is None:
             continue
@@ -43,7 +44,8 @@ def sum_products(graph: Graph, untouched: Set[Node]) -> None:
                 scale = 1 / _shape(source)[axis] if root.target is aten.mean.dim else 1.0
                 combined = sums.combined(_add({}, terms, scale))
                 root.replace_all_uses_with(sums.shaped(combined, _shape(root)))
-    graph.eliminate_dead_code()
+    if len(graph.nodes) > before:
+        graph.eliminate_dead_code()
 
 
 def _shape(node: Node) -> tuple[int, ...]:
