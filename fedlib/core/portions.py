@@ -59,7 +59,8 @@ def in_portions(graph: Graph, untouched: set[Node]) -> bool:
     while large := [n for n in graph.nodes if n not in seen and _gathered(n) >= LARGE]:
         seen.update(large)
         for index in large:
-            found = any(_cut(graph, index, units, untouched) for units in _units(index)) or found
+            ways = _units(index) if index.users else []  # none: it went with what gave it
+            found = any(_cut(graph, index, units, untouched) for units in ways) or found
     return found
 
 

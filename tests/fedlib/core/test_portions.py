@@ -67,6 +67,13 @@ def weighed(x, order, w):
     return ((x[order] @ w[:, 0]) * weight).sum(), (x[order] * column).sum(1)
 
 
+NEAR = torch.stack([ORDER.roll(k) for k in range(16)], 1)  # of every row, 16 others
+
+
+def rows_of_rows(x, order, w):
+    return (x[NEAR[order][:, 3]] @ w).relu().sum(1)
+
+
 def of_clients(x, order, w):
     batch = x[order.view(10, -1)]  # [N, m, p]
     return vmap(lambda rows: torch.log_softmax(rows @ w, -1).mean(0))(batch)
@@ -78,7 +85,7 @@ def of_seeds(x, order, w):
 
 
 @pytest.mark.parametrize(
-    "function", [cross_entropy, wide, with_bias, weighed, of_clients, of_seeds]
+    "function", [cross_entropy, wide, with_bias, weighed, rows_of_rows, of_clients, of_seeds]
 )
 def test_rows_in_portions_give_the_same(function):
     same(function, TABLE, ORDER, MATRIX)
