@@ -26,6 +26,8 @@ ROOTS = SUMS | PRODUCTS
 #: Of two arguments, and the sign of the second.
 ADDITIONS = {aten.add.Tensor: 1.0, aten.sub.Tensor: -1.0}
 
+LINEAR = RESHAPES | {aten.bmm.default, aten.cat.default, aten.mul.Tensor, *ADDITIONS}
+
 
 class _Over(NamedTuple):
     """Over which axis: values are read as `[outer, n, inner]`; `weights` has `outer n` entries."""
@@ -49,6 +51,8 @@ def sum_products(graph: Graph, untouched: Set[Node]) -> None:
         if (found := _over(root)) is None:
             continue
         source, over = found
+        if _products(source) < LEAST:
+            continue
         with graph.inserting_before(root):
             sums = _Sums(graph, untouched)
             terms = sums.of(source, over)
@@ -81,6 +85,15 @@ def _over(root: Node) -> tuple[Node, _Over] | None:
     shape = _shape(source)
     axis %= len(shape)
     return source, _Over(prod(shape[:axis]), shape[axis])
+
+
+def _products(x: Node) -> int:
+    """Entries of all products that `x` may be a linear combination of."""
+    if len(x.users) > 1 or x.target not in LINEAR:
+        return 0
+    if x.target is aten.bmm.default:
+        return int(x.meta["val"].numel())
+    return sum(map(_products, x.all_input_nodes))
 
 
 def _kind(node: Node) -> torch.dtype | None:
