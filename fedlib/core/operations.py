@@ -179,7 +179,8 @@ class _Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def nodes(self, given: Any) -> Any:
         """An argument with its tensors replaced; `tree_map` would take a fifth of a recording."""
         if isinstance(given, (list, tuple)):
-            return tuple(map(self.nodes, given))
+            parts = map(self.nodes, given)
+            return [*parts] if isinstance(given, list) else (*parts,)
         return self.node(given) if isinstance(given, Tensor) else given
 
     def _constant(self, value: Tensor) -> tuple[Tensor, Node]:

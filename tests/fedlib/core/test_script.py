@@ -169,5 +169,7 @@ print(peak() - before)
 
 
 def test_values_are_given_up_after_their_last_use():
-    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LONG], capture_output=True, encoding="utf-8", check=True
+    )
     assert float(done.stdout) < 200  # MB; all values together are 2,400
