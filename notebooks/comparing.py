@@ -23,6 +23,7 @@ from stamping import processor
 
 Pixels = np.ndarray[Any, Any]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+SPACES = re.compile(" +")
 WORD = re.compile(r"[A-Za-z]{2,}")
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 ADDRESS = re.compile(r"T_[0-9a-f]{5,}|at 0x[0-9a-f]+")  # of a styled table, of an object
@@ -125,6 +126,8 @@ def unlike_text(left: str, right: str, share: float = 0.0) -> str:
     """The first place where two texts differ, with what stands there; numbers by a share."""
     if left == right:
         return ""
+    if share:  # a number that is a digit shorter leaves another space beside it
+        left, right = (SPACES.sub(" ", t) for t in (left, right))
     a, b = (NUMBER.split(t) for t in (left, right))
     x, y = (NUMBER.findall(t) for t in (left, right))
     if a != b:

@@ -45,6 +45,7 @@ def figure(pixels):
         ("it holds: yes", "it holds: NO", False, False),
         ("gap 0.5", "gap -0.5", False, False),
         ("at 0x7f12ab", "at 0x7f34cd", True, True),
+        ("gap [-0.098, 1]  x", "gap [-0.0979, 1] x", False, True),  # columns of a table
     ],
 )
 def test_numbers_may_be_rounded_and_words_are_equal(comparing, one, other, exact, rounded):
