@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks, models
-from fedlib.checks import Count, Seed
+from fedlib.checks import Count, Nonnegative, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
@@ -28,6 +28,8 @@ def qm9(
     clients: Count = 20,
     seed: Seed = 0,
     evaluate: Count | None = None,
+    slope: Nonnegative = 0.0,
+    watched: bool = False,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean squared error of target k on the molecules of client j, M = 11.
@@ -41,6 +43,10 @@ def qm9(
     clients : N.
     seed : fixes the start and the split.
     evaluate : only the first so many test molecules; all by default.
+    slope : of the code's activation below zero; 0 is the paper's relu.
+    watched : whether `metrics` also say what becomes of the code: `alive`, how many of its units
+        are above zero for one of the test molecules at least, and `spread`, the standard deviation
+        of a unit over them, in the mean over the units.
     config : entries to add to the stored configuration.
 
     Raises
@@ -57,8 +63,10 @@ def qm9(
         note = "the test molecules"
         checks.count("qm9", "evaluate", evaluate, high=len(test.targets), note=note)
     rng = seeded(seed, "split")
-    module = networks.molecule_network(rng, decoders=train.targets.shape[1])
+    module = networks.molecule_network(rng, decoders=train.targets.shape[1], slope=slope)
     w0, apply = models.ravel(module)
+    encode = models.ravel(module.encoder)[1]
+    shared = networks.encoder_size(module)
     own = count // clients
     rows = torch.randperm(count, generator=rng)[: clients * own].view(clients, own)
 
@@ -72,11 +80,22 @@ def qm9(
         return batch.weight @ values(w, batch.data)[0]
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        return task_metrics(w, problem.heldout, values, CHUNK)
+        found = task_metrics(w, problem.heldout, values, CHUNK)
+        return found | code_metrics(w, problem) if watched else found
+
+    def code_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        parts = zip(*(torch.split(x, CHUNK) for x in problem.heldout[:-1]), strict=True)
+        code = torch.cat([encoded(w, *some) for some in parts])
+        alive = (code > 0).any(0).sum().to(w.dtype)
+        return {"alive": alive, "spread": code.std(0, correction=0).mean()}
+
+    def encoded(w: Tensor, atoms: Tensor, bonds: Tensor, positions: Tensor, real: Tensor) -> Tensor:
+        places = positions.to(w.dtype)
+        return encode(w[:shared], atoms.to(w.dtype), edges(bonds, places), real)
 
     held = tuple(x[:evaluate] for x in test)
     sizes = {"molecules": count, "evaluate": len(held[-1]), "clients": clients}
-    shared = {"shared": networks.encoder_size(module), "tasks": list(TARGETS)}
+    told = {"shared": shared, "tasks": list(TARGETS)}
     return Problem(
         name="qm9",
         data=tuple(train),
@@ -89,5 +108,5 @@ def qm9(
         metrics=metrics,
         heldout=held,
         one_by_one=True,
-        config={"name": "qm9", **sizes, **shared, "split_by": "seed", **(config or {})},
+        config={"name": "qm9", **sizes, **told, "split_by": "seed", **(config or {})},
     )

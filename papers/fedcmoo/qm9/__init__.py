@@ -26,8 +26,9 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, nothing
 
-__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
+__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem", "watched_problem"]
 
+SLOPE, SCALE = 0.01, 0.1  # of the code's activation below zero; of the targets
 GENERATED = "generated graphs whose targets follow a known rule"
 
 PARAMETERS = parameters(
@@ -50,6 +51,9 @@ PARAMETERS = parameters(
         (2,),
     ),
     count_dim=("parameters d of the model in these", 20_000, 2000),
+    code_rounds=("rounds of the runs whose code is watched", 8, 1),
+    code_batch=("larger minibatches in one of them", 128, 4),
+    code_batch_rounds=("its rounds", 5, 1),
 )
 
 
@@ -78,6 +82,25 @@ def generated_problem(seed: int, *, clients: int, molecules: int, test_molecules
     return qm9(train, test, clients=clients, seed=seed, config=told)
 
 
+@lru_cache(maxsize=1)
+def watched_problem(
+    seed: int,
+    *,
+    clients: int,
+    molecules: int,
+    test_molecules: int,
+    stand_in: bool,
+    slope: float = 0.0,
+    scale: float = 1.0,
+) -> Problem:
+    """Either problem with `scale` times its targets; its metrics say what becomes of the code."""
+    make = generated if stand_in else molecule_sets
+    train, test = (x._replace(targets=scale * x.targets) for x in make(molecules, test_molecules))
+    told: dict[str, Any] = {"dim": sizes()[0], "slope": slope, "scale": scale}
+    told |= {"tasks": list(RULE), "stand_in": GENERATED} if stand_in else {}
+    return qm9(train, test, clients=clients, seed=seed, slope=slope, watched=True, config=told)
+
+
 @lru_cache(maxsize=8)
 def counted_problem(seed: int, *, objectives: int, dim: int) -> Problem:
     """Quadratics with random centres, four clients with a row each: for counting what is sent."""
@@ -93,12 +116,9 @@ def specs(p: Params) -> dict[str, Spec]:
         "batch_size": p["batch"],
         "shared": sizes()[1],
     }
-    problem = partial(
-        generated_problem if stands_in("cmoo_qm9", p) else molecule_problem,
-        clients=p["clients"],
-        molecules=p["molecules"],
-        test_molecules=p["test_molecules"],
-    )
+    stand_in = stands_in("cmoo_qm9", p)
+    held = {k: p[k] for k in ("clients", "molecules", "test_molecules")}
+    problem = partial(generated_problem if stand_in else molecule_problem, **held)
     keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
     seeds, every = tuple(p["seeds"]), p["evaluate_every"]
     main = Spec(AdamFedCMOO(**common), problem, p["rounds"], seeds, every, keep)
@@ -108,7 +128,27 @@ def specs(p: Params) -> dict[str, Spec]:
         "qm9_pref": replace(main, algorithm=preferred),
         "qm9_fsmgda": replace(main, algorithm=AdamFSMGDA(**common), rounds=p["fsmgda_rounds"]),
     }
-    return found | _counted(p)
+    watched = partial(watched_problem, stand_in=stand_in, **held)
+    return found | _watched(p, common, watched) | _counted(p)
+
+
+def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]:
+    """What may be behind the end of FSMGDA's encoder, one thing changed at a time."""
+    lr, rounds = common["lr"], p["code_rounds"]
+    keep = (*LOSSES, "alive", "spread", "direction")
+    plain = Spec(AdamFSMGDA(**common), problem, rounds, (0,), 1, keep)
+    large = {**common, "batch_size": p["code_batch"]}
+    short = {**common, "lr": lr / 10}
+    return {
+        "code_fsmgda": plain,
+        "code_fsmgda_batch": replace(
+            plain, algorithm=AdamFSMGDA(**large), rounds=p["code_batch_rounds"]
+        ),
+        "code_fsmgda_lr": replace(plain, algorithm=AdamFSMGDA(**short)),
+        "code_fsmgda_slope": replace(plain, problem=partial(problem, slope=SLOPE)),
+        "code_fsmgda_targets": replace(plain, problem=partial(problem, scale=SCALE)),
+        "code_fedcmoo": replace(plain, algorithm=AdamFedCMOO(**common)),
+    }
 
 
 def _counted(p: Params) -> dict[str, Spec]:
@@ -133,6 +173,7 @@ def _counted(p: Params) -> dict[str, Spec]:
 
 WATCH: Watches = {
     "count_*": nothing("one round, whose uploads are counted"),
+    "code_*": nothing("its code is watched, dead or alive"),
     "*": (Watch("loss"), Watch("loss_*")),
 }
 
