@@ -52,7 +52,7 @@ PARAMETERS = parameters(
     ),
     count_dim=("parameters d of the model in these", 20_000, 2000),
     code_rounds=("rounds of the runs whose code is watched", 8, 1),
-    code_batch=("larger minibatches in one of them", 128, 4),
+    code_batches=("their minibatches, and larger ones in one of them", (8, 128), (2, 4)),
     code_batch_rounds=("its rounds", 5, 1),
 )
 
@@ -136,9 +136,10 @@ def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]
     """What may be behind the end of FSMGDA's encoder, one thing changed at a time."""
     lr, rounds = common["lr"], p["code_rounds"]
     keep = (*LOSSES, "alive", "spread", "direction")
+    few, many = p["code_batches"]
+    common = {**common, "batch_size": few}
+    large, short = {**common, "batch_size": many}, {**common, "lr": lr / 10}
     plain = Spec(AdamFSMGDA(**common), problem, rounds, (0,), 1, keep)
-    large = {**common, "batch_size": p["code_batch"]}
-    short = {**common, "lr": lr / 10}
     return {
         "code_fsmgda": plain,
         "code_fsmgda_batch": replace(
