@@ -52,8 +52,7 @@ PARAMETERS = parameters(
     ),
     count_dim=("parameters d of the model in these", 20_000, 2000),
     code_rounds=("rounds of the runs whose code is watched", 8, 1),
-    code_batches=("their minibatches, and larger ones in one of them", (8, 128), (2, 4)),
-    code_batch_rounds=("its rounds", 5, 1),
+    code_batch=("their molecules of a minibatch", 8, 2),
 )
 
 
@@ -136,15 +135,11 @@ def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]
     """What may be behind the end of FSMGDA's encoder, one thing changed at a time."""
     lr, rounds = common["lr"], p["code_rounds"]
     keep = (*LOSSES, "alive", "spread", "direction")
-    few, many = p["code_batches"]
-    common = {**common, "batch_size": few}
-    large, short = {**common, "batch_size": many}, {**common, "lr": lr / 10}
+    common = {**common, "batch_size": p["code_batch"]}
+    short = {**common, "lr": lr / 10}
     plain = Spec(AdamFSMGDA(**common), problem, rounds, (0,), 1, keep)
     return {
         "code_fsmgda": plain,
-        "code_fsmgda_batch": replace(
-            plain, algorithm=AdamFSMGDA(**large), rounds=p["code_batch_rounds"]
-        ),
         "code_fsmgda_lr": replace(plain, algorithm=AdamFSMGDA(**short)),
         "code_fsmgda_slope": replace(plain, problem=partial(problem, slope=SLOPE)),
         "code_fsmgda_targets": replace(plain, problem=partial(problem, scale=SCALE)),

@@ -167,7 +167,6 @@ def targets_of(numbers: Mapping[str, Number], traces: Traces) -> pd.DataFrame:
 #: What differs from FSMGDA as it is run above.
 CHANGED = {
     "fsmgda": "FSMGDA",
-    "fsmgda_batch": "batches of {batch}",
     "fsmgda_lr": "step size {lr:g}",
     "fsmgda_slope": "activation with slope {slope:g} below zero",
     "fsmgda_targets": "targets times {scale:g}",
@@ -182,7 +181,6 @@ def changed(traces: Traces) -> dict[str, str]:
         config = traces[f"code_{name}"].config
         method, problem = config["algorithm"], config["problem"]
         found[name] = text.format(
-            batch=method["batch_size"],
             lr=method["lr"],
             slope=problem["slope"],
             scale=problem["scale"],
@@ -192,7 +190,7 @@ def changed(traces: Traces) -> dict[str, str]:
 
 def codes(traces: Traces) -> plot.Drawing:
     """Living units of the code, and how it varies from molecule to molecule, against rounds."""
-    labels, lines = changed(traces), ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
+    labels, lines = changed(traces), ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
 
     def against(metric: str, share: bool, **frame: Any) -> Layer:
         def draw(ax: Axes) -> None:

@@ -52,7 +52,6 @@ def traces(**changes):
             runs[f"count_{m}_{k}"] = trace([1.0, 0.5], up, 20_000, 2)
     codes = {
         "fsmgda": coded([39, 20, 0, 0], [9, 5, 0, 0]),
-        "fsmgda_batch": coded([39, 18, 1], [9, 5, 1e-9], batch=128),
         "fsmgda_lr": coded([39, 30, 29, 28], [9, 8, 7, 7], lr=0.001),
         "fsmgda_slope": coded([39, 20, 3, 3], [9, 5, 4, 3], slope=0.01),
         "fsmgda_targets": coded([39, 22, 0, 0], [9, 5, 0, 0], scale=0.1),
@@ -61,12 +60,12 @@ def traces(**changes):
     return runs | {f"code_{name}": run for name, run in codes.items()} | changes
 
 
-def coded(alive, direction, *, batch=8, lr=0.01, slope=0.0, scale=1.0):
+def coded(alive, direction, *, lr=0.01, slope=0.0, scale=1.0):
     """A run whose code is watched: it varies by 0.01 a living unit, the loss is 1 to begin with."""
     alive = np.asarray([alive], float)
     loss = scale**2 * np.linspace(1, 0.7, alive.shape[1])[None]
     config = {
-        "algorithm": {"batch_size": batch, "lr": lr},
+        "algorithm": {"lr": lr},
         "problem": {"slope": slope, "scale": scale},
     }
     metrics = {"alive": alive, "spread": 0.01 * alive, "loss": loss}
@@ -116,7 +115,7 @@ def test_what_becomes_of_a_code_is_told_and_when_nothing_moves_any_more(numbers)
 
     assert [of("fsmgda", k) for k in ("alive_start", "alive_1", "alive")] == [39, 20, 0]
     assert of("fsmgda_lr", "spread") == pytest.approx(28 / 39)
-    assert [of(f"fsmgda{kind}", "still") for kind in ("", "_batch", "_targets")] == [2, 2, 2]
+    assert [of(f"fsmgda{kind}", "still") for kind in ("", "_targets")] == [2, 2]
     assert not {"code_fsmgda_lr.still", "code_fsmgda_slope.still", "code_fedcmoo.still"} & {
         *numbers
     }
@@ -124,13 +123,12 @@ def test_what_becomes_of_a_code_is_told_and_when_nothing_moves_any_more(numbers)
     table = codes_of(numbers, traces())
     assert table.index.tolist() == [
         "FSMGDA",
-        "batches of 128",
         "step size 0.001",
         "activation with slope 0.01 below zero",
         "targets times 0.1",
         "FedCMOO",
     ]
-    assert table["direction zero from round"].tolist() == ["2", "2", "never", "never", "2", "never"]
+    assert table["direction zero from round"].tolist() == ["2", "never", "never", "2", "never"]
     figure = Figure()
     STUDY.figures["codes"](traces())(figure)
     watched = [run.metrics for name, run in traces().items() if name.startswith("code_")]
