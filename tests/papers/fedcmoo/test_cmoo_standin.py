@@ -87,15 +87,21 @@ def test_problems_are_those_of_the_paper_but_for_the_pictures():
     assert dropped_standin(0, data="multi_mnist", **SMALL).config["dropout"] == 0.5
 
 
+def maker(problem):
+    made = problem.func.__name__
+    return f"{made} of stand-ins" if problem.keywords.get("stand_in") else made
+
+
 @pytest.mark.parametrize("name", NEEDED)
 def test_the_source_decides_who_makes_the_problem(name):
     study = STUDIES[name]
     full, quick = (study.specs(study.resolve(profile)) for profile in ("full", "quick"))
     makers = {
-        profile: {spec.problem.func.__name__ for spec in specs.values()}
+        profile: {maker(spec.problem) for spec in specs.values()}
         for profile, specs in (("full", full), ("quick", quick))
     }
     ours = {"standin_problem", "dropped_standin", "generated_problem", "many_problem"}
+    ours |= {"watched_problem of stand-ins"}
     assert not makers["full"] & ours
     assert makers["quick"] <= ours | {"counted_problem"}
     for spec in full.values():
