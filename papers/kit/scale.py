@@ -1,8 +1,8 @@
 """The paper's own setting beside the full profile: what differs, what is stored, what it decides.
 
-A claim is judged on the full profile. Where its needs are not met there, and every run that it
-looks at is stored in the paper's setting as today's code makes it, it is judged on these alone,
-and says so. Runs of the two settings are never compared with each other.
+A claim is judged on the full profile. Where every run that it looks at is stored in the paper's
+setting as today's code makes it, it is judged on these alone, and says so. Runs of the two settings
+are never compared with each other.
 """
 
 from __future__ import annotations
@@ -128,7 +128,10 @@ def settle(study: Study) -> dict[str, Number] | None:
 
 
 def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
-    """What those readings of a claim give whose runs are all stored in the paper's setting."""
+    """What those readings of a claim give whose runs are all stored in the paper's setting.
+
+    None of readings of which the full profile has all runs as the paper has them.
+    """
     if not study.at_paper or not store.run_path(study.name, PAPER, "numbers").exists():
         return {}
     known, ill = store.read_numbers(study.name, PAPER), store.read_health(study.name, PAPER)
@@ -137,7 +140,8 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
     for reading in claim.each:
         paths = dict(_unchanged(study, reading.runs, marks))
         asked = {key for condition in reading.rule.conditions() for key in condition.keys}
-        if len(paths) < len(reading.runs) or not asked <= known.keys():
+        larger = any(path.parent.name == PAPER for path in paths.values())
+        if not larger or len(paths) < len(reading.runs) or not asked <= known.keys():
             continue
         if is_today({proved(path).made for path in paths.values()}):
             configs = {name: proved(path).config for name, path in paths.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from fedlib.core.jsonfile import digest
 from papers.kit import store
 from papers.kit.costs import recorded
-from papers.kit.store import Spec
+from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 HELD = ".claim"  # of a group that a process works at
@@ -57,7 +57,8 @@ def jobs_of(study: Study, profile: str, runs: str = "*") -> list[Job]:
         raise ValueError(
             f"{study.name}: runs must match a run such as {', '.join([*specs][:3])}, got {runs!r}."
         )
-    costs = recorded(study.name, study.specs(study.resolve("full")))
+    larger = study.specs(study.resolve(PAPER)) if study.at_paper else {}
+    costs = recorded(study.name, study.specs(study.resolve("full")), larger)
     found = []
     for group in store.groups(specs):
         if names := tuple(name for name in group if name in chosen):

@@ -18,7 +18,7 @@ from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
-NOT_JUDGED = "not judged"
+OPEN = ("not judged", "undecided")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Short:
         lacks.
     done : whether all of it is stored in the paper's setting.
     seconds : what that took, on one core; 0 before.
-    waiting : claims that are not judged and look at one of the runs.
+    waiting : claims that are not judged or undecided and look at one of the runs.
     """
 
     job: Job
@@ -49,7 +49,7 @@ def shortfall(study: Study) -> list[Short]:
     if not study.at_paper:
         return []
     full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not judged(study, claim)}
+    waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
     for job in jobs_of(study, PAPER):
         names = tuple(n for n in job.group if n not in full or apart(full[n], paper[n]))
@@ -67,11 +67,11 @@ def shortfall(study: Study) -> list[Short]:
     return found
 
 
-def judged(study: Study, claim: Claim) -> bool:
-    """Whether the full profile decides a claim, or could not."""
+def decided(study: Study, claim: Claim) -> bool:
+    """Whether what is stored decides a claim."""
     if not store.run_path(study.name, "full", "numbers").exists():
         return False
-    return study.evaluate(claim).outcome.verdict != NOT_JUDGED
+    return study.evaluate(claim).outcome.verdict not in OPEN
 
 
 def seconds_of(study: Study, name: str, spec: Spec) -> float | None:

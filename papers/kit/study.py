@@ -216,9 +216,9 @@ class Study:
         return Evaluated(claim, found.pop(claim.reading), fresh, found)
 
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
-        """What every reading of a claim says of the full profile's stored numbers.
+        """What every reading of a claim says of stored numbers.
 
-        Where its runs lack what a reading needs, of those at the paper's scale if they are there.
+        Of the paper's scale if its runs are all stored there, else of the full profile.
         """
         configs = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
@@ -230,8 +230,8 @@ class Study:
     ) -> dict[str, Outcome]:
         """The verdict on one claim, by reading, from traces of the full profile.
 
-        Where these lack what a reading needs, and no parameter was changed, it is that of the
-        stored runs at the paper's scale.
+        Where no parameter was changed, it is that of the stored runs at the paper's scale if they
+        are all there.
         """
         stored = {name: run.config for name, run in self._stored(claim.all_runs).items()}
         configs = {name: trace.config for name, trace in traces.items()}
@@ -253,11 +253,11 @@ class Study:
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
 
     def _or_at_scale(self, claim: Claim, found: dict[str, Outcome]) -> dict[str, Outcome]:
-        """Outcomes by reading, with those at the paper's scale for readings that lack something."""
-        if all(outcome.parts for outcome in found.values()):
-            return found
-        larger = scale.at_scale(self, claim)
-        return {k: one if one.parts else larger.get(k, one) for k, one in found.items()}
+        """Outcomes by reading, those at the paper's scale where they say at least as much."""
+        for name, larger in scale.at_scale(self, claim).items():
+            if larger.parts or not found[name].parts:
+                found[name] = larger
+        return found
 
     def _has(self, profile: str, name: str, spec: Spec) -> bool:
         return store.is_stored(self.name, profile, name, spec, declared=spec)

@@ -1,4 +1,4 @@
-"""What the full profile cannot judge is judged at the paper's scale, on whole and fresh runs."""
+"""What is stored at the paper's scale is judged there, on whole and fresh runs."""
 
 import json
 from dataclasses import replace
@@ -102,14 +102,23 @@ def test_a_page_with_other_parameters_is_not_judged_on_stored_runs(own):
     assert [*table["verdict"]] == ["not judged"]
 
 
-def test_what_the_full_profile_judges_stays_there_and_every_reading_for_itself(own):
-    at_paper(own)
+def test_what_is_stored_at_the_papers_scale_is_judged_there_and_every_reading_for_itself(own):
     counted = replace(CLAIM, needs=Needs(exact=True))
     assert outcome(own, counted).measured.startswith("f ")
-    other = Reading("counted", RULE, CLAIM.runs, Needs(exact=True))
-    done = own.evaluate(replace(CLAIM, reading="three seeds", readings=(other,)))
+    at_paper(own, "E2_*")
+    assert outcome(own, counted).measured.startswith("at the paper's scale")
+    other = Reading("one step", RULE, ("E1_0.1",), Needs(exact=True))
+    done = own.evaluate(replace(CLAIM, reading="two steps", readings=(other,)))
     assert done.outcome.measured.startswith("at the paper's scale")
-    assert done.readings["counted"].measured.startswith("f ")
+    assert done.readings["one step"].measured.startswith("f ")
+
+
+def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(own):
+    longer = replace(own, at_paper={"rounds": 8})  # of E1 the rounds are fixed
+    at_paper(longer)
+    exact = replace(CLAIM, needs=Needs(exact=True))
+    assert outcome(longer, exact).measured.startswith("at the paper's scale")
+    assert outcome(longer, replace(exact, runs=("E1_0.1",))).measured.startswith("f ")
 
 
 def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):

@@ -8,7 +8,7 @@ import pytest
 from fedlib.core.grid import floats
 from fedlib.data import DataError, cache
 from papers import STUDIES
-from papers.kit import store
+from papers.kit import costs, store
 from papers.kit.costs import Costs, recorded, work
 from papers.kit.shares import jobs_of, longest_first, share
 
@@ -66,13 +66,28 @@ def test_groups_are_those_whose_stored_configurations_differ_in_floats_alone():
 def test_predicted_seconds_grow_with_the_work():
     study = STUDIES["cmoo_sweeps"]
     specs = study.specs(study.resolve("full"))
-    costs, name = recorded(study.name, specs), "multi_mnist_fedcmoo_steps20"
+    known, name = recorded(study.name, specs, {}), "multi_mnist_fedcmoo_steps20"
     spec = specs[name]
-    assert costs.predicted(name, spec) == pytest.approx(costs.seconds[name])
+    assert known.predicted(name, spec) == pytest.approx(known.seconds[name])
     longer = replace(spec, rounds=10 * spec.rounds, seeds=(0, 1, 2))
-    assert costs.predicted(name, longer) == pytest.approx(30 * costs.seconds[name], rel=0.05)
+    assert known.predicted(name, longer) == pytest.approx(30 * known.seconds[name], rel=0.05)
     wider = replace(spec, algorithm=replace(spec.algorithm, batch_size=256))
-    assert costs.seconds[name] < costs.predicted(name, wider) <= 2 * costs.seconds[name]
-    own = sorted(costs.seconds[n] / work(specs[n]) for n in specs if "fedcmoo" in n)
-    assert own[0] <= costs.predicted("a new one", spec) / work(spec) <= own[-1]
+    assert known.seconds[name] < known.predicted(name, wider) <= 2 * known.seconds[name]
+    own = sorted(known.seconds[n] / work(specs[n]) for n in specs if "fedcmoo" in n)
+    assert own[0] <= known.predicted("a new one", spec) / work(spec) <= own[-1]
     assert Costs(specs, {}).predicted(name, spec) == 0.0
+
+
+def test_what_later_runs_took_corrects_what_is_predicted(monkeypatch):
+    study = STUDIES["cmoo_sweeps"]
+    specs = study.specs(study.resolve("full"))
+    first, second = "multi_mnist_fedcmoo_steps1", "multi_mnist_fedcmoo_steps20"
+    larger = {name: replace(specs[name], rounds=10 * specs[name].rounds) for name in specs}
+    times = {"full": dict.fromkeys(specs, 100.0), "paper": {}}
+    monkeypatch.setattr(costs, "_times", lambda _, profile, __: times[profile].items())
+    slow = costs.recorded(study.name, specs, larger).predicted(first, larger[first])
+    assert slow == pytest.approx(1000, rel=0.05)
+    times["paper"][second] = slow / 4
+    quick = costs.recorded(study.name, specs, larger)
+    assert quick.predicted(first, larger[first]) == pytest.approx(slow / 4, rel=0.05)
+    assert quick.predicted(first, specs[first]) == pytest.approx(25, rel=0.05)
