@@ -90,7 +90,10 @@ class StoredNumber(nodes.inline):
 
 
 class ResultRole(SphinxRole):
-    """``{result}`study/key:.1f` ``: a number of the full profile, formatted as Python formats."""
+    """``{result}`study/key:.1f` ``: a number of the full profile, formatted as Python formats.
+
+    Of the paper's setting: ``{result}`study@paper/key:.1f` ``.
+    """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """The number, or a typed warning."""

@@ -35,11 +35,12 @@ def warn(error: Exception, subtype: str, location: object) -> None:
     logger.warning(str(error), type="fedbook", subtype=subtype, location=location)
 
 
-def folder_of(study: str, profile: str = "full") -> Path:
-    """The folder of a study's stored files."""
+def folder_of(study: str) -> Path:
+    """A study's stored files: of its full profile, or of another one, as `study@paper`."""
     from papers.kit import store
 
-    return Path(store.results_dir()) / study / profile
+    name, _, profile = study.partition("@")
+    return Path(store.results_dir()) / name / (profile or "full")
 
 
 @cache
@@ -63,7 +64,7 @@ def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
 
 
 def numbers_of(env: BuildEnvironment, study: str) -> dict[str, Number]:
-    """The derived numbers of a study's full profile."""
+    """The derived numbers of a study; as `study@paper` those of the paper's setting."""
     from papers.kit.numbers import Number
 
     stored = read_stored(env, folder_of(study) / "numbers.json")

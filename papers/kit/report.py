@@ -11,6 +11,7 @@ import pandas as pd
 from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
+from papers.kit.scale import numbers_of
 from papers.kit.shortfall import Short, shortfall
 from papers.kit.snippet import snippet
 from papers.kit.study import Params, Study, Traces
@@ -94,9 +95,10 @@ def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, st
     `runs` has labels -> what the names of their numbers begin with; those that both settings share
     have no line. Empty where there are none.
     """
-    if not store.run_path(study.name, store.PAPER, "numbers").exists():
+    paper = numbers_of(study)
+    if not paper:
         return pd.DataFrame()
-    full, paper = (store.read_numbers(study.name, p) for p in ("full", store.PAPER))
+    full = store.read_numbers(study.name)
     ill = store.read_health(study.name, store.PAPER)
     rows: dict[str, dict[str, str]] = {}
     for label, run in runs.items():

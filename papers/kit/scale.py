@@ -97,6 +97,17 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
     return shared if alike and shared.exists() else None
 
 
+def traces(study: Study) -> dict[str, Trace]:
+    """The runs of `held`."""
+    return {name: runfile.to_trace(whole(path)) for name, path in held(study).items()}
+
+
+def numbers_of(study: Study) -> dict[str, Number]:
+    """The numbers that were derived from runs of the paper's setting; none if there are none."""
+    there = store.run_path(study.name, PAPER, "numbers").exists()
+    return store.read_numbers(study.name, PAPER) if there else {}
+
+
 class Missing(KeyError):
     """A number asks for a run that is not stored."""
 
@@ -132,10 +143,10 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
 
     None of readings of which the full profile has all runs as the paper has them.
     """
-    if not study.at_paper or not store.run_path(study.name, PAPER, "numbers").exists():
+    known = numbers_of(study)
+    if not study.at_paper or not known:
         return {}
-    known, ill = store.read_numbers(study.name, PAPER), store.read_health(study.name, PAPER)
-    marks = store.read_marks(study.name, PAPER)
+    ill, marks = store.read_health(study.name, PAPER), store.read_marks(study.name, PAPER)
     found = {}
     for reading in claim.each:
         paths = dict(_unchanged(study, reading.runs, marks))

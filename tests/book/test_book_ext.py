@@ -22,6 +22,19 @@ def test_result_role_shows_the_number_and_where_it_comes_from(build):
     assert title == ("nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu")
 
 
+def test_result_role_shows_a_number_of_the_papers_setting(build, tmp_path):
+    number = {"value": 0.25, "low": 0.2, "high": 0.3, "per_seed": [0.2, 0.3], "unit": "nats"}
+    (tmp_path / "results" / "toy" / "paper").mkdir()
+    path = tmp_path / "results" / "toy" / "paper" / "numbers.json"
+    toy_book.seal(path, {**toy_book.NUMBERS, "numbers": {"gap": number}})
+    status, messages, page = build("From {result}`toy/gap:.2f` to {result}`toy@paper/gap:.2f`.")
+    assert status == 0, messages
+    assert re.findall(r'<span class="result" title="[^"]*">([^<]*)</span>', page) == [
+        "0.51",
+        "0.25",
+    ]
+
+
 def test_seeds_role_counts_the_seeds_of_a_stored_run(build):
     status, messages, page = build("Over {seeds}`toy/old` seeds.")
     assert status == 0, messages
@@ -34,6 +47,7 @@ def test_seeds_role_counts_the_seeds_of_a_stored_run(build):
     [
         ("{result}`toy/gep:.2f`", "toy has no number 'gep'; keys that look like it: gap."),
         ("{result}`tay/gap:.2f`", "tay/full/numbers.json must exist"),
+        ("{result}`toy@paper/gap:.2f`", "toy/paper/numbers.json must exist"),
         ("{result}`toy/gap:.2q`", "format"),
         ("{seeds}`toy/odl`", "toy has no run 'odl'; runs that look like it: old."),
         ("```{params} tay\n```", "there is no study 'tay'; known studies: toy."),
