@@ -70,8 +70,8 @@ recompute = False  # compute even what is stored
 import numpy as np
 
 from papers import STUDIES
-from papers.fedcmoo.pairs.claims import TABLE_4
 from papers.fedcmoo.pairs import figures
+from papers.fedcmoo.pairs.claims import TABLE_4
 from papers.fedcmoo.pairs.figures import gallery_text
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
