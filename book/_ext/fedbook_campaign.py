@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -30,7 +31,7 @@ class Campaign(BookDirective):
         from papers import STUDIES
         from papers.kit import store
         from papers.kit.fingerprint import ROOT
-        from papers.kit.shortfall import shortfall
+        from papers.kit.shortfall import shortfall, times_of
 
         for path in (ROOT / "papers").rglob("*.py"):
             self.env.note_dependency(str(path))
@@ -43,7 +44,8 @@ class Campaign(BookDirective):
         for short in found:
             alike.setdefault(repr((short.job.study, short.now, short.paper)), []).append(short)
         rows = [self.row(some) for some in alike.values()]
-        text = summary(found)
+        times = [pair for study in STUDIES.values() for pair in times_of(study)]
+        text = f"{summary(found)} {kept(times)}"
         return [nodes.paragraph(text, text), table(HEAD, rows, WIDTHS, "campaign")]
 
     def row(self, some: list[Short]) -> list[Cell]:
@@ -92,6 +94,19 @@ def summary(found: list[Short]) -> str:
         f"{runs} runs in {len(left)} groups fall short of the paper, and {len(claims)} claims wait "
         f"for them; to compute them takes about {took:.0f} core-hours. {len(found) - len(left)} "
         "groups are stored as the paper has them."
+    )
+
+
+def kept(times: list[tuple[float, float]]) -> str:
+    """How the stored runs kept to what was to be expected; empty where there are none."""
+    if not times:
+        return ""
+    took, expected = (sum(each) / HOUR for each in zip(*times, strict=True))
+    ratios = sorted(one / other for one, other in times)
+    return (
+        f"The {len(times)} runs stored so took {took:.2g} hours where the times of the shorter "
+        f"ones say {expected:.2g}: a single one {ratios[0]:.2g} to {ratios[-1]:.2g} times as long, "
+        f"half of them at most {median(ratios):.2g} times."
     )
 
 

@@ -112,6 +112,17 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 # %% tags=["hide-input"]
 summary_3(numbers)
 
+# %% [markdown]
+# ### At the paper's scale
+#
+# All rows of the same data in place of those of this page. Runs of the two settings are never compared with each other; each is
+# judged by itself. FedFW-sto minus FedDR:
+
+# %% tags=["hide-input"]
+differences = {f"{text}, (a)": key for text, key in apart.items()}
+differences |= {f"{text}, (b)": key for text, key in coded.items()}
+report.scale_table(study, differences, {"accuracy": "final accuracy", "best": "best accuracy"})
+
 # %% tags=["nbval-check-output"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())
 _ = check("all models lie in their balls", inside)

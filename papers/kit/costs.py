@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 from typing import Any
@@ -59,16 +59,22 @@ def recorded(study: str, specs: Mapping[str, Spec], larger: Mapping[str, Spec]) 
     """The costs of a study, from its stored runs.
 
     The full profile's were timed when they were computed, some of them by slower code. Those in
-    the paper's setting (`larger`) came later: where there are some, what they took beside what
-    was to be expected is the pace.
+    the paper's setting (`larger`) came later: where there are some, what half of them took at most
+    beside what was to be expected is the pace.
     """
+    times = took_and_expected(study, specs, larger)
+    pace = median(took / expected for took, expected in times) if times else 1.0
+    return Costs(specs, dict(_times(study, "full", specs)), pace)
+
+
+def took_and_expected(
+    study: str, specs: Mapping[str, Spec], larger: Mapping[str, Spec]
+) -> list[tuple[float, float]]:
+    """The seconds of each stored run in the paper's setting, and what older times say of it."""
     costs = Costs(specs, dict(_times(study, "full", specs)))
-    ratios = [
-        seconds / expected
-        for name, seconds in _times(study, PAPER, larger)
-        if (expected := costs.predicted(name, larger[name]))
-    ]
-    return replace(costs, pace=median(ratios)) if ratios else costs
+    times = _times(study, PAPER, larger)
+    found = ((took, costs.predicted(name, larger[name])) for name, took in times)
+    return [(took, expected) for took, expected in found if expected]
 
 
 def _times(study: str, profile: str, names: Iterable[str]) -> Iterator[tuple[str, float]]:

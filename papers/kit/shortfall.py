@@ -12,6 +12,7 @@ from fedlib.core.jsonfile import read
 from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.claims import Claim
+from papers.kit.costs import took_and_expected
 from papers.kit.holding import proved
 from papers.kit.scale import apart, differing, facts
 from papers.kit.shares import Job, jobs_of
@@ -72,6 +73,12 @@ def decided(study: Study, claim: Claim) -> bool:
     if not store.run_path(study.name, "full", "numbers").exists():
         return False
     return study.evaluate(claim).outcome.verdict not in OPEN
+
+
+def times_of(study: Study) -> list[tuple[float, float]]:
+    """The seconds of each of a study's runs in the paper's setting, and what older times say."""
+    settings = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    return took_and_expected(study.name, *settings) if study.at_paper else []
 
 
 def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
