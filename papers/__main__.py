@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
+from typing import TYPE_CHECKING
 
 import papers
 from fedlib import __version__
@@ -19,6 +20,9 @@ from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
 
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
 
 
@@ -27,6 +31,13 @@ def parser() -> argparse.ArgumentParser:
     whole = Parser(prog="papers", description=__doc__)
     whole.add_argument("--version", action="version", version=f"%(prog)s of fedlib {__version__}")
     commands = whole.add_subparsers(dest="command", required=True)
+    _that_compute(commands)
+    _that_look(commands)
+    _that_enter(commands)
+    return whole
+
+
+def _that_compute(commands: Commands) -> None:
     one = commands.add_parser(
         "reproduce",
         help="compute a study's runs again and compare them with the stored ones",
@@ -43,43 +54,46 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--jobs", type=count, default=1, help="so many processes")
     one.add_argument("--job", type=part, metavar="K/N", help="the Kth of N parts, as of an array")
     one.add_argument("--list", action="store_true", help="only say what there is to do")
-    five = commands.add_parser(
+    two = commands.add_parser(
         "campaign", help="runs that fall short of their paper, what they cost, what they decide"
     )
-    five.add_argument("study", nargs="?", default="all", help="its name; all if none")
-    five.add_argument("--run", action="store_true", help="compute them, each stored when done")
-    five.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="so many at a time")
-    five.add_argument("--memory", type=gigabytes, metavar="GB", help="of all at work together")
-    five.add_argument("--device", default="cpu")
+    two.add_argument("study", nargs="?", default="all", help="its name; all if none")
+    two.add_argument("--run", action="store_true", help="compute them, each stored when done")
+    two.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="so many at a time")
+    two.add_argument("--memory", type=gigabytes, metavar="GB", help="of all at work together")
+    two.add_argument("--device", default="cpu")
+    three = commands.add_parser("recheck", help="recompute a sample of the stored runs")
+    three.add_argument("study", nargs="*", help="of these studies; of all if none")
+    three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
+    three.add_argument("--seed", type=int, help="of the draw; by default of this commit and day")
+    three.add_argument("--store", action="store_true", help="enter how far each run was recomputed")
+
+
+def _that_look(commands: Commands) -> None:
     commands.add_parser("claims", help="one line a claim, from stored runs")
-    four = commands.add_parser("health", help="stored runs that are not healthy, and why")
-    four.add_argument("study", nargs="?", default="all", help="its name; all if none")
-    four.add_argument("--all", action="store_true", help="the healthy ones too")
-    four = commands.add_parser(
-        "record", help="enter rules and verdicts that changed, with a reason"
-    )
-    four.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
-    four.add_argument("--reason", default="", help="why they changed; refused without")
-    four.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
-    five = commands.add_parser("recheck", help="recompute a sample of the stored runs")
-    five.add_argument("study", nargs="*", help="of these studies; of all if none")
-    five.add_argument("--seconds", type=float, default=60.0, help="how long, about")
-    five.add_argument("--seed", type=int, help="of the draw; by default of this commit and day")
-    five.add_argument("--store", action="store_true", help="enter how far each run was recomputed")
+    one = commands.add_parser("health", help="stored runs that are not healthy, and why")
+    one.add_argument("study", nargs="?", default="all", help="its name; all if none")
+    one.add_argument("--all", action="store_true", help="the healthy ones too")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
     two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
     two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
     two.add_argument("--force", action="store_true", help="even over a .csv that is not of compare")
-    three = commands.add_parser("restamp", help="a new digest for runs whose numbers are the same")
-    three.add_argument("study", help="its name, or all")
-    three.add_argument("--from-commit", required=True, help="at which the runs were fresh")
-    three.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
-    three.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
-    three.add_argument("--replay", type=int, metavar="ROUNDS", help="where definitions changed")
-    three.add_argument("--reason", default="", help="why that changes no number; with --replay")
-    return whole
+
+
+def _that_enter(commands: Commands) -> None:
+    one = commands.add_parser("record", help="enter rules and verdicts that changed, with a reason")
+    one.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
+    one.add_argument("--reason", default="", help="why they changed; refused without")
+    one.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
+    two = commands.add_parser("restamp", help="a new digest for runs whose numbers are the same")
+    two.add_argument("study", help="its name, or all")
+    two.add_argument("--from-commit", required=True, help="at which the runs were fresh")
+    two.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
+    two.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
+    two.add_argument("--replay", type=int, metavar="ROUNDS", help="where definitions changed")
+    two.add_argument("--reason", default="", help="why that changes no number; with --replay")
 
 
 def part(text: str) -> tuple[int, int]:
