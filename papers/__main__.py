@@ -21,7 +21,7 @@ from papers.kit.rules import VERDICTS
 from papers.kit.store import results_dir
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands = argparse._SubParsersAction[Parser]
 
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
 
