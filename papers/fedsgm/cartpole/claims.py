@@ -178,7 +178,7 @@ CLAIMS = (
         id="fedsgm/C18",
         place="Figure 4",
         wording="Lower participation is slower and less stable.",
-        measure="3 of 10 clients against all, Top-K 0.5 both ways, soft, 5 seeds, 300 rounds: mean "
+        measure="3 of 10 clients against all, Top-K 0.5 both ways, soft, 5 seeds: mean "
         "reward over the run (area), mean change of the cost between evaluations in the second "
         "half (cost_scatter).",
         rule=C18,
