@@ -69,7 +69,7 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
     """The verdict on one claim, by its rule, from the stored runs."""
     for name in ("numbers", *claim.all_runs):
         read_stored(env, folder_of(study.name) / f"{name}.json")
-    larger = folder_of(study.name, "paper") / "numbers.json"
+    larger = folder_of(f"{study.name}@paper") / "numbers.json"
     if larger.is_file():  # a claim may be judged there
         read_stored(env, larger)
     try:
