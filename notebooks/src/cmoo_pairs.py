@@ -70,7 +70,6 @@ recompute = False  # compute even what is stored
 import numpy as np
 
 from papers import STUDIES
-from papers.fedcmoo.pairs import figures
 from papers.fedcmoo.pairs.claims import TABLE_4
 from papers.fedcmoo.pairs.figures import gallery_text
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
@@ -329,16 +328,6 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # runs on. Claims that look at these runs alone are judged on them; the others wait. FedCMOO-Pref with dropout is not
 # among them: at the printed step sizes one of its five seeds on MNIST + Fashion-MNIST stops being finite shortly
 # before the end, and of a run that diverges nothing is stored.
-
-# %% tags=["hide-input"]
-longer = figures.long(scale.traces(study))
-plot.show(
-    longer,
-    alt="Test accuracy against 500 rounds for FSMGDA, FedCMOO and FedCMOO-Pref with dropout: the mean of the two tasks, the "
-    "digit, the item.",
-    caption="With dropout; mean over five seeds and one standard deviation.",
-    size=(9.0, 3.2),
-) if longer else None
 
 # %% [markdown]
 # What the paper prints, beside these runs:

@@ -181,27 +181,6 @@ def dropout(traces: Traces) -> plot.Drawing:
     return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
 
 
-def long(traces: Traces) -> plot.Drawing | None:
-    """The three methods with dropout, a row a data set that has all of them; None if none has.
-
-    Mean accuracy, and that of each task.
-    """
-    named = {d: {f"{d}_{m}_dropout": text for m, text in METHODS.items()} for d in GREY}
-    there = [data for data, runs in named.items() if runs.keys() <= traces.keys()]
-
-    def fill(ax: Axes, metric: str, data: str) -> None:
-        runs = {text: percent(traces[name]) for name, text in named[data].items()}
-        plot.bands(ax, runs, metric)
-        whole_rounds(ax)
-
-    def line(data: str) -> list[Layer]:
-        parts = dict(zip(("accuracy_1", "accuracy_2"), TASKS[data], strict=True))
-        frame: Any = {"ylabel": "test accuracy (%)", "legend": {"loc": "lower right"}}
-        return columns(partial(fill, data=data), {"accuracy": DATA[data], **parts}, **frame)
-
-    return grid(*map(line, there)) if there else None
-
-
 def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     """Those of a run's seeds that are among `seeds`; all of them if none is."""
     rows = [i for i, s in enumerate(trace.seeds) if s in seeds] or [*range(len(trace.seeds))]

@@ -350,17 +350,6 @@ def test_figures_show_every_data_set_and_method(name, traces):
     assert not missing
 
 
-def test_longer_runs_are_shown_of_the_data_sets_that_have_all_methods(traces):
-    for data in GREY:
-        some = {f"{data}_{m}_dropout": traces[f"{data}_{m}_dropout"] for m in METHODS}
-        picture = render(figures.long(some), "light", "svg", (9, 3)).decode()
-        assert {x for x in DATA.values() if all(w in picture for w in x.split(" + "))} == {
-            DATA[data]
-        }
-        assert all(text in picture for text in [*METHODS.values(), *figures.TASKS[data]])
-        assert figures.long(dict([*some.items()][1:])) is None
-
-
 def test_the_variants_are_compared_on_one_seed(traces):
     few = traces["mnist_fashion_pref_free"].seeds
     one = figures.of_seeds(traces["mnist_fashion_pref"], few)
