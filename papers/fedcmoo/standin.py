@@ -20,6 +20,7 @@ from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from papers.fedcmoo.common import part
 from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, NAMES, Pairs, beside, blended
+from papers.fedcmoo.guarded import with_plain_values
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.kit.study import Params, Traces
@@ -78,6 +79,12 @@ def standin_problem(
 
 def dropped_standin(seed: int, **task: Any) -> Problem:
     return dropped(standin_problem(seed, **task), MNIST_SCALE)
+
+
+def valued_standin(seed: int, **task: Any) -> Problem:
+    """Trained with dropout; clients evaluate losses without."""
+    plain = standin_problem(seed, **task)
+    return with_plain_values(dropped(plain, MNIST_SCALE), plain)
 
 
 @lru_cache(maxsize=6)

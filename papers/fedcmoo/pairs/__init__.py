@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.compress import LowRank
 from fedlib.core import Problem
 from fedlib.weights import OneWay, TwoWay
 from papers.fedcmoo.common import RATES, method, pair_problem, shared, task
 from papers.fedcmoo.data.pairs import MNIST_SCALE
+from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
 from papers.fedcmoo.pairs import claims, figures
 from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
 from papers.fedcmoo.problems.paired_dropout import dropped
-from papers.fedcmoo.standin import dropped_standin, noted, standin_problem, stands_in
+from papers.fedcmoo.standin import (
+    dropped_standin,
+    noted,
+    standin_problem,
+    stands_in,
+    valued_standin,
+)
 from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches, learning
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
-KEEP = (*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback")
+KEEP = (
+    *(*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback"),
+    *("rejected", "accepted"),
+)
+
+JUDGES = 10  # the first clients, whose losses the guard of the authors' code looks at
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split, participants and batches", (0, 1, 2), (0, 1)),
@@ -48,13 +61,33 @@ def dropped_problem(seed: int, **task: Any) -> Problem:
     return dropped(pair_problem(seed, **task), MNIST_SCALE)
 
 
+def valued_problem(seed: int, **task: Any) -> Problem:
+    """Trained with dropout; clients evaluate losses without, as in the authors' code."""
+    plain = pair_problem(seed, **task)
+    return with_plain_values(dropped(plain, MNIST_SCALE), plain)
+
+
 def with_dropout(run: Spec, p: Params) -> Spec:
-    """The same run with dropout, on its own seeds and rounds."""
+    """The same run with dropout, on its own seeds and rounds; FedCMOO-Pref as in the code."""
     plain: Any = run.problem
-    seeds = tuple(p["dropout_seeds"])
-    made = dropped_standin if stands_in("cmoo", p) else dropped_problem
-    problem = partial(made, **plain.keywords)
-    return replace(run, problem=problem, seeds=seeds, rounds=p["dropout_rounds"])
+    makers = (dropped_problem, valued_problem)
+    if stands_in("cmoo", p):
+        makers = (dropped_standin, valued_standin)
+    steered = isinstance(run.algorithm, FedCMOOPref)
+    return replace(
+        run,
+        algorithm=guarded(run.algorithm, p) if steered else run.algorithm,
+        problem=partial(makers[steered], **plain.keywords),
+        seeds=tuple(p["dropout_seeds"]),
+        rounds=p["dropout_rounds"],
+    )
+
+
+def guarded(method: Any, p: Params) -> GuardedFedCMOOPref:
+    """FedCMOO-Pref with the guard of the authors' code."""
+    own = {f.name: getattr(method, f.name) for f in fields(method)}
+    judges = min(JUDGES, p["clients"])
+    return GuardedFedCMOOPref(**own, judges=judges, judge_rows=p["loss_rows"])
 
 
 def specs(p: Params) -> dict[str, Spec]:

@@ -1,0 +1,132 @@
+"""FedCMOO-Pref as its authors' code runs it on pictures: losses without dropout, and a guard.
+
+Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
+AISTATS 2025. The paper mentions neither. In the code a client evaluates the losses by which the
+weights are chosen with all units of the network; and after every round the server evaluates the
+training loss on the first clients of its list, and sets the model back if it is not finite or has
+grown by half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.algorithms import _multi
+from fedlib.algorithms.fedcmoo import FedCMOOPref
+from fedlib.checks import Count, Positive
+from fedlib.compress.compressors import Identity
+from fedlib.core import Problem
+from fedlib.core.client import Client
+from fedlib.core.federation import Federation
+from fedlib.core.types import Batch, Draw, Info
+
+PLAIN = "plain"  # the attribute of losses that names those without dropout
+
+
+def with_plain_values(trained: Problem, plain: Problem) -> Problem:
+    """The problem whose losses are trained on, and whose clients can evaluate others.
+
+    Parameters
+    ----------
+    trained : its losses are those of every gradient, such as `dropped` ones.
+    plain : the same data and parameters; its losses are those of `plain_values`.
+    """
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+        return trained.losses(w, batch)
+
+    vars(losses)[PLAIN] = plain.losses
+    return replace(trained, losses=losses, config={**trained.config, "values": PLAIN})
+
+
+def plain_values(client: Client, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+    """At the client: its losses without dropout where its problem has such, else its losses."""
+    losses = getattr(client.loss_function, PLAIN, client.loss_function)
+    found: Tensor = losses(w, batch)
+    return found
+
+
+class State(NamedTuple):
+    """What is carried from round to round."""
+
+    w: Float[Tensor, "d"]  # the model
+    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
+    accepted: Float[Tensor, ""]  # the guard's loss of the model, infinite at the start
+
+
+@dataclass(frozen=True)
+class GuardedFedCMOOPref(FedCMOOPref):
+    r"""`FedCMOOPref` whose server sets the model back when the training loss grows.
+
+        1  w+, lam+ = a round of FedCMOO-Pref from w
+        2  the server sends w+ to the first clients of its list; each sends its losses at w+
+        3  loss = the mean of these over clients and objectives
+        4  if loss is not finite or above ratio accepted: w stays
+        5  else: w <- w+, accepted <- loss
+
+    >>> from fedlib import problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = GuardedFedCMOOPref(lr=0.1, local_steps=2, participants=2, judges=2)
+    >>> run(method, problem, rounds=20, progress=False).late("rejected")
+    array([0.])
+
+    Parameters
+    ----------
+    ratio : by how much the loss may grow in a round.
+    judges : how many of the first clients are asked.
+    judge_rows : on how many of its first rows each evaluates its losses, or None for all of them.
+
+    All others are those of `FedCMOOPref`. The losses of its line 2 and those of the guard are
+    `plain_values`. Reports `rejected`, 1 where the model was set back, and `accepted`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedCMOOPref`; in `init` also for more judges or rows than there are.
+    """
+
+    ratio: Positive = 1.5
+    judges: Count = 10
+    judge_rows: Count | None = None
+
+    def init(self, problem: Problem) -> State:  # type: ignore[override]
+        """Check against the problem; equal weights, and no loss that was accepted."""
+        who, most, least = "GuardedFedCMOOPref", problem.num_clients, min(problem.sizes)
+        checks.in_range(who, "judges", self.judges, 1, most, note="the problem's clients")
+        if self.judge_rows is not None:
+            note = "the rows of the smallest client"
+            checks.in_range(who, "judge_rows", self.judge_rows, 1, least, note=note)
+        start = super().init(problem)
+        return State(start.w, start.weights, start.w.new_full((), torch.inf))
+
+    def loss_values(self, client: Client) -> Float[Tensor, "M"]:
+        """At the client: its M losses, without dropout."""
+        return plain_values(client, client.model, client.value_batch())
+
+    def judged(self, fed: Federation, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+        """The mean loss of a model at the first clients."""
+        who = torch.arange(self.judges, device=w.device)
+        rows: Tensor | tuple[()] = ()
+        if self.judge_rows is not None:
+            rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
+        w = fed.tell(Identity(), w, receivers=self.judges)  # 2
+        clients = fed.clients(Draw(participants=who, values=rows), model=w)
+        losses: Tensor = fed.ask(self.loss_values, clients)  # 2
+        return losses.mean()  # 3
+
+    def round(  # type: ignore[override]
+        self, fed: Federation, state: State, draw: Draw
+    ) -> tuple[State, Info]:
+        after, info = super().round(fed, _multi.State(state.w, state.weights), draw)  # 1
+        loss = self.judged(fed, after.w)  # 2, 3
+        good = loss.isfinite() & (loss <= self.ratio * state.accepted)
+        w = torch.where(good, after.w, state.w)  # 4, 5
+        accepted = torch.where(good, loss, state.accepted)  # 4, 5
+        found = {"rejected": 1 - good.to(w.dtype), "accepted": accepted}
+        return State(w, after.weights, accepted), {**info, **fed.info(**found)}
