@@ -40,6 +40,7 @@ UNITS = {
     "worst": "%",
     "gap": "points",
     "rounds": "rounds",
+    "rejected": "rounds",
     "reached": "of seeds",
     "corner": "of rounds",
     "fallback": "of rounds",
@@ -61,6 +62,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         f"{run}.{k}": over_seeds(v, unit(k)) for run, each in found.items() for k, v in each.items()
     }
     numbers |= {f"{run}.rounds": exact(t.rounds[-1], "rounds") for run, t in traces.items()}
+    numbers |= {f"{run}.growth": exact(growth(t)) for run, t in traces.items()}
+    rows = {run: t.config.get("algorithm", {}).get("judge_rows") for run, t in traces.items()}
+    numbers |= {f"{run}.judge_rows": exact(x, "rows") for run, x in rows.items() if x}
     for name, (a, b) in pairs().items():
         if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
@@ -96,6 +100,16 @@ def rounds_to(trace: Trace, level: float) -> Array:
     return found
 
 
+def growth(trace: Trace) -> float:
+    """The most, over seeds and evaluations, by which the mean test loss has multiplied since one.
+
+    The authors' code sets a model back whose training loss has grown by half in a round.
+    """
+    loss = trace.metrics["loss"]
+    before = np.where(loss[:, :-1] > 0, loss[:, :-1], np.inf)
+    return float((loss[:, 1:] / before).max(initial=0.0))
+
+
 def measures(trace: Trace) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
@@ -120,6 +134,8 @@ def of_weights(trace: Trace) -> dict[str, Array]:
     if "mu" in trace.info:
         found["mu"] = trace.info["mu"].mean(1)
         found["fallback"] = trace.info["fallback"].mean(1)
+    if "rejected" in trace.info:
+        found["rejected"] = trace.info["rejected"].sum(1)
     return found
 
 
