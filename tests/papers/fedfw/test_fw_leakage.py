@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from planted import drawn
 
 import fedlib as fl
 from fedlib.core import Trace
@@ -224,13 +225,8 @@ def test_c12_fails_where_all_are_alike():
 
 
 def test_figures_draw_what_there_is():
-    from matplotlib.figure import Figure
-
     traces = {k: t for k, t in whole().items() if k.startswith("mnist")}
-    fig = Figure()
-    FIGURES["psnr"](traces)(fig)
-    assert [len(ax.lines) for ax in fig.axes if ax.lines] == [6, 6]
-    fig = Figure()
-    FIGURES["figure_1"](traces)(fig)
-    assert len(fig.axes) == 2 * 2 * 6
-    assert all(len(ax.images) == 1 for ax in fig.axes)
+    axes = drawn(FIGURES["psnr"], traces)
+    assert [len(ax.lines) for ax in axes if ax.lines] == [6, 6]
+    axes = drawn(FIGURES["figure_1"], traces)
+    assert [len(ax.images) for ax in axes] == [1] * 2 * 2 * 6

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from planted import about
 
 import fedlib as fl
 from fedlib.core import Trace
@@ -224,10 +225,6 @@ def test_derive_works_for_a_shortened_list_of_runs():
 
 
 # -- rules
-
-
-def about(x, spread=0.1):
-    return Number(x, x - spread, x + spread, (x - spread, x, x + spread))
 
 
 #: What decides each reading of each claim: key -> a value with which it holds.

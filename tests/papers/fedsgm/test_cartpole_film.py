@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from controllers import generator, linear_policy
+from planted import drawn
 
 from fedlib.problems import cart
 from fedlib.problems.cart import forbidden, step
@@ -111,11 +112,7 @@ class TestFilm:
         assert len(re.findall(r">cost \d+<", picture)) == 2 * frames + 2
 
     def test_a_step_that_costs_is_a_red_dot(self, rollouts):
-        from matplotlib.figure import Figure
-
-        fig = Figure()
-        film(rollouts)(fig)
-        for ax, rollout in zip(fig.axes, rollouts.values(), strict=True):
+        for ax, rollout in zip(drawn(film, rollouts), rollouts.values(), strict=True):
             (dots,) = (line for line in ax.lines if line.get_label() == "step that costs 1")
             assert dots.get_color() == COSTLY
             x = rollout.states[1:, 0][rollout.costs.bool()]
