@@ -9,6 +9,7 @@ import torch
 from expect import close, refuses
 from networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, small, tiny
 from problems import np_problem
+from rounds import walk
 
 import fedlib as fl
 from fedlib.compress import Identity
@@ -16,17 +17,6 @@ from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 from fedlib.sets import Ball
 from fedlib.steps.surrogate import best_response
-
-
-def walk(algorithm, problem, rounds, engine=fl.Vectorized, seed=0):
-    """States, draws and infos of some rounds."""
-    state, rng, seen = algorithm.init(problem), seeded(seed, "rounds"), []
-    for _ in range(rounds):
-        draw = algorithm.draw(problem, rng)
-        after, info = algorithm.round(engine(problem), state, draw)
-        seen.append((state, draw, after, info))
-        state = after
-    return seen
 
 
 def batch_rows(problem, draw):
@@ -195,8 +185,8 @@ def test_batches_are_distinct_rows_of_every_client_each_equally_likely():
 def test_no_batch_size_is_all_rows(full):
     problem = small()
     whole = replace(full, batch_size=40)
-    a, b = walk(full, problem, 3), walk(whole, problem, 3)
-    close(a[-1][2].w, b[-1][2].w)
+    (*_, a), (*_, b) = walk(full, problem, 3), walk(whole, problem, 3)
+    close(a[2].w, b[2].w)
 
 
 def test_sgd_equals_a_plain_twin():
@@ -218,15 +208,15 @@ def test_sgd_equals_a_plain_twin():
 
 def test_bits_are_those_of_the_papers_table():
     problem, d = tiny(), 24
-    _, _, _, plain = walk(fl.SSCA(**STEPS, batch_size=2), problem, 1)[0]
+    ((*_, plain),) = walk(fl.SSCA(**STEPS, batch_size=2), problem, 1)
     assert plain["bits_up"] == 3 * 32 * d
     assert plain["bits_down"] == 3 * 32 * d
-    _, _, _, constrained = walk(fl.ConstrainedSSCA(**NORM, batch_size=2), problem, 1)[0]
+    ((*_, constrained),) = walk(fl.ConstrainedSSCA(**NORM, batch_size=2), problem, 1)
     assert constrained["bits_up"] == 3 * 32 * (d + 1)
     assert constrained["bits_down"] == 3 * 32 * d
     both = np_problem()
     constrained = fl.ConstrainedSSCA(**STEPS, penalty=10.0, levels=0.3)
-    _, _, _, info = walk(constrained, both, 1)[0]
+    ((*_, info),) = walk(constrained, both, 1)
     assert info["bits_up"] == 20 * 32 * (2 * 30 + 1)
 
 

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 import torch
 from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
+from rounds import walk
 
-import fedlib as fl
 from fedlib.algorithms._vertical import messages
 from fedlib.core.sampling import seeded
 from fedlib.vertical import Partition
@@ -33,8 +33,7 @@ def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
 @pytest.mark.parametrize("algorithm", ALL, **by_name)
 def test_bits(algorithm):
     problem = task(5)
-    state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
-    _, info = algorithm.round(fl.Vectorized(problem), state, draw)
+    ((*_, info),) = walk(algorithm, problem, 1)
     assert info["bits_down"] == 32 * (5 * (L * J + B) + K * J)
     assert info["bits_up"] == 32 * (problem.dim + (algorithm is NORM))
     assert info["bits_between"] == 32 * 5 * 4 * B * J

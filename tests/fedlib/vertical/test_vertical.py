@@ -7,6 +7,7 @@ import pytest
 import torch
 from divided import ALL, FREE, NORM, SGD, B, J, K, batch_of, by_name, general, network, tapped, task
 from expect import close, refuses
+from rounds import walk
 
 import fedlib as fl
 from fedlib.algorithms import (
@@ -35,11 +36,9 @@ def horizontal(algorithm):
 
 def moved(algorithm, problem, rounds, seed=0):
     """The last state of some rounds, all equal to those of the algorithm with pooled features."""
-    twin, rng = horizontal(algorithm), seeded(seed, "rounds")
-    state, pooled = algorithm.init(problem), twin.init(problem)
-    for _ in range(rounds):
-        draw = algorithm.draw(problem, rng)
-        state, info = algorithm.round(fl.Vectorized(problem), state, draw)
+    twin = horizontal(algorithm)
+    pooled = twin.init(problem)
+    for _, draw, state, info in walk(algorithm, problem, rounds, seed=seed):
         pooled, twin_info = twin.round(fl.Vectorized(problem), pooled, draw)
         for a, b in zip(state, pooled, strict=True):
             torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-11)

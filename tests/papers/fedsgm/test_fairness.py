@@ -5,9 +5,9 @@ import pytest
 import torch
 from expect import refuses
 from people import entropy, gap, outputs, real_rows, task
+from rounds import walk
 
 import fedlib as fl
-from fedlib.core.sampling import seeded
 from papers import STUDIES
 from papers.fedsgm.curves import tuned
 from papers.fedsgm.fairness import clients_table
@@ -38,12 +38,10 @@ def test_pooled_switching_equals_its_plain_twin(kind):
         method = fl.PenaltyFedAvg(**common, rho=2.0)
     else:
         method = fl.FedSGM(**common, switch=fl.Soft(30.0) if kind == "soft" else fl.Hard())
-    w, rng = 4 * problem.w0, seeded(0, "rounds")
-    state = method.init(problem)._replace(w=w, **({} if kind == "penalty" else {"x": w}))
+    w = 4 * problem.w0
+    start = method.init(problem)._replace(w=w, **({} if kind == "penalty" else {"x": w}))
     signs, sigmas = set(), set()
-    for _ in range(30):
-        draw = method.draw(problem, rng)
-        state, info = method.round(fl.Vectorized(problem), state, draw)
+    for _, draw, state, info in walk(method, problem, 30, start=start):
         value, sign = plain_pooled(problem, w, draw.participants)
         sigma = (1 + 30 * (value - 0.03)).clamp(0, 1) if kind == "soft" else (value > 0.03).double()
         ends = []
@@ -81,13 +79,11 @@ def test_adam_at_the_clients_equals_its_plain_twin(kind):
     problem, sigmas = task(), set()
     switch = fl.Soft(30.0) if kind == "soft" else fl.Hard()
     uplink = fl.TopK(0.2) if kind == "dropped" else fl.Identity()
-    method, rng = AdamFedSGM(**common, switch=switch, uplink=uplink), seeded(0, "rounds")
+    method = AdamFedSGM(**common, switch=switch, uplink=uplink)
     w = x = 4 * problem.w0
-    state = method.init(problem)._replace(w=w, x=x)
+    start = method.init(problem)._replace(w=w, x=x)
     kept = torch.zeros(4, problem.dim, dtype=w.dtype)
-    for _ in range(12):
-        draw = method.draw(problem, rng)
-        state, info = method.round(fl.Vectorized(problem), state, draw)
+    for _, draw, state, info in walk(method, problem, 12, start=start):
         value, sign = plain_pooled(problem, w, draw.participants)
         sigma = (1 + 30 * (value - 0.03)).clamp(0, 1) if kind == "soft" else (value > 0.03).double()
         sent = []
@@ -107,11 +103,8 @@ def test_adam_at_the_clients_equals_its_plain_twin(kind):
 def test_averaging_with_adam_at_the_clients_equals_its_plain_twin():
     method = AdamFedAvg(lr=0.1, local_steps=3, participants=3, batch_size=12)
     problem = task()
-    state, rng = method.init(problem), seeded(0, "rounds")
-    w = state.w
-    for _ in range(3):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(fl.Vectorized(problem), state, draw)
+    w = problem.w0
+    for _, draw, state, _ in walk(method, problem, 3):
         batches = [problem.rows[j, draw.batches[i]] for i, j in enumerate(draw.participants)]
         w = sum(torch_adam(problem, w, b, 1, 0) for b in batches) / 3
         torch.testing.assert_close(state.w, w, atol=1e-7, rtol=0)
@@ -122,12 +115,10 @@ def test_centralized_steps_take_fresh_batches_for_values_and_gradients(rho):
     problem = task(clients=1)
     work = {"lr": 0.5, "tolerance": 0.05, "steps": 3, "batch_size": 10, "value_batch_size": 40}
     method = fl.SGM(**work) if rho is None else fl.PenaltySGM(rho=rho, **work)
-    w, rng = 4 * problem.w0, seeded(0, "rounds")
-    state = method.init(problem)._replace(w=w)
+    w = 4 * problem.w0
+    start = method.init(problem)._replace(w=w)
     worked = set()
-    for _ in range(15):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(fl.Vectorized(problem), state, draw)
+    for _, draw, state, _ in walk(method, problem, 15, start=start):
         for step in range(3):
             rows = problem.rows[0, draw.values[0, 40 * step : 40 * (step + 1)]]
             signed = gap(outputs(w, problem.data[0][rows]), problem.data[2][rows])

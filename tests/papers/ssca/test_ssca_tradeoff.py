@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from planted import drawn
+from rounds import walk
 from torch.func import grad
 
 import fedlib as fl
@@ -28,14 +29,8 @@ SMALL = {"pictures": 40, "clients": 4, "hidden": 5}
 
 def states(algorithm, problem, rounds, start=None):
     """The state before every round and after the last, and what the rounds report."""
-    state, seen, rng = start or algorithm.init(problem), [], seeded(0, "rounds")
-    reports = []
-    for _ in range(rounds):
-        seen.append(state)
-        draw = algorithm.draw(problem, rng)
-        state, info = algorithm.round(fl.Vectorized(problem), state, draw)
-        reports.append(info)
-    return [*seen, state], reports
+    path = [*walk(algorithm, problem, rounds, start=start)]
+    return [path[0][0], *(after for _, _, after, _ in path)], [info for *_, info in path]
 
 
 def test_the_handover_is_the_one_method_and_then_the_other():
