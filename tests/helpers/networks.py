@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import torch
+from randoms import generator
 from torch.func import grad
 
 import fedlib as fl
@@ -18,8 +19,7 @@ NORM = {**STEPS, "penalty": 1e5, "levels": 0.6, "objective": "norm"}
 
 def tiny(seed=0, hidden=3):
     """Twelve rows of five bytes, three classes, clients of 5, 3 and 4 rows, float64."""
-    rng = torch.Generator().manual_seed(0)
-    X = torch.randint(0, 256, (12, 5), generator=rng).to(torch.uint8)
+    X = torch.randint(0, 256, (12, 5), generator=generator()).to(torch.uint8)
     table = Table(X, torch.arange(12) % 3, ("a", "b", "c"))
     options = {"clients": 3, "hidden": hidden, "seed": seed, "dtype": torch.float64}
     problem = swish_network(table, table, **options)

@@ -20,10 +20,6 @@ def simplified(function, *example):
     return [c.__name__.partition(".")[0] for c in calls], module
 
 
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
 def same(function, *example):
     """The recording of `function`, checked bit for bit on the example and on other arguments."""
     replay = record(function, *example)

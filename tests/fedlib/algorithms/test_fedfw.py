@@ -146,11 +146,7 @@ def test_a_round_counts_and_moves_those_whose_coin_says_so():
     assert info["bits_up"] == 2 * 4
     assert info["bits_down"] == 2 * 6 * 32
     nobody = Draw(torch.arange(5), chance=torch.ones(5, dtype=torch.float64))
-    for other in (
-        method,
-        fl.FedFWPlus(LAM, participation=0.3),
-        fl.FedFWReset(LAM, 0.3),
-    ):
+    for other in (method, fl.FedFWPlus(LAM, participation=0.3), fl.FedFWReset(LAM, 0.3)):
         state = other.init(problem)
         after, info = other.round(fl.Vectorized(problem), state, nobody)
         assert torch.equal(after.w, state.w)

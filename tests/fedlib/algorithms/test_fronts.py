@@ -6,6 +6,7 @@ import pytest
 import torch
 from expect import close
 from problems import objectives, three_objectives
+from randoms import normal
 from rounds import walk
 
 import fedlib as fl
@@ -63,9 +64,8 @@ class TestKnownFronts:
         assert trace.metrics["distance"][0, -1] < 1e-3
 
     def test_local_drift_of_single_objectives_leaves_fsmgda_further_from_the_front(self):
-        rng = torch.Generator().manual_seed(1)
         curvature = torch.tensor([[1.0, 0.1], [0.1, 1.0]]).double()
-        centres = torch.randn(1, 1, 2, 2, generator=rng, dtype=torch.float64).expand(4, 1, 2, 2)
+        centres = normal(1, 1, 2, 2, seed=1).expand(4, 1, 2, 2)
         problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
         many = {"lr": 0.2, "local_steps": 15, "participants": 4}
         gaps = [

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from recorded import numbers, same
+from randoms import numbers
+from recorded import same
 from torch.func import grad, vmap
 
 from fedlib.core.record import record

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from recorded import numbers, same, simplified
+from randoms import numbers
+from recorded import same, simplified
 from torch.func import vmap
 
 from fedlib.compress import Rounding

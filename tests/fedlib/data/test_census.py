@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from expect import refuses
 
 from fedlib import data
 from fedlib.data import census as adult
@@ -38,16 +39,14 @@ def test_the_stand_in_has_the_schema_and_a_gap():
     assert rates == pytest.approx([0.31, 0.11], abs=0.03)
     assert adult.stand_in(100).equals(adult.stand_in(100))
     assert not adult.stand_in(100).equals(adult.stand_in(100, seed=1))
-    with pytest.raises(ValueError, match="rows must be at least 41"):
-        adult.stand_in(40)
+    refuses("rows must be at least 41", adult.stand_in, 40)
 
 
 def test_a_frame_without_a_column_or_a_row_is_refused():
     frame = adult.stand_in(60)
     with pytest.raises(ValueError, match=r"test must have Adult's columns, it lacks age\."):
         adult.prepared(frame, frame.drop(columns="age"))
-    with pytest.raises(ValueError, match="train must have a row"):
-        adult.prepared(frame.assign(age=None), frame)
+    refuses("train must have a row", adult.prepared, frame.assign(age=None), frame)
 
 
 def test_test_rows_are_scaled_with_the_training_statistics():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from fairlearn.metrics import MetricFrame, demographic_parity_difference
 from people import SIZES, entropy, gap, outputs, people, real_rows, task
 
@@ -152,14 +153,10 @@ def test_all_rows_belong_to_one_client_and_seeds_of_unequal_sizes_run_together()
 
 def test_refusals():
     good, bad = people(40), people(40)._replace(group=torch.ones(40).double())
-    with pytest.raises(ValueError, match="both groups"):
-        fairness(bad, good, clients=2)
-    with pytest.raises(ValueError, match="sign must be one of 'pooled', 'client'"):
-        fairness(good, good, clients=2, sign="mine")
-    with pytest.raises(ValueError, match=r"train\.y must be 0 or 1"):
-        fairness(good._replace(y=2 * good.y), good, clients=2)
-    with pytest.raises(ValueError, match="alpha must leave every client a row"):
-        fairness(good, good, clients=20, alpha=0.01)
+    refuses("both groups", fairness, bad, good, clients=2)
+    refuses("sign must be one of 'pooled', 'client'", fairness, good, good, clients=2, sign="mine")
+    refuses("train.y must be 0 or 1", fairness, good._replace(y=2 * good.y), good, clients=2)
+    refuses("alpha must leave every client a row", fairness, good, good, clients=20, alpha=0.01)
 
 
 def test_the_gap_of_nobody_is_zero():

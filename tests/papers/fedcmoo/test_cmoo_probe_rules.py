@@ -6,9 +6,7 @@ from planted import about, fails_alone
 
 from fedlib.core import Trace
 from papers.fedcmoo.probe import STUDY
-from papers.fedcmoo.probe.methods import (
-    ERRORS,
-)
+from papers.fedcmoo.probe.methods import ERRORS
 from papers.fedcmoo.probe.numbers import WINDOW, derive, running
 
 

@@ -63,10 +63,7 @@ def coded(alive, direction, *, lr=0.01, slope=0.0, scale=1.0):
     """A run whose code is watched: it varies by 0.01 a living unit, the loss is 1 to begin with."""
     alive = np.asarray([alive], float)
     loss = scale**2 * np.linspace(1, 0.7, alive.shape[1])[None]
-    config = {
-        "algorithm": {"lr": lr},
-        "problem": {"slope": slope, "scale": scale},
-    }
+    config = {"algorithm": {"lr": lr}, "problem": {"slope": slope, "scale": scale}}
     metrics = {"alive": alive, "spread": 0.01 * alive, "loss": loss}
     rounds = np.arange(alive.shape[1])
     return Trace(metrics, {"direction": np.asarray([direction[1:]], float)}, rounds, (0,), config)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from planted import drawn
 
 import fedlib as fl
@@ -49,12 +50,9 @@ def test_networks_have_their_size_and_a_start_of_their_own(net, dim):
 
 def test_networks_refuse_another_kind():
     assert network("cifar10", "lenet", 32).pixels == 768
-    with pytest.raises(ValueError, match="Network: kind must be one of 'mlp', 'lenet'"):
-        Network("cnn", 1, 8)
-    with pytest.raises(ValueError, match="Reader: network must be an mlp"):
-        Reader(Network("lenet", 1, 8), Whole()).init(PROBLEM)
-    with pytest.raises(ValueError, match="Attacker: steps must be at least 1"):
-        Attacker(SMALL, Whole(), steps=0)
+    refuses("Network: kind must be one of 'mlp', 'lenet'", Network, "cnn", 1, 8)
+    refuses("Reader: network must be an mlp", Reader(Network("lenet", 1, 8), Whole()).init, PROBLEM)
+    refuses("Attacker: steps must be at least 1", Attacker, SMALL, Whole(), steps=0)
 
 
 def test_the_attacker_is_the_librarys_attack_step_by_step():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from problems import batches
+from randoms import normal
 from torch.func import grad, jacrev
 
 import fedlib as fl
@@ -25,8 +26,7 @@ SMALL = {"norm": "l2", "rows": 120}
 
 def random_points(problem, count, seed=0):
     """Points of the set, some on its boundary."""
-    rng = torch.Generator().manual_seed(seed)
-    raw = 3 * torch.randn(count, problem.dim, generator=rng, dtype=torch.float64)
+    raw = 3 * normal(count, problem.dim, seed=seed)
     return [problem.set.project(x) for x in raw]
 
 

@@ -36,8 +36,8 @@ DECIDES = {
 @pytest.fixture(scope="module")
 def found():
     """The numbers of made-up runs, by study."""
-    full = {s: s.resolve("full") for s in (STUDY, STUDY_3)}
-    return {s.name: s.derive(fake(s, p), p) for s, p in full.items()}
+    full = [(s, s.resolve("full")) for s in (STUDY, STUDY_3)]
+    return {s.name: s.derive(fake(s, p), p) for s, p in full}
 
 
 @pytest.mark.parametrize("claim", [*STUDY.claims, *STUDY_3.claims], ids=lambda c: c.id)

@@ -6,8 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from controllers import generator, linear_policy
+from controllers import linear_policy
+from expect import refuses
 from planted import drawn
+from randoms import generator
 
 from fedlib.problems import cart
 from fedlib.problems.cart import forbidden, step
@@ -83,10 +85,8 @@ class TestRollout:
         assert ending(away) == f"leaves the track at step {len(away.costs)}"
 
     def test_errors(self):
-        with pytest.raises(ValueError, match=r"rollout_states: w must have shape \[17410\], got"):
-            rollout_states(torch.zeros(3))
-        with pytest.raises(ValueError, match="rollout_states: seed must be at least 0, got -1"):
-            rollout_states(PARKED, seed=-1)
+        refuses("rollout_states: w must have shape [17410], got", rollout_states, torch.zeros(3))
+        refuses("rollout_states: seed must be at least 0, got -1", rollout_states, PARKED, seed=-1)
 
 
 class TestFilm:
@@ -119,10 +119,8 @@ class TestFilm:
             assert torch.equal(torch.tensor(dots.get_xdata(), dtype=x.dtype), x)
 
     def test_errors(self, rollouts):
-        with pytest.raises(ValueError, match="film: rollouts must hold an episode, got none"):
-            film({})
-        with pytest.raises(ValueError, match="film: frames must be at least 2, got 1"):
-            film(rollouts, frames=1)
+        refuses("film: rollouts must hold an episode, got none", film, {})
+        refuses("film: frames must be at least 2, got 1", film, rollouts, frames=1)
 
 
 def at_step(node, t):

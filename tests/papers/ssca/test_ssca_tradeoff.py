@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 from planted import drawn
 from rounds import walk
 from torch.func import grad
@@ -79,14 +80,12 @@ def test_only_the_working_methods_bits_count():
 
 def test_the_handover_refuses_parts_that_do_not_fit():
     made = handover(0.9, 5)
-    with pytest.raises(ValueError, match="Handover: rounds must be at least 1"):
-        replace(made, rounds=0)
+    refuses("Handover: rounds must be at least 1", replace, made, rounds=0)
     with pytest.raises(ValueError, match=r"Handover: then\.batch_size must be that of first, None"):
         replace(made, then=replace(made.then, batch_size=3))
     ready = theorem_problem(0, **SMALL)
     two = replace(ready, num_objectives=2, losses=lambda w, b: ready.losses(w, b).repeat(2))
-    with pytest.raises(ValueError, match="Handover: problem must have one loss"):
-        made.init(two)
+    refuses("Handover: problem must have one loss", made.init, two)
 
 
 def test_the_gradients_parts_are_those_of_autograd():
