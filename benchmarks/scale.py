@@ -25,15 +25,7 @@ from torch import Tensor
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench import (
-    KEEP_MEMORY,
-    KEPT,
-    apart,
-    clocked,
-    collected,
-    machine,
-    peak,
-)
+from benchmarks.bench import KEEP_MEMORY, KEPT, apart, clocked, collected, machine, peak
 from fedlib.algorithms.baselines import FedAvg
 from fedlib.algorithms.fedcmoo import FedCMOO
 from fedlib.algorithms.fedfw import FedFW

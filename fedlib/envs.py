@@ -183,7 +183,5 @@ def _pixel(x: float) -> int:
 
 if ID not in gymnasium.registry:
     gymnasium.register(
-        id=ID,
-        entry_point="fedlib.envs:ConstrainedCartPole",
-        max_episode_steps=HORIZON,
+        id=ID, entry_point="fedlib.envs:ConstrainedCartPole", max_episode_steps=HORIZON
     )

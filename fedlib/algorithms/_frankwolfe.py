@@ -63,10 +63,7 @@ def start(problem: Problem, *, keeps: bool = True, extra: bool = False) -> State
 
 
 def check_feasible(
-    who: str,
-    problem: Problem,
-    split: PerClient | None = None,
-    batch_size: int | None = None,
+    who: str, problem: Problem, split: PerClient | None = None, batch_size: int | None = None
 ) -> None:
     """Check a problem for a method that needs a feasible set.
 
@@ -111,11 +108,7 @@ def on_active(
 
 
 def server_round(
-    method: FrankWolfe,
-    fed: Federation,
-    state: State,
-    draw: Draw,
-    update: Callable[..., Any],
+    method: FrankWolfe, fed: Federation, state: State, draw: Draw, update: Callable[..., Any]
 ) -> tuple[State, Info]:
     """The server's half of Algorithm 1: coins, w to the clients, their extreme points, the new w.
 

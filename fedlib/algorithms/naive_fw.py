@@ -13,13 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._frankwolfe import (
-    State,
-    active_clients,
-    ask_oracles,
-    check_feasible,
-    start,
-)
+from fedlib.algorithms._frankwolfe import State, active_clients, ask_oracles, check_feasible, start
 from fedlib.checks import Count
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation

@@ -156,11 +156,7 @@ class PolicyFedSGM:
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, their simulators' randomness and the compressors'."""
         draw = draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            uplink=self.uplink,
-            downlink=self.downlink,
+            problem, rng, participants=self.participants, uplink=self.uplink, downlink=self.downlink
         )
         return draw._replace(chance=problem.simulator.chance(self.participants, rng))
 

@@ -30,12 +30,7 @@ from fedlib.algorithms._ssca import (
     start,
     surrogate,
 )
-from fedlib.algorithms._vertical import (
-    check_batch,
-    draw_samples,
-    exchange,
-    mean_objective,
-)
+from fedlib.algorithms._vertical import check_batch, draw_samples, exchange, mean_objective
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.federation import Federation
 from fedlib.core.types import Draw, Info, Problem

@@ -3,9 +3,4 @@
 from fedlib.models.modules import linear, mlp, ravel
 from fedlib.models.pictures import picture_cnn
 
-__all__ = [
-    "linear",
-    "mlp",
-    "picture_cnn",
-    "ravel",
-]
+__all__ = ["linear", "mlp", "picture_cnn", "ravel"]

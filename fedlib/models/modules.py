@@ -68,10 +68,7 @@ def linear(in_: Count, out: Count, bias: bool = True, *, rng: Rng | None = None)
 
 
 def mlp(
-    sizes: Sequence[Count],
-    activation: Callable[[], nn.Module] = nn.ReLU,
-    *,
-    rng: Rng | None = None,
+    sizes: Sequence[Count], activation: Callable[[], nn.Module] = nn.ReLU, *, rng: Rng | None = None
 ) -> nn.Sequential:
     """A fully connected network: linear maps between `sizes`, `activation` between them.
 

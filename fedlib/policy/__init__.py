@@ -2,10 +2,4 @@
 
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits, Simulator
 
-__all__ = [
-    "Episodes",
-    "Gaussian",
-    "Head",
-    "Logits",
-    "Simulator",
-]
+__all__ = ["Episodes", "Gaussian", "Head", "Logits", "Simulator"]

@@ -1,11 +1,7 @@
 """What is minimized: one file per study problem."""
 
 from fedlib.problems.cartpole import cartpole
-from fedlib.problems.classification import (
-    classification,
-    mlp_classification,
-    softmax_regression,
-)
+from fedlib.problems.classification import classification, mlp_classification, softmax_regression
 from fedlib.problems.client_rows import ClientRows
 from fedlib.problems.constrained import classifier
 from fedlib.problems.fairness import fairness

@@ -216,10 +216,7 @@ def classifier(
 def first_rows(problem: Problem, count: int) -> Problem:
     """The same problem with the first `count` rows of every client, which all clients have."""
     return replace(
-        problem,
-        rows=problem.rows[:, :count],
-        sizes=(count,) * problem.num_clients,
-        lengths=(),
+        problem, rows=problem.rows[:, :count], sizes=(count,) * problem.num_clients, lengths=()
     )
 
 

@@ -99,17 +99,8 @@ def from_frame(
     check_named(who, frame[client])
     groups = frame.groupby(client, sort=True, observed=False)
     rows = {label: tensors_of(own, features, target, columns) for label, own in groups}
-    return assemble(
-        who,
-        rows,
-        module,
-        objectives,
-        constraints,
-        columns,
-        measures or {},
-        () if heldout is None else tensors_of(heldout, features, target, columns),
-        name,
-    )
+    held = () if heldout is None else tensors_of(heldout, features, target, columns)
+    return assemble(who, rows, module, objectives, constraints, columns, measures or {}, held, name)
 
 
 def from_clients(
@@ -142,16 +133,9 @@ def from_clients(
     objectives, constraints = check_functions(who, objective, constraint, measures)
     check_labels(who, columns=columns)
     check_held(who, clients, heldout, ("inputs", "target", *columns))
+    rows = dict(enumerate(clients))
     return assemble(
-        who,
-        dict(enumerate(clients)),
-        module,
-        objectives,
-        constraints,
-        columns,
-        measures or {},
-        heldout,
-        name,
+        who, rows, module, objectives, constraints, columns, measures or {}, heldout, name
     )
 
 

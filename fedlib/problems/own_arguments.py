@@ -187,11 +187,7 @@ def _check_rows(who: str, called: str, own: object, parts: tuple[str, ...]) -> N
         checks.finite(who, f"{part} of {called}", x, "drop or impute these rows")
 
 
-def check_clients(
-    who: str,
-    clients: Mapping[Any, Rows],
-    objectives: tuple[Function, ...],
-) -> None:
+def check_clients(who: str, clients: Mapping[Any, Rows], objectives: tuple[Function, ...]) -> None:
     """Raise ValueError unless there are clients, all with rows, and an objective."""
     for label, own in clients.items():
         if len(own[0]) == 0:

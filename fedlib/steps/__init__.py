@@ -3,12 +3,4 @@
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic
 from fedlib.steps.switching import Hard, Soft
 
-__all__ = [
-    "Convex",
-    "Fixed",
-    "Hard",
-    "Nonconvex",
-    "PowerLaw",
-    "Soft",
-    "Stochastic",
-]
+__all__ = ["Convex", "Fixed", "Hard", "Nonconvex", "PowerLaw", "Soft", "Stochastic"]

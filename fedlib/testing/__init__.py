@@ -2,6 +2,4 @@
 
 from fedlib.testing.contract import hold_to_account
 
-__all__ = [
-    "hold_to_account",
-]
+__all__ = ["hold_to_account"]

@@ -3,11 +3,4 @@
 from fedlib.vertical.composite import Composite, Partition, Party, contiguous
 from fedlib.vertical.line import VerticalProblem, vertical
 
-__all__ = [
-    "Composite",
-    "Partition",
-    "Party",
-    "VerticalProblem",
-    "contiguous",
-    "vertical",
-]
+__all__ = ["Composite", "Partition", "Party", "VerticalProblem", "contiguous", "vertical"]

@@ -4,12 +4,4 @@ from fedlib.weights.gram import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.preference import Preference
 from fedlib.weights.rules import FindWeights, Least, MinNorm
 
-__all__ = [
-    "FindWeights",
-    "Least",
-    "MeanOfGrams",
-    "MinNorm",
-    "OneWay",
-    "Preference",
-    "TwoWay",
-]
+__all__ = ["FindWeights", "Least", "MeanOfGrams", "MinNorm", "OneWay", "Preference", "TwoWay"]

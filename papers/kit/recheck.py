@@ -62,10 +62,7 @@ def called(name: str, profile: str) -> str:
 
 
 def sample(
-    studies: Iterable[Study],
-    rng: np.random.Generator,
-    seconds: float,
-    last: Container[str] = (),
+    studies: Iterable[Study], rng: np.random.Generator, seconds: float, last: Container[str] = ()
 ) -> Iterator[tuple[Study, Spec, Stretch]]:
     """Stored runs in a random order, one of each study in turn; each fits its share of the time.
 

@@ -150,7 +150,4 @@ def good() -> Iterator[tuple[str, Callable[[], object]]]:
     for study in STUDIES.values():
         for profile, values in study.profiles.items():
             lists = {k: [*v] if isinstance(v, tuple) else v for k, v in values.items()}
-            yield (
-                f"{study.name} {profile}",
-                lambda s=study, p=profile, v=lists: s.resolve(p, **v),
-            )
+            yield (f"{study.name} {profile}", lambda s=study, p=profile, v=lists: s.resolve(p, **v))

@@ -207,7 +207,7 @@ DRAWN: dict[str, Change] = {
 QUICK: dict[str, Change] = {
     "a picture in a quick notebook": lambda n: (
         outputs(n)[-1].setdefault("data", {}).update({"image/png": "iVBORw0KGgo="})
-    ),
+    )
 }
 #: Of a quick notebook with tables as plain text, whose last digits may differ.
 QUICK_TABLE: dict[str, Change] = {

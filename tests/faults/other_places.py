@@ -226,10 +226,7 @@ def probed(place: Place, at: Path) -> tuple[int, str, str]:
     env = {k: v for k, v in env.items() if place.env.get(k, "") is not None}
     words = [sys.executable, *(word for word in place.words if word != "UMASK")]
     (at / "probe.py").write_text(PROBE, encoding="utf-8")
-    words += [
-        str(at / "probe.py"),
-        str(out),
-    ]
+    words += [str(at / "probe.py"), str(out)]
     if place.nobody and os.geteuid() == 0:  # whom permissions bind
         words = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *words]
     mask = 0o077 if "UMASK" in place.words else -1

@@ -1,13 +1,10 @@
 """A sample of the faults of checkpoints; the scripts beside this file have all of them."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import flipped_bits
 import foreign_checkpoints
-
-HERE = Path(__file__).parent
+from process import python
 
 
 def good(found):
@@ -25,6 +22,5 @@ def test_foreign_files_are_refused():
 
 def test_killed_runs_end_as_those_that_were_left_alone():
     """Whenever the kills come: on a busy machine they come earlier in the run."""
-    command = (sys.executable, HERE / "kills.py", "--count", "3")
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    done = python(Path(__file__).with_name("kills.py"), "--count", "3")
     assert "3 tried, 3 good" in done.stdout, done.stdout + done.stderr

@@ -1,7 +1,6 @@
 """The library stands alone: it runs without the papers, and imports what it needs when it does."""
 
-import subprocess
-import sys
+from process import python
 
 ALONE = """
 import sys
@@ -22,7 +21,5 @@ print(trace.metrics["f"].shape)
 
 
 def test_the_library_runs_without_what_only_the_papers_need():
-    done = subprocess.run(
-        (sys.executable, "-c", ALONE), capture_output=True, encoding="utf-8", check=False
-    )
+    done = python("-c", ALONE)
     assert done.stdout.strip() == "(1, 4)", done.stderr[-2000:]

@@ -1,7 +1,5 @@
 """Cartpole by Gymnasium's interface: its checker, its registry, and the batched simulator."""
 
-import subprocess
-import sys
 import warnings
 
 import gymnasium
@@ -11,6 +9,7 @@ import torch
 from controllers import linear_policy
 from expect import refuses
 from gymnasium.utils.env_checker import check_env
+from process import python
 
 from fedlib import envs
 from fedlib.problems import cart
@@ -46,12 +45,7 @@ def test_is_made_by_its_name(first):
         "env = gymnasium.make(name + 'fedlib/ConstrainedCartPole-v0'); "
         "print(env.spec.max_episode_steps, env.unwrapped.__class__.__module__)"
     )
-    done = subprocess.run(
-        (sys.executable, "-W", "error", "-c", code),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    done = python("-W", "error", "-c", code)
     assert done.stdout.split() == ["200", "fedlib.envs"], done.stderr[-2000:]
 
 
@@ -61,9 +55,7 @@ def test_without_gymnasium_a_sentence_says_what_to_do():
         "import fedlib, fedlib.problems.cartpole\n"
         "try:\n    import fedlib.envs\nexcept ImportError as error:\n    print(error)"
     )
-    done = subprocess.run(
-        (sys.executable, "-c", code), capture_output=True, encoding="utf-8", check=False
-    )
+    done = python("-c", code)
     assert done.stdout.strip() == (
         "fedlib.envs: gymnasium must be installed for this module, and for no other; "
         "pip install 'fedlib[rl]'."

@@ -11,6 +11,8 @@ from importlib import import_module
 import pytest
 import torch
 from problems import np_problem
+from randoms import generator
+from randoms import numbers as normal
 from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -76,14 +78,6 @@ def wide(problem):
     """The same problem in float64."""
     made = {k: doubled(v) for k, v in problem.tensors().items()}
     return problem.with_tensors(made)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=generator(seed))
 
 
 def test_the_spy_sees_a_detour():

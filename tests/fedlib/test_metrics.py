@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 from expect import refuses
+from randoms import normal
 
 from fedlib.metrics import skew_matrix, skewness
 
 
 def instance(seed, N=6, d=4, scale=1.0):
-    rng = torch.Generator().manual_seed(seed)
-    a, b = torch.randn(2, N, d, generator=rng, dtype=torch.float64)
+    a, b = normal(2, N, d, seed=seed)
     return scale * a, b
 
 

@@ -9,6 +9,7 @@ import math
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from randoms import generator, normal
 
 from fedlib import compress
 from fedlib.compress import Identity, RandK, Rounding, TopK
@@ -49,14 +50,6 @@ def sets(draw):
         if (kind is Box)
         else (kind(radius), dim)
     )
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
 
 
 def precision(dtype, factor=64):

@@ -5,9 +5,9 @@ And they are there: no tensor in a signature or a field goes without.
 
 import ast
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from process import python
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [p for p in sorted((ROOT / "fedlib").rglob("*.py")) if "studies" not in p.parts]
@@ -87,13 +87,8 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a 
 def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
     (tmp_path / "fedlib_checker.py").write_text(CHECKER, encoding="utf-8")
     places = tmp_path, ROOT, ROOT / "tests" / "helpers"
-    done = subprocess.run(
-        (sys.executable, "-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}"),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
+    done = python("-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}", env=env)
     assert done.stdout.strip() == "checked", done.stderr[-3000:]
 
 

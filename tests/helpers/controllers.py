@@ -8,14 +8,6 @@ BALANCE = (0.1, 0.2, 3.5, 0.6)  # gains of position, velocity, angle, angular ve
 SMALL = 0.01  # the network's units stay where tanh is linear
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def uniform(*shape, seed=0):
-    return torch.rand(*shape, generator=generator(seed), dtype=torch.float64)
-
-
 def linear_policy(gains=BALANCE, at=0.0, push=0.0, log_std=-3.0, dtype=torch.float32):
     """The policy with mean action gains . (x - at, v, angle, spin) + push, as one vector."""
     parts = [torch.zeros(size, dtype=torch.float64) for size in SIZES]

@@ -23,6 +23,12 @@ def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0,
     return pareto(0.3 * parts[0] + spread * parts[1] + noise * parts[2], **options)
 
 
+def centred(convex_set, clients=5, **options):
+    """F(w) = mean_i |w - c_i|^2 / 2 on a set, the c_i means of four rows."""
+    options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
+    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
+
+
 def three_objectives():
     """Eight clients with three rows each, far from the front at the start."""
     start = torch.ones(5, dtype=torch.float64)

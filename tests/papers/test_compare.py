@@ -158,10 +158,7 @@ def test_a_run_against_itself_keeps_two_names(results):
         ("np_workshop/hrad", "must name a stored run of np_workshop, got 'hrad'; nearest: hard."),
         ("np_worksop/hard", r"must name a run, got .*; nearest: np_workshop"),
         ("np_workshop", "name a run as STUDY/RUN"),
-        (
-            "np_workshop/hard@quick",
-            "papers reproduce np_workshop --profile quick --missing` makes",
-        ),
+        ("np_workshop/hard@quick", "papers reproduce np_workshop --profile quick --missing` makes"),
         ("nothing.json", r"nothing\.json must exist"),
     ],
 )

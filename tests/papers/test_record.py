@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from expect import refuses
 
 from papers import STUDIES
 from papers.__main__ import main
@@ -105,8 +106,7 @@ class TestAdding:
         part, *_ = CLAIM.rule.primary
         other = replace(study, claims=(changed(primary={part: of("hard.f") < 0.171}),))
         assert [name for name, _ in record.due(other)] == [CLAIM.id]
-        with pytest.raises(ValueError, match="reason must say why"):
-            record.add([other], [], "")
+        refuses("reason must say why", record.add, [other], [], "")
         assert len(record.read(study)[CLAIM.id]) == 1
 
     def test_with_a_reason_it_stands_after_the_former_one(self, study):
@@ -159,8 +159,7 @@ class TestPrintedValues:
     def test_one_that_changed_is_refused_without_a_reason(self, study, changes):
         record.add([replace(study, paper_values=(self.VALUE,))], [], "")
         other = replace(study, paper_values=(replace(self.VALUE, **changes),))
-        with pytest.raises(ValueError, match="reason must say why printed values changed"):
-            record.add([other], [], "")
+        refuses("reason must say why printed values changed", record.add, [other], [], "")
         assert record.add([other], [], "misread") == [record.PRINTED]
 
     def test_the_last_one_left_out_is_due_too(self, study):

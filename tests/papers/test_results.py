@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from expect import refuses
 
 from fedlib.core import jsonfile
 from papers import STUDIES, all_claims
@@ -166,8 +167,7 @@ def test_stored_numbers_have_six_digits_and_others_are_told_apart():
 def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
     planted(tmp_path, "hard", lambda held: held["config"].update(rounds=101))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-    with pytest.raises(ValueError, match="np_workshop/hard: key must be the digest of the conf"):
-        WORKSHOP.load()
+    refuses("np_workshop/hard: key must be the digest of the conf", WORKSHOP.load)
     held = store.read(store.run_path("np_workshop", "full", "hard"))
     assert len(held_together(held)) == 3  # and the curves and rounds do not fit
 
@@ -224,8 +224,7 @@ def offline(*_, **__):
 
 
 def test_an_unknown_parameter_is_refused():
-    with pytest.raises(ValueError, match="np_unified: parameter must"):
-        STUDIES["np_unified"].resolve("full", lrr=0.1)
+    refuses("np_unified: parameter must", STUDIES["np_unified"].resolve, "full", lrr=0.1)
 
 
 @pytest.mark.parametrize(

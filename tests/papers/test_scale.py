@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from expect import refuses
 
 from fedlib import FedSGM, data
 from fedlib.core import jsonfile
@@ -160,8 +161,7 @@ def test_a_damaged_run_is_refused(own):
     at_paper(own)
     path = store.run_path("own", "paper", "E2_0.1")
     path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
-    with pytest.raises(ValueError, match=r"own/paper/E2_0\.1\.json must be whole JSON"):
-        outcome(own)
+    refuses("own/paper/E2_0.1.json must be whole JSON", outcome, own)
 
 
 def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):

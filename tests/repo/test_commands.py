@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
+from process import ran
 
 import papers.__main__ as command_line
 from fedlib.core import jsonfile
@@ -59,10 +60,7 @@ def recipe(words):
         words = words[1:]
     if words[0] != "make":
         return [words]
-    done = subprocess.run(
-        ["make", "-n", "--no-print-directory", "-o", ".venv/.stamp", *words[1:]],
-        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+    done = ran("make", "-n", "--no-print-directory", "-o", ".venv/.stamp", *words[1:], cwd=ROOT)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
     lines = done.stdout.replace("\\\n", " ").splitlines()
     return [shlex.split(line) for line in lines if line.startswith(PYTHON)]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from process import python, ran
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -28,20 +29,15 @@ def test_every_addition_applies_and_its_program_runs(tmp_path):
     assert len(diffs) == len(programs) == TEXT.count("\n## ") == 4
     git = ("git", "apply", "--whitespace=error", "-")
     for diff in diffs:
-        done = subprocess.run(
-            git, cwd=tmp_path, input=diff, capture_output=True, encoding="utf-8", check=False
-        )
+        done = ran(*git, cwd=tmp_path, input=diff)
         assert not done.returncode, done.stderr
     ruff = (Path(sys.executable).with_name("ruff"), "check", "--config", ROOT / "pyproject.toml")
     files = re.findall(r"^\+\+\+ b/(\S+)", "\n".join(diffs), flags=re.M)
-    done = subprocess.run((*ruff, *files), cwd=tmp_path, capture_output=True, check=False)
-    assert not done.returncode, done.stdout.decode()
+    done = ran(*ruff, *files, cwd=tmp_path)
+    assert not done.returncode, done.stdout
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "FEDLIB_RESULTS": str(tmp_path / "results")}
     page = (tmp_path / "notebooks" / "src" / "clipping.py").read_text(encoding="utf-8")
-    done = subprocess.run(
-        (sys.executable, "-c", "\n".join([*programs, page])),
-        cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+    done = python("-c", "\n".join([*programs, page]), cwd=tmp_path, env=env)
     assert not done.returncode, done.stderr
 
 

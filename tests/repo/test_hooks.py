@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from process import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
@@ -18,11 +19,9 @@ HOOKS = {hook["id"]: hook for repo in CONFIG["repos"] for hook in repo["hooks"]}
 def clone(tmp_path_factory):
     """The tracked Python files, the types that the hooks ask for, in a tree of their own."""
     place = tmp_path_factory.mktemp("clone")
-    listed = subprocess.run(
-        ["git", "ls-files", "*.py", "*.pyi", "pyproject.toml"],
-        cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=True,
-    )  # fmt: skip
-    names = listed.stdout.split()
+    names = ran(
+        "git", "ls-files", "*.py", "*.pyi", "pyproject.toml", cwd=ROOT, check=True
+    ).stdout.split()
     for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, place / name)

@@ -3,7 +3,6 @@
 import importlib
 import json
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from process import ran
 from sphinx_book_theme.header_buttons.launch import add_launch_buttons
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,10 +58,9 @@ def test_links_follow_from_the_address_of_the_repository(launched):
 def test_what_the_links_name_is_in_the_repository(launched):
     contents = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
     notebooks = {f"{page}.ipynb" for page in re.findall(r"file: (notebooks/\S+)", contents)}
-    listed = subprocess.run(
-        ("git", "ls-files", "notebooks/executed", "results"),
-        cwd=ROOT, capture_output=True, encoding="utf-8", check=True,
-    ).stdout.split()  # fmt: skip
+    listed = ran(
+        "git", "ls-files", "notebooks/executed", "results", cwd=ROOT, check=True
+    ).stdout.split()
     assert f"{PAGE}.ipynb" in notebooks
     assert notebooks == {name for name in listed if name.endswith(".ipynb")}
     for link in launched("https://github.com/someone/fedlib"):
@@ -95,9 +94,7 @@ def test_the_image_has_the_pinned_versions_and_the_extras():
 def test_what_the_image_leaves_out_is_not_tracked():
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     left_out = [line for line in lines if line and not line.startswith("#")]
-    listed = subprocess.run(
-        ("git", "ls-files"), cwd=ROOT, capture_output=True, encoding="utf-8", check=True
-    )
+    listed = ran("git", "ls-files", cwd=ROOT, check=True)
     tracked = {name.partition("/")[0] for name in listed.stdout.splitlines()}
     assert not tracked & {*left_out}
     assert {".venv", "_build"} <= {*left_out}

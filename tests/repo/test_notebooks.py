@@ -120,10 +120,7 @@ def test_all_quick_notebooks_together_take_less_than_ten_minutes_on_two_cores():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            "small -p lrr 0.1",
-            "small: there is no parameter 'lrr'; nearest: lr.",
-        ),
+        ("small -p lrr 0.1", "small: there is no parameter 'lrr'; nearest: lr."),
         ("small --profile ful", "small: there is no profile 'ful'; nearest: full."),
         ("small -p profile ful", "small: there is no profile 'ful'; nearest: full."),
         ("small -p lr fast", "small: parameter 'lr' must be of kind float, got 'fast'"),

@@ -10,7 +10,6 @@ a page is open.
 import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +19,8 @@ import pytest
 import test_book_ext
 import test_notebooks
 import test_results
+from expect import refuses
+from process import ran
 
 from fedlib.core import jsonfile
 from papers import STUDIES
@@ -70,8 +71,7 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
     path.write_text(
         path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101'), encoding="utf-8"
     )
-    with pytest.raises(ValueError, match=r"np_workshop/full/hard\.json.*restore it or reproduce"):
-        check(STUDY, "full")
+    refuses("np_workshop/full/hard.json*restore it or reproduce", check, STUDY, "full")
 
 
 def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, monkeypatch):
@@ -116,11 +116,8 @@ def test_an_output_that_the_code_does_not_give_is_noticed(driver, small):
     wrong.write_text(
         right.read_text(encoding="utf-8").replace('"3\\n"', '"4\\n"'), encoding="utf-8"
     )
-    done = subprocess.run(
-        ["make", "-o", ".venv/.stamp", "nbval", f"BIN={Path(sys.executable).parent}",
-         f"QUICK={right} {wrong}"],
-        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+    given = f"BIN={Path(sys.executable).parent}", f"QUICK={right} {wrong}"
+    done = ran("make", "-o", ".venv/.stamp", "nbval", *given, cwd=ROOT)
     assert done.returncode != 0
     assert re.search(r"1 failed, \d+ passed", done.stdout), done.stdout
     assert re.search(r"FAILED \S*wrong\.ipynb", done.stdout), done.stdout

@@ -2,21 +2,15 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from process import ran as run
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def run(*words, **options):
-    return subprocess.run(
-        [str(w) for w in words], capture_output=True, encoding="utf-8", check=False, **options
-    )
 
 
 def without(*names):

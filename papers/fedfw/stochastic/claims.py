@@ -10,12 +10,7 @@ from papers.kit.needs import Needs
 from papers.kit.rules import Rule, average, of, told
 
 #: The columns whose data are the paper's; MNIST only stands in for EMNIST-10.
-JUDGED = (
-    "mclr_synthetic_iid",
-    "mclr_synthetic_labels",
-    "mclr_cifar10_iid",
-    "mclr_cifar10_labels",
-)
+JUDGED = ("mclr_synthetic_iid", "mclr_synthetic_labels", "mclr_cifar10_iid", "mclr_cifar10_labels")
 STAND_IN = ("mclr_pictures_iid", "mclr_pictures_labels")
 # Grids of the full profile.
 SEEDS = CODE_SEEDS = (0, 1, 2)

@@ -143,13 +143,7 @@ def choices(traces: Traces) -> plot.Drawing:
         first = not above
         reward, cost = (on(points, runs, metric) for metric in ("reward", "cost"))
         above.append(panel(reward, title=title, ylabel="reward" if first else ""))
-        below.append(
-            panel(
-                *(cost, LEVEL),
-                ylabel="cost" if first else "",
-                legend=first,
-            )
-        )
+        below.append(panel(*(cost, LEVEL), ylabel="cost" if first else "", legend=first))
     return grid(above, below, sharex="col", sharey="row")
 
 

@@ -144,12 +144,7 @@ CLAIMS = (
         runs=(*MODES, *PENALTIES, "central_soft"),
         reading="fairer at a comparable loss",
         readings=(
-            Reading(
-                "better in both",
-                DOMINATES,
-                (*MODES, *PENALTIES),
-                Needs(parameters=("rhos",)),
-            ),
+            Reading("better in both", DOMINATES, (*MODES, *PENALTIES), Needs(parameters=("rhos",))),
         ),
     ),
     figure_7(

@@ -167,8 +167,7 @@ def unstable(measure: str) -> Rule:
             },
         },
         over(
-            SETTINGS,
-            f"$: {told_along(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
+            SETTINGS, f"$: {told_along(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04"
         ),
         "Compressed is the paper's K/d = 0.1.",
         {

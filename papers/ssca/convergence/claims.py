@@ -9,15 +9,7 @@ from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Rule, of, told, told_value
 from papers.ssca.common import LEVELS, SPLITS
-from papers.ssca.convergence.names import (
-    BATCHES,
-    LIMITS,
-    NUMBER,
-    OWN,
-    SEARCHED,
-    grid,
-    values,
-)
+from papers.ssca.convergence.names import BATCHES, LIMITS, NUMBER, OWN, SEARCHED, grid, values
 from papers.ssca.convergence.numbers import CRITERIA, HE, LOOKS
 from papers.ssca.convergence.work import CLAIMS as COUNTED
 

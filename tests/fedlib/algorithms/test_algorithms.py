@@ -12,12 +12,12 @@ import pytest
 import torch
 from expect import close, refuses
 from problems import np_problem
+from rounds import walk
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
 from fedlib.core.grid import fill, floats
-from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 from fedlib.testing.contract import CHECKS, explains_itself
 from fedlib.testing.examples import examples
@@ -135,11 +135,8 @@ def test_the_objective_falls(name):
 def test_penalty_fedavg_equals_its_plain_twin():
     problem, algorithm = np_problem(), fl.PenaltyFedAvg(0.1, 2, 5, tolerance=0.05, rho=2.0)
     X, y, shares = problem.data
-    state, w = algorithm.init(problem), torch.zeros(30, dtype=torch.float64)
-    rng = seeded(0, "rounds")
-    for _ in range(30):
-        draw = algorithm.draw(problem, rng)
-        state, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+    w = torch.zeros(30, dtype=torch.float64)
+    for _, draw, state, _ in walk(algorithm, problem, 30):
         rows = [problem.rows[j] for j in draw.participants]
         g = sum(plain.losses(w, X[r], y[r], shares[r])[1] for r in rows) / 5
         ends = []

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 from expect import refuses
+from rounds import walk
 
 import fedlib as fl
-from fedlib.core.sampling import seeded
 from fedlib.problems import quadratics
 
 A, B = torch.tensor([[3.0, 1.0]]).double(), torch.tensor([[-1.0, 0.5]]).double()
@@ -65,10 +65,8 @@ def plain(method, steps):
 @pytest.mark.parametrize("prox", [0.0, 0.3])
 def test_equals_the_plain_recursion(theta, prox):
     method = replace(METHOD, theta=theta, prox=prox, constraint_prox=prox / 2, inner_steps=7)
-    task, rng = problem(), seeded(0, "rounds")
-    state = method.init(task)
-    for w, y, average in plain(method, 40):
-        state, info = method.round(fl.Vectorized(task), state, method.draw(task, rng))
+    path = walk(method, problem(), 40)
+    for (w, y, average), (*_, state, info) in zip(plain(method, 40), path, strict=True):
         torch.testing.assert_close(state.w, w, atol=1e-11, rtol=0)
         assert info["sigma"].item() == pytest.approx(y, abs=1e-11)
         torch.testing.assert_close(method.output(state), average, atol=1e-11, rtol=0)

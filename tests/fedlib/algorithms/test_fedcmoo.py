@@ -1,4 +1,4 @@
-"""FedCMOO and what it is compared with: plain twins, reductions, known fronts, bits by hand."""
+"""FedCMOO and what it is compared with: plain twins, reductions, bits by hand."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import pytest
 import torch
 from expect import close, refuses
 from problems import np_problem, objectives, three_objectives
+from rounds import walk
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
-from fedlib.problems.pareto import crossing, pareto_point, polygon_distance
 from fedlib.weights.rules import minimum_norm, normalized, project_simplex
 
 WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
@@ -31,12 +31,9 @@ class TestPlainTwins:
         problem = three_objectives()
         parts = {"gram": fl.OneWay(fl.Largest(0.6)), "weights": fl.FindWeights(0.05, steps=20)}
         algorithm = fl.FedCMOO(**WORK, **parts, server_lr=1.5, batch_size=2, shared=4)
-        state, rng = algorithm.init(problem), seeded(5, "rounds")
         w, lam = problem.w0.numpy(), np.full(3, 1 / 3)
         centres = problem.data[0].numpy()
-        for _ in range(4):
-            draw = algorithm.draw(problem, rng)
-            state, info = algorithm.round(fl.Vectorized(problem), state, draw)
+        for _, draw, state, info in walk(algorithm, problem, 4, seed=5):
             received, jacobians, batches = [], [], []
             for place, j in enumerate(draw.participants.tolist()):
                 rows = problem.rows[j][draw.batches[place]].numpy()  # three for line 2, then two
@@ -70,8 +67,7 @@ class TestPlainTwins:
     def test_a_round_of_fsmgda(self):
         problem = three_objectives()
         algorithm = fl.FSMGDA(**WORK, server_lr=0.7, batch_size=2)
-        state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(1, "rounds"))
-        after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+        ((_, draw, after, _),) = walk(algorithm, problem, 1, seed=1)
         w, centres = problem.w0.numpy(), problem.data[0].numpy()
         deltas = np.zeros((3, 5))
         for place, j in enumerate(draw.participants.tolist()):
@@ -89,8 +85,7 @@ class TestPlainTwins:
         algorithm = fl.FedCMOOTheory(
             **WORK, step=0.4, gram_participants=2, batch_size=2, compressor=fl.RandK(0.4)
         )
-        state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(2, "rounds"))
-        after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
+        ((_, draw, after, _),) = walk(algorithm, problem, 1, seed=2)
         w, centres = problem.w0.numpy(), problem.data[0].numpy()
         Y = []
         for which in range(2):
@@ -175,104 +170,6 @@ class TestRuns:
             wild = kind(lr=1e40, local_steps=8, participants=4, gram=gram)
             with pytest.raises(fl.Diverged, match=r"not finite after round \d+ \(seed 0"):
                 fl.run(wild, problem, rounds=5)
-
-
-class TestKnownFronts:
-    def test_the_front_by_hand(self):
-        centres = torch.tensor([[0.0, 0.0], [2.0, 0.0]]).double().view(1, 1, 2, 2)
-        problem = pareto(centres)
-        metrics = problem.metrics(torch.tensor([1.5, 0.5]).double(), problem)
-        assert float(metrics["distance"]) == pytest.approx(0.5)
-        assert float(metrics["stationarity"]) == pytest.approx(0.5)
-        assert float(metrics["f_1"]) == pytest.approx(0.5 * (1.5**2 + 0.25))
-        assert float(metrics["f"]) == pytest.approx(0.25 * (1.5**2 + 0.5**2 + 0.5))
-        close(crossing(problem, (1.0, 4.0)), torch.tensor([4 / 3, 0.0]).double(), 1e-7)
-
-    def test_points_of_the_front_are_stationary_and_others_are_not(self):
-        rng = torch.Generator().manual_seed(0)
-        curvature = torch.rand(2, 4, generator=rng, dtype=torch.float64) + 0.2
-        centres = torch.randn(5, 1, 2, 4, generator=rng, dtype=torch.float64)
-        problem = pareto(centres, curvature)
-        middle, _, front = problem.heldout
-        for share in (0.0, 0.3, 0.77, 1.0):
-            w = pareto_point(middle, curvature, torch.tensor([share, 1 - share]).double())
-            assert problem.metrics(w, problem)["stationarity"] < 1e-7
-            assert polygon_distance(w, front) < 1e-5
-            away = problem.metrics(w + 0.1, problem)
-            assert away["stationarity"] > 1e-3
-            assert away["distance"] > 1e-3
-
-    @pytest.mark.parametrize(
-        "algorithm",
-        [
-            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, **EXACT),
-            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, weights=fl.MinNorm()),
-            fl.FSMGDA(lr=0.3, local_steps=1, participants=6),
-            fl.MGDA(lr=0.3),
-        ],
-        ids=["FindWeights", "MinNorm", "FSMGDA", "MGDA"],
-    )
-    def test_one_step_rounds_reach_the_front(self, algorithm):
-        problem = objectives(tasks=2, dim=5, spread=0.2, w0=2 * torch.ones(5).double())
-        trace = fl.run(algorithm, problem, rounds=80)
-        assert trace.metrics["stationarity"][0, 0] > 1
-        assert trace.metrics["stationarity"][0, -1] < 1e-4
-        assert trace.metrics["distance"][0, -1] < 1e-3
-
-    def test_local_drift_of_single_objectives_leaves_fsmgda_further_from_the_front(self):
-        rng = torch.Generator().manual_seed(1)
-        curvature = torch.tensor([[1.0, 0.1], [0.1, 1.0]]).double()
-        centres = torch.randn(1, 1, 2, 2, generator=rng, dtype=torch.float64).expand(4, 1, 2, 2)
-        problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
-        many = {"lr": 0.2, "local_steps": 15, "participants": 4}
-        gaps = [
-            fl.run(a, problem, rounds=60).metrics["stationarity"][0, -1]
-            for a in (fl.FedCMOO(**many, **EXACT, weights=fl.MinNorm()), fl.FSMGDA(**many))
-        ]
-        assert gaps[0] < gaps[1]
-
-    @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0)])
-    def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
-        problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
-        for epsilon in (0.01, 1e-4):
-            preference = fl.Preference(ratios, epsilon=epsilon)
-            algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
-            trace = fl.run(algorithm, problem, rounds=300)
-            assert trace.info["mu"][0, -1] < 1.2 * epsilon
-            assert trace.metrics["distance"][0, -1] < 0.05
-            assert trace.info["fallback"].sum() == 0
-        goal = crossing(problem, ratios)
-        assert (trace.state.w[0] - goal).norm() < 0.1
-        r = torch.tensor(ratios).double()
-        close(*(r * problem.mean_losses(goal)), 1e-9)
-
-    def test_a_preference_beyond_the_front_ends_at_its_nearest_end(self):
-        problem = objectives(tasks=2, dim=5, spread=0.5, seed=2, w0=2 * torch.ones(5).double())
-        goal = crossing(problem, (2.0, 1.0))
-        first, second = problem.mean_losses(goal)
-        assert 2 * first > 1.05 * second, "they cannot be made equal"
-        preference = fl.Preference((2.0, 1.0), epsilon=1e-4)
-        algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
-        assert (final(algorithm, problem, 300) - goal).norm() < 1e-4
-
-    def test_an_infeasible_programme_is_reported(self):
-        class Negative:
-            def draw(self, count, tasks, dim, rng):
-                return fl.MeanOfGrams().draw(count, tasks, dim, rng)
-
-            def __call__(self, *arguments):
-                G, clients = fl.MeanOfGrams()(*arguments)
-                return -G, clients
-
-        trace = fl.run(
-            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()), three_objectives(), rounds=2
-        )
-        assert (trace.info["fallback"] == 0).all()
-        problem, algorithm = three_objectives(), replace(fl.FedCMOOPref(**WORK), gram=Negative())
-        draw = algorithm.draw(problem, seeded(0, "rounds"))
-        after, info = algorithm.round(fl.Vectorized(problem), algorithm.init(problem), draw)
-        assert info["fallback"] == 1
-        assert torch.isfinite(after.w).all()
 
 
 class TestBits:

@@ -2,19 +2,13 @@
 
 import pytest
 import torch
-from problems import objectives
+from problems import centred
+from rounds import walk
 
 import fedlib as fl
-from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 
 L1 = fl.L1Ball(0.5)
-
-
-def task(convex_set=L1, clients=5, **options):
-    """F(w) = mean_i |w - c_i|^2 / 2, the c_i means of four rows."""
-    options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
-    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
 
 
 def centres(problem):
@@ -33,13 +27,11 @@ METHODS = {
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 def test_equals_the_plain_twin(method, engine):
     """The pseudocode on lists; the server's x is the mean of all last known reflected points."""
-    problem = task()
+    problem = centred(L1)
     n, project = problem.num_clients, problem.set.project
     y, x, hat = ([problem.w0.clone() for _ in range(n)] for _ in range(3))
-    w, rng, state = problem.w0, seeded(0, "rounds"), method.init(problem)
-    for _ in range(25):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(engine(problem), state, draw)
+    w = problem.w0
+    for _, draw, state, _ in walk(method, problem, 25, engine):
         for i in range(n):
             if draw.chance[i] >= method.participation:
                 continue
@@ -63,7 +55,7 @@ def test_equals_the_plain_twin(method, engine):
     "convex_set", [fl.L1Ball(0.5), fl.Ball(0.5), fl.NuclearBall(0.5, 2, 3)], ids=["l1", "l2", "nuc"]
 )
 def test_finds_the_constrained_minimizer(convex_set, participation, relaxation):
-    problem = task(convex_set)
+    problem = centred(convex_set)
     method = fl.FedDR(0.5, 12, eta=1.0, relaxation=relaxation, participation=participation)
     best = convex_set.project(centres(problem).mean((0, 1)))
     trace = fl.run(method, problem, rounds=150, evaluate_every=150, progress=False)
@@ -75,7 +67,7 @@ def test_finds_the_constrained_minimizer(convex_set, participation, relaxation):
 
 
 def test_bits_and_an_empty_round():
-    problem, method = task(), fl.FedDR(0.1, 1, participation=0.5)
+    problem, method = centred(L1), fl.FedDR(0.1, 1, participation=0.5)
     state = method.init(problem)
     for coins, count in (([0.9, 0.1, 0.2, 0.9, 0.7], 2), ([0.9] * 5, 0)):
         draw = Draw(torch.arange(5), chance=torch.tensor(coins, dtype=torch.float64))
@@ -87,11 +79,9 @@ def test_bits_and_an_empty_round():
 
 
 def test_fedprox_equals_its_plain_twin():
-    problem, method = task(), fl.FedProx(0.1, 3, participants=3, mu=0.7, batch_size=2)
-    state, rng, w = method.init(problem), seeded(0, "rounds"), problem.w0
-    for _ in range(20):
-        draw = method.draw(problem, rng)
-        state, info = method.round(fl.Vectorized(problem), state, draw)
+    problem, method = centred(L1), fl.FedProx(0.1, 3, participants=3, mu=0.7, batch_size=2)
+    w = problem.w0
+    for _, draw, state, info in walk(method, problem, 20):
         ends = []
         for k, i in enumerate(draw.participants.tolist()):
             u = w
@@ -105,7 +95,7 @@ def test_fedprox_equals_its_plain_twin():
 
 
 def test_fedprox_without_the_term_is_fedavg():
-    problem = task()
+    problem = centred(L1)
     a = fl.run(fl.FedProx(0.1, 3, 3, mu=0.0), problem, rounds=15, progress=False)
     b = fl.run(fl.FedAvg(0.1, 3, 3), problem, rounds=15, progress=False)
     torch.testing.assert_close(a.state.w, b.state.w, atol=1e-14, rtol=0)

@@ -1,19 +1,18 @@
-"""Federated Frank-Wolfe: plain-loop twins, the counterexample, bounds, bits, participation."""
+"""Federated Frank-Wolfe: plain-loop twins, bounds, bits, participation."""
 
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from expect import refuses
-from problems import objectives
+from problems import centred, objectives
+from rounds import walk
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 from fedlib.metrics import fw_gap
-from fedlib.problems import pareto
 from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
 
 SETS = {
@@ -26,10 +25,8 @@ SETS = {
 LAM = 0.1
 
 
-def task(convex_set=SETS["l1"], clients=5, **options):
-    """F(w) = mean_i |w - c_i|^2 / 2, the c_i means of four rows."""
-    options = {"rows": 4, "spread": 0.5, "noise": 0.3, **options}
-    return objectives(clients=clients, tasks=1, dim=6, **options).within(convex_set)
+def task(convex_set=SETS["l1"], **options):
+    return centred(convex_set, **options)
 
 
 def gradient(problem, i, x, rows=None):
@@ -79,10 +76,9 @@ METHODS = {
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 def test_equals_the_plain_twin(method, engine):
     problem = task()
-    rng, state = seeded(0, "rounds"), method.init(problem)
-    draws = [method.draw(problem, rng) for _ in range(25)]
-    for (w, x, extra), draw in zip(plain(problem, method, draws), draws, strict=True):
-        state, _ = method.round(engine(problem), state, draw)
+    path = [*walk(method, problem, 25, engine)]
+    twin = plain(problem, method, [draw for _, draw, *_ in path])
+    for (w, x, extra), (_, _, state, _) in zip(twin, path, strict=True):
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
         torch.testing.assert_close(state.x, torch.stack(x), atol=1e-12, rtol=0)
         if not isinstance(method, fl.FedFW):
@@ -103,36 +99,11 @@ def test_the_server_follows_the_mean_of_the_clients_models(convex_set, participa
 
 def test_with_everybody_it_is_step_6_as_printed():
     problem, method = task(), METHODS["FedFW"]
-    state, rng = method.init(problem), seeded(0, "rounds")
-    for t in range(1, 20):
-        before, eta = state, 2 / (t + 1)
-        state, _ = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+    for t, (before, _, state, _) in enumerate(walk(method, problem, 19), start=1):
+        eta = 2 / (t + 1)
         s = (state.x - (1 - eta) * before.x) / eta
         printed = (1 - eta) * before.w + eta * s.mean(0)
         torch.testing.assert_close(state.w, printed, atol=1e-12, rtol=0)
-
-
-def test_the_counterexample():
-    """(x - 3)^2 and (x + 1)^2 on [-1, 1]: the naive scheme stays at 0, the minimizer is 1."""
-    centres = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
-    problem = pareto(centres, torch.full((1, 1), 2.0, dtype=torch.float64)).within(fl.Box(1.0))
-
-    def end(methods, rounds=2000):
-        traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
-        return [trace.state.w.item() for trace in traces]
-
-    assert end([fl.NaiveFW()]) == [0.0]
-    start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
-    later = fl.run(fl.NaiveFW(), start, rounds=500, progress=False).state.w.item()
-    assert abs(later) < 1e-5
-    overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
-    assert np.abs(end(overwriting)).max() < 1e-4
-    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
-        [0.183, 0.691, 0.957], abs=1e-3
-    )
-    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
-        [0.987, 0.999, 1.0], abs=1e-3
-    )
 
 
 def test_the_first_step_forgets_the_start():
@@ -158,13 +129,10 @@ def test_the_first_step_forgets_the_start():
 def test_bits(name, bits):
     problem = task(SETS[name])
     for method in (fl.FedFW(LAM), fl.FedFWPlus(LAM), fl.FedFWSto(LAM, batch_size=2), fl.NaiveFW()):
-        state = method.init(problem)
-        draw = method.draw(problem, seeded(0, "rounds"))
-        _, info = method.round(fl.Vectorized(problem), state, draw)
+        ((*_, info),) = walk(method, problem, 1)
         assert info["bits_up"] == 5 * bits
         assert info["bits_down"] == 5 * 6 * 32
-    overwriting = fl.FedFWReset(LAM)
-    _, info = overwriting.round(fl.Vectorized(problem), overwriting.init(problem), draw)
+    ((*_, info),) = walk(fl.FedFWReset(LAM), problem, 1)
     assert info["bits_up"] == 5 * 6 * 32
 
 
@@ -178,11 +146,7 @@ def test_a_round_counts_and_moves_those_whose_coin_says_so():
     assert info["bits_up"] == 2 * 4
     assert info["bits_down"] == 2 * 6 * 32
     nobody = Draw(torch.arange(5), chance=torch.ones(5, dtype=torch.float64))
-    for other in (
-        method,
-        fl.FedFWPlus(LAM, participation=0.3),
-        fl.FedFWReset(LAM, 0.3),
-    ):
+    for other in (method, fl.FedFWPlus(LAM, participation=0.3), fl.FedFWReset(LAM, 0.3)):
         state = other.init(problem)
         after, info = other.round(fl.Vectorized(problem), state, nobody)
         assert torch.equal(after.w, state.w)
@@ -200,36 +164,6 @@ def test_coins_are_independent_with_the_given_probability():
     correlation = torch.corrcoef(active.T) - torch.eye(10)
     assert correlation.abs().max() < 0.07
     assert (active.sum(1) == 0).any()  # 0.7^10 of the rounds are empty
-
-
-def test_one_overwriting_step_is_the_naive_scheme():
-    problem = task()
-    a = fl.run(fl.FedFWReset(LAM), problem, rounds=30, progress=False)
-    b = fl.run(fl.NaiveFW(), problem, rounds=30, progress=False)
-    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
-    c = fl.run(fl.FedFW(LAM), problem, rounds=30, progress=False)
-    assert (a.state.w - c.state.w).abs().max() > 1e-3
-
-
-def test_overwriting_steps_equal_their_plain_twin():
-    """t counts local steps, the penalty acts within the round, the server averages the models."""
-    problem, steps = task(), 3
-    method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
-    state, rng, w = method.init(problem), seeded(1, "rounds"), problem.w0
-    for t in range(10):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(fl.Vectorized(problem), state, draw)
-        ends = []
-        for i in (j for j in range(5) if draw.chance[j] < 0.6):
-            x = w
-            for e in range(steps):
-                now = 0.6 * (t * steps + e) + 2
-                g = gradient(problem, i, x, draw.batches[i, e]) / 5
-                g = g + LAM * math.sqrt(now) * (x - w)
-                x = (1 - 2 / now) * x + 2 / now * problem.set.lmo(g)
-            ends.append(x)
-        w = sum(ends) / len(ends) if ends else w
-        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
 
 
 def solution(problem):
@@ -258,9 +192,8 @@ def test_theorem_1_holds(convex_set):
     def value(x):
         return 0.5 * ((x - centres) ** 2).sum(-1).mean()
 
-    state, rng, excess = method.init(problem), seeded(0, "rounds"), []
-    for t in range(1, 201):
-        state, _ = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+    excess = []
+    for t, (_, _, state, _) in enumerate(walk(method, problem, 200), start=1):
         away = (state.x - state.w).norm()
         penalized = value(state.x) + LAM * math.sqrt(t + 1) / 2 * away**2 - value(best)
         assert penalized <= convex_surrogate(constants, t)
@@ -287,10 +220,7 @@ def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
 
 def test_info_says_the_gap_of_the_surrogate_and_the_distance():
     problem, method = task(), fl.FedFW(LAM)
-    state, rng = method.init(problem), seeded(0, "rounds")
-    for t in range(1, 6):
-        before = state
-        state, info = method.round(fl.Vectorized(problem), state, method.draw(problem, rng))
+    for t, (before, *_, info) in enumerate(walk(method, problem, 5), start=1):
         lam, gap = LAM * math.sqrt(t + 1), 0.0
         for i, x in enumerate(before.x):
             g = gradient(problem, i, x) / 5 + lam * (x - before.w)

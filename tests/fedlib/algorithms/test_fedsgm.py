@@ -8,6 +8,7 @@ import pytest
 import torch
 from expect import close, refuses
 from problems import np_problem
+from rounds import walk
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
@@ -29,14 +30,9 @@ SETTINGS = {
 }
 
 
-def steps(algorithm, problem, rounds, engine=fl.Vectorized, seed=0):
-    """States and infos of some rounds, without `run`."""
-    rng, state, path = seeded(seed, "rounds"), algorithm.init(problem), []
-    for _ in range(rounds):
-        draw = algorithm.draw(problem, rng)
-        state, info = algorithm.round(engine(problem), state, draw)
-        path.append((state, info, draw))
-    return path
+def steps(*arguments):
+    """States, infos and draws of some rounds."""
+    return [(state, info, draw) for _, draw, state, info in walk(*arguments)]
 
 
 def test_one_round_by_hand():

@@ -1,76 +1,27 @@
-"""SSCA with samples split over clients, its SGD baseline, and the paper's network."""
+"""SSCA with samples split over clients and its SGD baseline, round by round."""
 
 from dataclasses import replace
 from itertools import product
 from math import exp, log, sqrt
 
-import numpy as np
 import pytest
 import torch
 from expect import close, refuses
-from problems import np_problem, objectives
-from torch.func import grad
+from networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, small, tiny
+from problems import np_problem
+from rounds import walk
 
 import fedlib as fl
 from fedlib.compress import Identity
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Draw
-from fedlib.data import Table, digits
-from fedlib.problems import swish_network
+from fedlib.core.types import Draw
 from fedlib.sets import Ball
 from fedlib.steps.surrogate import best_response
-
-SIZES = (5, 3, 4)
-RHO, GAMMA = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)
-STEPS = {"tau": 0.1, "rho": RHO, "gamma": GAMMA}
-NORM = {**STEPS, "penalty": 1e5, "levels": 0.6, "objective": "norm"}
-
-
-def tiny(seed=0, hidden=3):
-    """Twelve rows of five bytes, three classes, clients of 5, 3 and 4 rows, float64."""
-    rng = torch.Generator().manual_seed(0)
-    X = torch.randint(0, 256, (12, 5), generator=rng).to(torch.uint8)
-    table = Table(X, torch.arange(12) % 3, ("a", "b", "c"))
-    options = {"clients": 3, "hidden": hidden, "seed": seed, "dtype": torch.float64}
-    problem = swish_network(table, table, **options)
-    order = problem.rows.flatten()
-    parts = torch.split(order, list(SIZES))
-    rows = torch.stack([torch.cat([p, p[:1].expand(5 - len(p))]) for p in parts])
-    return replace(problem, rows=rows, sizes=SIZES)
-
-
-def small(seed=0, hidden=6, rows=120, clients=3):
-    """Some 8 x 8 digits in float64."""
-    table = digits()
-    train = replace(table, X=table.X[:rows], y=table.y[:rows])
-    test = replace(table, X=table.X[rows : rows + 60], y=table.y[rows : rows + 60])
-    options = {"hidden": hidden, "seed": seed, "scale": 16.0, "dtype": torch.float64}
-    return swish_network(train, test, clients=clients, **options)
-
-
-def walk(algorithm, problem, rounds, engine=fl.Vectorized, seed=0):
-    """States, draws and infos of some rounds."""
-    state, rng, seen = algorithm.init(problem), seeded(seed, "rounds"), []
-    for _ in range(rounds):
-        draw = algorithm.draw(problem, rng)
-        after, info = algorithm.round(engine(problem), state, draw)
-        seen.append((state, draw, after, info))
-        state = after
-    return seen
 
 
 def batch_rows(problem, draw):
     """Rows of the batch of every client."""
     return [problem.rows[i][draw.batches[i, 0]] for i in range(problem.num_clients)]
-
-
-def mean_gradient(problem, w, rows):
-    weight = torch.full((len(rows),), 1 / len(rows), dtype=w.dtype)
-    batch = Batch(tuple(x[rows] for x in problem.data), weight)
-    return grad(lambda u: problem.losses(u, batch)[0])(w)
-
-
-# The recursions (30)-(34), (39), (40)-(42) with plain numbers
 
 
 def statistics(w1, w2, X, y, pi):
@@ -234,8 +185,8 @@ def test_batches_are_distinct_rows_of_every_client_each_equally_likely():
 def test_no_batch_size_is_all_rows(full):
     problem = small()
     whole = replace(full, batch_size=40)
-    a, b = walk(full, problem, 3), walk(whole, problem, 3)
-    close(a[-1][2].w, b[-1][2].w)
+    (*_, a), (*_, b) = walk(full, problem, 3), walk(whole, problem, 3)
+    close(a[2].w, b[2].w)
 
 
 def test_sgd_equals_a_plain_twin():
@@ -255,167 +206,18 @@ def test_sgd_equals_a_plain_twin():
         assert info["bits_up"] == 3 * Identity().bits(24)
 
 
-# The line between server and clients, engines, grids
-
-
 def test_bits_are_those_of_the_papers_table():
     problem, d = tiny(), 24
-    _, _, _, plain = walk(fl.SSCA(**STEPS, batch_size=2), problem, 1)[0]
+    ((*_, plain),) = walk(fl.SSCA(**STEPS, batch_size=2), problem, 1)
     assert plain["bits_up"] == 3 * 32 * d
     assert plain["bits_down"] == 3 * 32 * d
-    _, _, _, constrained = walk(fl.ConstrainedSSCA(**NORM, batch_size=2), problem, 1)[0]
+    ((*_, constrained),) = walk(fl.ConstrainedSSCA(**NORM, batch_size=2), problem, 1)
     assert constrained["bits_up"] == 3 * 32 * (d + 1)
     assert constrained["bits_down"] == 3 * 32 * d
     both = np_problem()
     constrained = fl.ConstrainedSSCA(**STEPS, penalty=10.0, levels=0.3)
-    _, _, _, info = walk(constrained, both, 1)[0]
+    ((*_, info),) = walk(constrained, both, 1)
     assert info["bits_up"] == 20 * 32 * (2 * 30 + 1)
-
-
-# What the methods reach
-
-
-@pytest.mark.parametrize("U", [0.3, 0.6])
-def test_with_full_batches_the_constraint_is_met_in_the_limit(U):
-    gamma = fl.PowerLaw(0.9, 0.6)
-    algorithm = fl.ConstrainedSSCA(**NORM | {"levels": U, "gamma": gamma})
-    problem = small(hidden=4, rows=60)
-    # after 600 rounds the cost at U = 0.3 is 0.296, after 1200 0.2987; as slow as on 300 digits
-    trace = fl.run(algorithm, problem, rounds=1200, evaluate_every=400, progress=False)
-    far = np.abs(trace.metrics["cost"][0] - U)
-    assert (np.diff(far) < 0).all()  # nearer and nearer
-    assert far[-1] < 3e-3
-    w = trace.state.w[0]
-    assert trace.info["slack"][0, 0, 0] > 0.1  # from far away
-    assert trace.info["slack"][0, 0, -1] < 1e-6
-    nu = trace.info["nu"][0, 0, -1]
-    assert 0 < nu < 1e5
-    slope = mean_gradient(problem, w, problem.rows.flatten())
-    left = slope + 2 * w / nu  # the gradient of (27) at lambda = 1 / nu (Theorem 5)
-    assert left.norm() < 0.2 * slope.norm()
-
-
-def test_the_problems_own_objective_and_constraint():
-    """Two quadratics, one of them a constraint: the multiplier and the solution are known."""
-    both = objectives(clients=4, rows=3, tasks=2, dim=3, spread=0.1, noise=0.1)
-    problem = replace(both, num_objectives=1, num_constraints=1)
-    middle = both.heldout[0]
-    floor = both.mean_losses(middle[1])[1]
-    level = float(floor + 0.25 * (both.mean_losses(middle[0])[1] - floor))
-    # F_k = |w - c_k|^2 / 2 + its floor: half of the way from c_0 to c_1, where nu = 1
-    solution = middle.mean(0)
-    steps = {"tau": 1.0, "rho": RHO, "gamma": fl.PowerLaw(0.9, 0.5)}
-    algorithm = fl.ConstrainedSSCA(**steps, penalty=100.0, levels=level)
-    trace = fl.run(algorithm, problem, rounds=400, evaluate_every=400, progress=False)
-    w = trace.state.w[0]
-    assert problem.mean_losses(w)[1].item() == pytest.approx(level, abs=1e-3)
-    assert (w - solution).norm() < 0.02 * (middle[0] - middle[1]).norm()
-    assert trace.info["nu"][0, 0, -1] == pytest.approx(1, abs=0.05)
-    assert trace.info["slack"][0, 0, -1] < 1e-9
-
-
-def test_a_constraint_that_does_not_bind_loses_its_multiplier():
-    """Neyman-Pearson on breast cancer: the level is far above what the least objective needs."""
-    problem = np_problem()
-    steps = {"tau": 1.0, "rho": RHO, "gamma": fl.PowerLaw(0.9, 0.5)}
-    algorithm = fl.ConstrainedSSCA(**steps, penalty=100.0, levels=0.2)
-    trace = fl.run(algorithm, problem, rounds=200, evaluate_every=200, progress=False)
-    assert trace.info["nu"][0, 0, :50].max() > 1
-    assert trace.info["nu"][0, 0, -100:].max() == 0
-    assert trace.info["slack"][0, 0, -100:].max() == 0
-    f, g = problem.mean_losses(trace.state.w[0]).tolist()
-    assert max(f, g) < 0.18
-
-
-def test_several_constraints():
-    """Two quadratics as constraints, the norm as objective: the active one fixes the norm."""
-    problem = objectives(clients=4, rows=3, tasks=2, dim=3, spread=0.1, noise=0.1)
-    floor = fl.run(fl.SSCA(tau=1.0, rho=RHO, gamma=GAMMA), problem, rounds=50, progress=False)
-    least = problem.mean_losses(floor.state.w[0])
-    levels = (float(least[0]) + 0.01, float(least[1]) + 0.5)
-    steps = {"tau": 1.0, "rho": RHO, "gamma": fl.PowerLaw(0.9, 0.5)}
-    algorithm = fl.ConstrainedSSCA(**steps, penalty=1e3, levels=levels, objective="norm")
-    trace = fl.run(algorithm, problem, rounds=200, evaluate_every=200, progress=False)
-    values = problem.mean_losses(trace.state.w[0])
-    assert values[0].item() <= levels[0] + 2e-3
-    assert values[1].item() <= levels[1] + 2e-3
-    assert trace.info["nu"].shape == (1, 2, 200)
-
-
-def test_a_growing_penalty_shrinks_the_slack():
-    problem = small(hidden=4, rows=60)
-    # much smaller penalties let the model fall to 0 first, where the gradient is 0 too: there it
-    # stays, whatever the penalty grows to (the paper asks for a large first one)
-    fixed = fl.ConstrainedSSCA(**NORM | {"penalty": 20.0})
-    growing = replace(fixed, growth=3.0, patience=20, tolerance=1e-3)
-    options = {"rounds": 200, "evaluate_every": 200, "progress": False}
-    kept, grew = (fl.run(a, problem, **options).info for a in (fixed, growing))
-    assert kept["slack"][0, 0, -1] > 0.3
-    assert grew["slack"][0, 0, -1] < 1e-3
-    assert (kept["penalty"] == 20).all()
-    steps = np.diff(grew["penalty"][0])
-    assert (steps >= 0).all()
-    assert set(np.flatnonzero(steps) + 1) <= {20 * k for k in range(1, 11)}
-    ratios = grew["penalty"][0, 1:] / grew["penalty"][0, :-1]
-    assert set(ratios.round(9)) == {1.0, 3.0}
-    assert grew["penalty"][0, -1] < 20 * 3.0**9  # it stops once the constraint is met
-
-
-# The network
-
-
-def test_the_networks_gradient_and_metrics():
-    problem = tiny()
-    rng = torch.Generator().manual_seed(5)
-    w = torch.randn(24, generator=rng, dtype=torch.float64)
-    weight = torch.rand(12, generator=rng, dtype=torch.float64)
-    batch = Batch(problem.data, weight / weight.sum())
-    two = torch.tensor([2.0], dtype=torch.float64)
-    auto = grad(lambda u: 2 * problem.losses(u, batch)[0])(w)
-    close(problem.gradient(w, batch, two), auto)
-    x = problem.data[0].double() / 255
-    first, second = w[:15].view(3, 5), w[15:].view(3, 3)
-    out = torch.nn.functional.silu(x @ first.T) @ second.T
-    each = torch.nn.functional.cross_entropy(out, problem.data[1], reduction="none")
-    close(problem.losses(w, batch)[0], batch.weight @ each)
-    found = problem.metrics(w, problem)
-    close(found["cost"], each.mean())
-    close(found["accuracy"], (out.argmax(1) == problem.data[1]).double().mean())
-    close(found["norm"], w.square().sum())
-
-
-def test_the_networks_start_split_and_subset():
-    problem = small(seed=3, hidden=6, rows=121)
-    assert problem.data[0].dtype == torch.uint8
-    assert problem.dim == 64 * 6 + 6 * 10
-    assert problem.rows.shape == (3, 40)  # one row is left out
-    assert problem.rows.unique().numel() == 120
-    assert not torch.equal(problem.rows.flatten().sort().values, problem.rows.flatten())
-    assert problem.w0[: 64 * 6].abs().max() <= 1 / 8
-    assert 0.2 < problem.w0[64 * 6 :].abs().max() <= 1 / sqrt(6)
-    again, other = small(seed=3, rows=121), small(seed=4, rows=121)
-    assert torch.equal(problem.w0, again.w0)
-    assert torch.equal(problem.rows, again.rows)
-    assert not torch.equal(problem.rows, other.rows)
-    table = digits()
-    few = swish_network(table, table, hidden=2, evaluate=50, scale=16.0)
-    assert few.heldout[0].shape == (50,)
-    assert few.heldout[0].unique().numel() == 50
-    assert few.w0.dtype == torch.float32
-
-
-def test_the_cost_on_a_subset_is_computed_in_parts():
-    table = digits()
-    whole = swish_network(table, table, clients=3, hidden=2, evaluate=1797, scale=16.0)
-    double = replace(whole, w0=whole.w0.double())
-    cost = double.metrics(double.w0, double)["cost"]
-    close(cost, double.mean_losses(double.w0)[0], 1e-12)
-
-
-# Bad input
-
-
-TABLE = Table(torch.zeros(4, 2), torch.zeros(4).long(), ("a", "b"))
 
 
 def test_bad_steps_and_levels():
@@ -447,17 +249,3 @@ def test_what_does_not_fit_the_problem():
         "SSCA: batch_size must lie in 1..3 (the rows of the smallest client), got 4.",
         *(fl.SSCA(**STEPS, batch_size=4).init, tiny()),
     )
-
-
-def test_bad_tables():
-    who, nan = "swish_network", replace(TABLE, X=torch.full((4, 2), torch.nan))
-    words = f"{who}: clients must lie in 1..4 (the training rows), got"
-    refuses(f"{words} 5.", swish_network, TABLE, TABLE, clients=5)
-    refuses(f"{words} 10.", swish_network, nan, TABLE)
-    wide = replace(TABLE, X=torch.zeros(4, 3))
-    words = "test must have 2 features as the training rows do, got 3."
-    refuses(f"{who}: {words}", swish_network, TABLE, wide, clients=2)
-    words = "train must be finite, got 8 of 8 entries NaN or infinite."
-    refuses(f"{who}: {words}", swish_network, nan, TABLE, clients=2)
-    words = "scale must be positive, got 0.0."
-    refuses(f"{who}: {words}", swish_network, TABLE, TABLE, clients=2, scale=0.0)

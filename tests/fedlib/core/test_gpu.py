@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from problems import np_problem
+from randoms import generator
 
 import fedlib as fl
 from fedlib.core.checkpoint import unseal, write_sealed
@@ -34,8 +35,7 @@ def single(seed):
 
 
 def digits():
-    rng = torch.Generator().manual_seed(0)
-    X = torch.rand(200, 12, generator=rng)
+    X = torch.rand(200, 12, generator=generator())
     return softmax_regression(X, torch.arange(200) % 4, torch.arange(200).view(10, 20), 4)
 
 

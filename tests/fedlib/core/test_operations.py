@@ -1,11 +1,9 @@
 """Operations are noted as `make_fx` notes them, and a look at values is never missed."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
+from process import python
 from torch.func import grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -92,7 +90,5 @@ def test_no_compiler_is_imported():
         "record(lambda x: torch.func.vmap(torch.func.grad(lambda v: (v**2).sum()))(x),"
         "torch.ones(2, 3)); print('torch._dynamo' in sys.modules)"
     )
-    done = subprocess.run(
-        (sys.executable, "-c", code), capture_output=True, encoding="utf-8", check=True
-    )
-    assert done.stdout == "False\n"
+    done = python("-c", code)
+    assert done.stdout == "False\n", done.stderr

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from randoms import numbers
 from torch.func import vmap
 
 import fedlib as fl
@@ -20,10 +21,6 @@ def tiny(monkeypatch):
         monkeypatch.setattr(module, "LARGE", 2048)
     monkeypatch.setattr(federation, "WORTH", 0)
     monkeypatch.setattr(portions, "PORTION", 1024)
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 TABLE, ORDER = numbers(ROWS, WIDTH), numbers(ROWS, seed=2).argsort()
@@ -57,10 +54,6 @@ def wide(x, order, w):
     return torch.softmax(out, 0).sum(1), out.amax(0)
 
 
-def with_bias(x, order, w):
-    return torch.addmm(w[0], x[order], w).relu().square().mean(0)
-
-
 def weighed(x, order, w):
     weight = torch.arange(float(len(order))) + w[0, 0]  # of every row, from elsewhere: to be cut
     column = weight.unsqueeze(1)
@@ -68,10 +61,6 @@ def weighed(x, order, w):
 
 
 NEAR = torch.stack([ORDER.roll(k) for k in range(16)], 1)  # of every row, 16 others
-
-
-def rows_of_rows(x, order, w):
-    return (x[NEAR[order][:, 3]] @ w).relu().sum(1)
 
 
 def of_clients(x, order, w):
@@ -84,9 +73,18 @@ def of_seeds(x, order, w):
     return vmap(lambda v: cross_entropy(x, order, v))(many)
 
 
-@pytest.mark.parametrize(
-    "function", [cross_entropy, wide, with_bias, weighed, rows_of_rows, of_clients, of_seeds]
-)
+CUT = {
+    "cross entropy": cross_entropy,
+    "wide": wide,
+    "with bias": lambda x, order, w: torch.addmm(w[0], x[order], w).relu().square().mean(0),
+    "weighed": weighed,
+    "rows of rows": lambda x, order, w: (x[NEAR[order][:, 3]] @ w).relu().sum(1),
+    "of clients": of_clients,
+    "of seeds": of_seeds,
+}
+
+
+@pytest.mark.parametrize("function", CUT.values(), ids=CUT)
 def test_rows_in_portions_give_the_same(function):
     same(function, TABLE, ORDER, MATRIX)
 
@@ -99,25 +97,21 @@ def test_a_value_that_needs_all_rows_first_is_one_cut():
     same(centred, TABLE, ORDER, MATRIX)
 
 
-def across_rows(x, order, w):
-    return torch.softmax(x[order], 0) @ w
-
-
-def all_rows_wanted(x, order, w):
-    return x[order], x[order] @ w
-
-
-def sorted_rows(x, order, w):
-    return x[order].sort(0).values @ w
-
-
 def written_to(x, order, w):
     rows = x[order]
     rows.mul_(2.0)
     return rows @ w
 
 
-@pytest.mark.parametrize("function", [across_rows, all_rows_wanted, sorted_rows, written_to])
+WHOLE = {
+    "across rows": lambda x, order, w: torch.softmax(x[order], 0) @ w,
+    "all rows wanted": lambda x, order, w: (x[order], x[order] @ w),
+    "sorted rows": lambda x, order, w: x[order].sort(0).values @ w,
+    "written to": written_to,
+}
+
+
+@pytest.mark.parametrize("function", WHOLE.values(), ids=WHOLE)
 def test_what_needs_all_rows_at_once_is_left_whole(function):
     same(function, TABLE, ORDER, MATRIX, cut=False)
 

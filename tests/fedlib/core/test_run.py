@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from problems import np_problem
+from randoms import normal
 
 import fedlib as fl
 from fedlib import checks
@@ -192,8 +193,7 @@ def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds
 def unequal(seed):
     """Five clients with 7 rows each, or 1 to 13, or 3 to 10; float64."""
     sizes = ((7,) * 5, (1, 3, 7, 11, 13), (3, 6, 7, 9, 10))[seed]
-    rng = torch.Generator().manual_seed(seed)
-    whole = torch.randn(35, 3, generator=rng, dtype=torch.float64)
+    whole = normal(35, 3, seed=seed)
     rows, sizes = padded(torch.arange(35).split(sizes))
     return replace(quadratics(whole, whole, level=1.0), rows=rows, sizes=sizes)
 
@@ -237,7 +237,7 @@ class Loose:
 def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
     assert floats(Loose()) == {"rate": 1, "power": 2, "bound": 3}
     assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
-        **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6},
+        **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6}
     }
 
 

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from fedlib.compress import RandK
 from fedlib.core import sampling
-from fedlib.core.sampling import (
-    check_work,
-    distinct,
-    distinct_each,
-    draw_coins,
-    draw_round,
-    seeded,
-)
+from fedlib.core.sampling import check_work, distinct, distinct_each, draw_coins, draw_round, seeded
 from fedlib.problems import pareto
 
 SIZES = (7, 3, 9, 4, 6)

@@ -1,10 +1,9 @@
 """A program of the interpreter gives the bits of the recorded operations, and keeps no value."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
+from process import python
+from randoms import numbers
 from torch.func import grad, vmap
 from torch.fx import Graph, GraphModule
 
@@ -12,11 +11,6 @@ import fedlib as fl
 from fedlib import problems
 from fedlib.core.operations import operations
 from fedlib.core.script import Program, Unknown, replay
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
 
 OUTSIDE = numbers(3, 4, seed=9)
 
@@ -47,11 +41,7 @@ def made_here(x):
 
 
 def with_gaps(x):
-    return (
-        x[torch.tensor([2, 0])],
-        x[:, torch.tensor([1])],
-        x.clamp(None, 1),
-    )
+    return (x[torch.tensor([2, 0])], x[:, torch.tensor([1])], x.clamp(None, 1))
 
 
 def in_place(x):
@@ -76,10 +66,20 @@ def slopes(x):
     return grad(value)(FILTERS), vmap(grad(lambda y: (y.softmax(0).log() * y).sum()))(x)
 
 
-ALL = (with_numbers, with_lists, several_values, of_other_types, made_here, with_gaps, in_place)
+ALL = {
+    "with numbers": with_numbers,
+    "with lists": with_lists,
+    "several values": several_values,
+    "of other types": of_other_types,
+    "made here": made_here,
+    "with gaps": with_gaps,
+    "in place": in_place,
+    "laid out": laid_out,
+    "slopes": slopes,
+}
 
 
-@pytest.mark.parametrize("function", [*ALL, laid_out, slopes])
+@pytest.mark.parametrize("function", ALL.values(), ids=ALL)
 def test_a_program_gives_the_bits_of_the_operations(function):
     module = operations(lambda x: function(x), (numbers(3, 4),))
     program = Program(module)
@@ -169,7 +169,6 @@ print(peak() - before)
 
 
 def test_values_are_given_up_after_their_last_use():
-    done = subprocess.run(
-        [sys.executable, "-c", LONG], capture_output=True, encoding="utf-8", check=True
-    )
+    done = python("-c", LONG)
+    assert not done.returncode, done.stderr
     assert float(done.stdout) < 200  # MB; all values together are 2,400

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from randoms import normal
 from torch.func import vmap
 
 import fedlib as fl
@@ -11,10 +12,6 @@ from fedlib.problems.constrained import Samples, classifier, linear_model
 from fedlib.sets.balls import Ball
 
 G, S, B, K, N = 3, 2, 40, 30, 4
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).double()
 
 
 def kinds(replay, target="bmm.default"):
@@ -31,43 +28,39 @@ def scores(x, w):
     return x @ w
 
 
-def sums(x, w):
-    return w.mT @ x.mT
+PRODUCTS = {
+    "scores": scores,
+    "sums": lambda x, w: w.mT @ x.mT,
+    "slopes": lambda x, w: x.mT @ (x @ w).tanh(),
+    "turned": lambda x, w: (x @ w).mT.tanh() @ x,
+}
 
 
-def slopes(x, w):
-    return x.mT @ (x @ w).tanh()
-
-
-def turned(x, w):
-    return (x @ w).mT.tanh() @ x
-
-
-@pytest.mark.parametrize("function", [scores, sums, slopes, turned])
+@pytest.mark.parametrize("function", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_a_shared_factor_is_multiplied_once(function, transposed):
-    x, w = numbers(S, B, K), numbers(G, S, K, N, seed=1)
+    x, w = normal(S, B, K), normal(G, S, K, N, seed=1)
     if transposed:
         w = w.mT.contiguous().mT
     many = over_methods(function)
     replay = record(many, x, w)
     assert all(shape[0] == S for shape in kinds(replay))
     assert not kinds(replay, "clone.default")
-    for y in (x, numbers(S, B, K, seed=2)):
+    for y in (x, normal(S, B, K, seed=2)):
         found, expected = replay(y, w), many(y, w)
         assert found.shape == expected.shape
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_factor_of_every_method_s_own_is_left_alone():
-    x, w = numbers(G, S, B, K), numbers(G, S, K, N, seed=1)
+    x, w = normal(G, S, B, K), normal(G, S, K, N, seed=1)
     replay = record(vmap(vmap(scores)), x, w)
     assert kinds(replay) == [(G * S, B, N)]
     torch.testing.assert_close(replay(x, w), x @ w)
 
 
 def test_where_more_would_be_moved_than_saved_nothing_changes():
-    x, w = numbers(S, 3, K), numbers(G, S, K, 50, seed=1)
+    x, w = normal(S, 3, K), normal(G, S, K, 50, seed=1)
     replay = record(over_methods(scores), x, w)
     assert kinds(replay) == [(G * S, 3, 50)]
 
@@ -79,7 +72,7 @@ def test_rows_that_are_written_to_are_left_alone():
         y.mul_(2)
         return found, over_methods(scores)(y, w)
 
-    x, w = numbers(S, B, K), numbers(G, S, K, N, seed=1)
+    x, w = normal(S, B, K), normal(G, S, K, N, seed=1)
     for a, b in zip(record(doubled, x, w)(x, w), doubled(x, w), strict=True):
         torch.testing.assert_close(a, b)
 
@@ -87,7 +80,7 @@ def test_rows_that_are_written_to_are_left_alone():
 def one_split_a_seed(seed):
     rng = torch.Generator().manual_seed(seed)
     y = torch.randint(3, (60,), generator=rng)
-    x = numbers(60, 20, seed=seed) + y.unsqueeze(1)
+    x = normal(60, 20, seed=seed) + y.unsqueeze(1)
     rows = torch.randperm(60, generator=rng).view(3, 20)
     made = classifier(Samples(x, y), Samples(x, y), rows, linear_model(20, 3), dtype=torch.float64)
     return made.within(Ball(5.0))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from randoms import normal
 from torch import nn
 
 import fedlib as fl
@@ -16,11 +17,6 @@ aten = torch.ops.aten
 @pytest.fixture(autouse=True)
 def _whatever_the_size(monkeypatch):
     monkeypatch.setattr(sums, "LEAST", 1)
-
-
-def normal(*shape, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=g, dtype=torch.float64)
 
 
 def example(*outer, seed=0):
@@ -47,26 +43,10 @@ def one_step(w, a, x):
     return (w - 0.1 * gradients(a, x)).mean(0)
 
 
-def total(w, a, x):
-    return (gradients(a, x) * 3 + w).sum(0, keepdim=True)
-
-
-def nothing_but_products(w, a, x):
-    return w, (a.mT @ x).mean(-3)
-
-
 def halves(w, a, x):
     """As a large table's rows are read: some clients first, then the others."""
     parts = [w - 0.1 * gradients(a[s], x[s]) for s in (slice(0, 3), slice(3, N))]
     return torch.cat(parts).mean(0)
-
-
-def scaled_by_a_tensor(w, a, x):
-    return (w - w[0] * gradients(a, x)).mean(0)
-
-
-def a_difference_of_products(w, a, x):
-    return (gradients(a, x) - gradients(a.flip(-1), x) - 2 * w).mean(0)
 
 
 def the_same_one_twice(w, a, x):
@@ -77,27 +57,28 @@ def the_same_one_twice(w, a, x):
 WEIGHTS = normal(N, seed=7)
 
 
-def weighed(w, a, x):
-    return WEIGHTS @ (w - 0.1 * gradients(a, x))
-
-
 def weighed_halves(w, a, x):
     parts = [w - 0.1 * gradients(a[s], x[s]) for s in (slice(0, 3), slice(3, N))]
     return WEIGHTS.view(1, N) @ torch.cat(parts)
 
 
-def weighed_and_scaled(w, a, x):
-    return w, WEIGHTS @ (w - w[0] * gradients(a, x))
+SUMMED = {
+    "one step": one_step,
+    "total": lambda w, a, x: (gradients(a, x) * 3 + w).sum(0, keepdim=True),
+    "nothing but products": lambda w, a, x: (w, (a.mT @ x).mean(-3)),
+    "halves": halves,
+    "scaled by a tensor": lambda w, a, x: (w - w[0] * gradients(a, x)).mean(0),
+    "weighed": lambda w, a, x: WEIGHTS @ (w - 0.1 * gradients(a, x)),
+    "weighed halves": weighed_halves,
+    "weighed and scaled": lambda w, a, x: (w, WEIGHTS @ (w - w[0] * gradients(a, x))),
+    "a difference of products": lambda w, a, x: (
+        gradients(a, x) - gradients(a.flip(-1), x) - 2 * w
+    ).mean(0),
+    "the same one twice": the_same_one_twice,
+}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        *(one_step, total, nothing_but_products, halves, scaled_by_a_tensor),
-        *(weighed, weighed_halves, weighed_and_scaled),
-        *(a_difference_of_products, the_same_one_twice),
-    ],
-)
+@pytest.mark.parametrize("function", SUMMED.values(), ids=SUMMED)
 def test_all_rows_below_each_other_give_the_sum(function):
     replay = record(function, *example())
     assert sizes(replay)
@@ -150,33 +131,9 @@ def _weighed_and_shown(w, a, x):
     return g, WEIGHTS @ (w - g)
 
 
-def _weighed_twice(w, a, x):
-    return w, torch.stack([WEIGHTS, WEIGHTS**2]) @ (w - gradients(a, x))
-
-
 def _also_shown(w, a, x):
     g = gradients(a, x)
     return g, (w - g).mean(0)
-
-
-def _bent(w, a, x):
-    return (w - gradients(a, x).relu()).mean(0)
-
-
-def _each_weighed(w, a, x):
-    return (w - gradients(a, x) * a[:, 0, :1]).mean(0)
-
-
-def _over_two_axes(w, a, x):
-    return w, (a.mT @ x).mean((0, 1))
-
-
-def _over_rows(w, a, x):
-    return w, (a.mT @ x).mean(1)
-
-
-def _in_single_precision(w, a, x):
-    return (w.float() - gradients(a, x)).mean(0)
 
 
 def _written_to(w, a, x):
@@ -192,18 +149,25 @@ def _changed_since(w, a, x):
     return v, g.mean(0)
 
 
-def _with_a_factor_of_its_own(w, a, x):
-    return w, torch.sub(w, gradients(a, x), alpha=2).mean(0)
+OTHER = {
+    "changed since": _changed_since,
+    "with a factor of its own": lambda w, a, x: (w, torch.sub(w, gradients(a, x), alpha=2).mean(0)),
+    "also shown": _also_shown,
+    "bent": lambda w, a, x: (w - gradients(a, x).relu()).mean(0),
+    "each weighed": lambda w, a, x: (w - gradients(a, x) * a[:, 0, :1]).mean(0),
+    "over two axes": lambda w, a, x: (w, (a.mT @ x).mean((0, 1))),
+    "over rows": lambda w, a, x: (w, (a.mT @ x).mean(1)),
+    "in single precision": lambda w, a, x: (w.float() - gradients(a, x)).mean(0),
+    "written to": _written_to,
+    "weighed and shown": _weighed_and_shown,
+    "weighed twice": lambda w, a, x: (
+        w,
+        torch.stack([WEIGHTS, WEIGHTS**2]) @ (w - gradients(a, x)),
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        *(_changed_since, _with_a_factor_of_its_own),
-        *(_also_shown, _bent, _each_weighed, _over_two_axes, _over_rows, _in_single_precision),
-        *(_written_to, _weighed_and_shown, _weighed_twice),
-    ],
-)
+@pytest.mark.parametrize("function", OTHER.values(), ids=OTHER)
 def test_what_is_no_such_sum_is_left_alone_bit_for_bit(function):
     given = example()
     replay = record(function, *given)

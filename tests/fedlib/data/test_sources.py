@@ -42,6 +42,13 @@ def test_the_listing_of_every_set_is_the_one_that_was_compared_with_its_files():
     assert now.keys() == PINS.keys()
 
 
+def test_every_set_has_a_licence_and_every_file_an_address():
+    assert all(source.licence for source in SOURCES.values())
+    assert all(f.url.startswith(("https://", "http://fashion-mnist.")) for _, f in FILES)
+    assert len({file.path for _, file in FILES}) == len({file for _, file in FILES})
+    assert len({file.checksum for file in SOURCES["cifar10"].instead}) == 53
+
+
 def test_checksums_are_whole_and_no_two_files_have_the_same():
     for name, file in FILES:
         algorithm, _, digest = file.checksum.rpartition(":")

@@ -3,12 +3,9 @@
 import pytest
 import torch
 from expect import refuses
+from randoms import generator
 
 from fedlib.data import split, split_labels
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def labels_of(counts, seed=0):

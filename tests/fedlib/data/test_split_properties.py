@@ -3,14 +3,11 @@
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from randoms import generator
 
 from fedlib.data import split, split_labels
 
 SEEDS = st.integers(0, 2**16)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @st.composite

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from expect import refuses
 from wires import Killed, Wires, apart, job_of, memories, simulated
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, NaiveFW, PowerLaw, TopK, run
@@ -138,8 +139,7 @@ def test_too_few_clients_stop_the_run_in_one_sentence_and_it_goes_on_later(tmp_p
 
 def test_a_job_and_a_folder_that_do_not_fit_are_refused_in_one_sentence(tmp_path):
     algorithm, problem = METHODS["FedSGM"]
-    with pytest.raises(ValueError, match="Job: rounds must be"):
-        job_of(algorithm, problem, 0)
+    refuses("Job: rounds must be", job_of, algorithm, problem, 0)
     job = job_of(algorithm, problem, 1)
     Server(job, Wires(job, tmp_path, 4), tmp_path).run()
     other = job_of(replace(algorithm, lr=0.2), problem, 1)

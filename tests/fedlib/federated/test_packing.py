@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from expect import refuses
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
 from fedlib.compress.sketches import Columns, Wire
@@ -88,7 +89,6 @@ def test_a_shape_is_kept_and_other_formats_say_their_own():
             return layout(Identity(), dim)
 
     assert torch.equal(receive(Halves(), send(Halves(), x), x), x)
-    with pytest.raises(TypeError, match="wire must be a format of the library or have"):
-        layout(object(), 3)
+    refuses("wire must be a format of the library or have", layout, object(), 3, error=TypeError)
     with pytest.raises(ValueError, match="value_bits of Largest must be 32 to be sent, got 16"):
         layout(Wire(Largest(value_bits=16), TASKS), DIM)

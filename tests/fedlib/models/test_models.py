@@ -3,15 +3,11 @@
 import pytest
 import torch
 from expect import refuses
+from randoms import generator
 from torch import nn
 from torch.func import grad, jacrev, vmap
 
 from fedlib import models
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
 
 MODULES = {
     "softmax": lambda: models.linear(5, 3, rng=generator()),

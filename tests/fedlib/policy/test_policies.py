@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+from randoms import uniform
 from torch.func import grad, jacrev, vmap
 
 from fedlib.policy import Gaussian, Head, Logits
@@ -11,11 +12,6 @@ from fedlib.policy.policies import LOG_STD
 
 HEADS = {"gaussian": Gaussian(), "logits": Logits()}
 heads = pytest.mark.parametrize("name", HEADS)
-
-
-def uniform(*shape, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    return torch.rand(*shape, generator=rng, dtype=torch.float64)
 
 
 def hessian(f):

@@ -4,16 +4,13 @@ import math
 
 import pytest
 import torch
+from randoms import normal
 from torch.func import jacrev
 
 from fedlib.policy import Gaussian, Logits
 from fedlib.policy import trpo as c
 
 HEADS = pytest.mark.parametrize("head", [Gaussian(), Logits()], ids=lambda h: type(h).__name__)
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def small_policy(w, states):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from expect import refuses
+from randoms import generator as rng
 
 import fedlib as fl
 from fedlib import data
@@ -29,10 +30,6 @@ def tables():
 def pictures(tables, **options):
     options = {"data": "digits", "dtype": DOUBLE, **options}
     return constrained_pictures(*tables, **options)
-
-
-def rng(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from randoms import normal
 from torch.func import grad
 
 from fedlib import problems
@@ -23,8 +24,7 @@ PINS = Path(__file__).with_name("pinned.json")
 
 
 def rows(count, seed, features=3, classes=2):
-    rng = torch.Generator().manual_seed(seed)
-    X = torch.randn(count, features, generator=rng, dtype=torch.float64)
+    X = normal(count, features, seed=seed)
     return X, (torch.arange(count) * 7 // 3 + seed) % classes
 
 
@@ -100,8 +100,7 @@ CASES = {
 
 def somewhere(problem):
     """A model that is nowhere special."""
-    rng = torch.Generator().manual_seed(5)
-    noise = torch.randn(problem.dim, generator=rng, dtype=torch.float64)
+    noise = normal(problem.dim, seed=5)
     return problem.w0 + 0.5 * noise.to(problem.w0.dtype)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from randoms import normal
 from scipy.optimize import linprog, minimize
 from torch.func import vmap
 
@@ -76,8 +77,7 @@ def test_the_projection_equals_that_of_a_solver(convex_set):
     n, r = 5, convex_set.radius
     signs = np.r_[np.ones(n), -np.ones(n)] if double else np.ones(n)
     folded = (np.eye(2 * n) * signs)[:n] + (np.eye(2 * n) * signs)[n:] if double else np.eye(n)
-    g = torch.Generator().manual_seed(4)
-    for x in 2 * torch.randn(100, n, generator=g, dtype=torch.float64):
+    for x in 2 * normal(100, n, seed=4):
         total = {"type": "ineq" if double else "eq", "fun": lambda a: r - a.sum()}
         found = minimize(
             lambda a, x=x: 0.5 * ((folded @ a - x.numpy()) ** 2).sum(),

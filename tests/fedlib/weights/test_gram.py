@@ -6,6 +6,7 @@ import pytest
 import torch
 from expect import refuses
 from problems import objectives
+from randoms import normal
 from torch.func import vmap
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding
@@ -31,11 +32,6 @@ SKETCHES = {
     "top of columns": Columns(VectorTopK(0.3)),
 }
 sketches = pytest.mark.parametrize("sketch", SKETCHES.values(), ids=SKETCHES)
-
-
-def normal(*shape, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=rng, dtype=torch.float64)
 
 
 def noise_of(sketch, count, tasks, dim, seed=0):

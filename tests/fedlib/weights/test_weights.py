@@ -6,47 +6,19 @@ import numpy as np
 import pytest
 import torch
 from expect import close, refuses
+from grams import HARD, assert_on_simplex, gram
 from torch.func import vmap
 
 from fedlib.core.record import record
 from fedlib.weights import FindWeights, Least, MinNorm, Preference
-from fedlib.weights.preference import balancing, program, solve
+from fedlib.weights.preference import program
 from fedlib.weights.rules import descend, min_norm, minimum_norm, normalized, project_simplex
-
-
-def gradients(count, dim=None, seed=0, scales=False):
-    rng = torch.Generator().manual_seed(seed)
-    rows = torch.randn(count, dim or 2 * count, generator=rng, dtype=torch.float64)
-    spread = torch.rand(count, 1, generator=rng, dtype=torch.float64) * 6 - 3
-    return rows * 10**spread if scales else rows
-
-
-def gram(*arguments, **options):
-    rows = gradients(*arguments, **options)
-    return rows @ rows.T
-
-
-#: rank one, zero, equal gradients, opposite gradients, indefinite
-HARD = {
-    "rank one": gram(4, dim=1),
-    "zero": torch.zeros(4, 4, dtype=torch.float64),
-    "equal": torch.ones(4, 4, dtype=torch.float64),
-    "opposite": torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64),
-    "indefinite": gram(4) - 6 * torch.eye(4, dtype=torch.float64),
-    "negative": -torch.ones(4, 4, dtype=torch.float64) - torch.eye(4, dtype=torch.float64),
-    "scales": gram(5, scales=True),
-}
 
 
 def excess(G, w):
     """How far `w` is from the least value of w'Gw on the simplex at most (the Frank-Wolfe gap)."""
     slope = G @ w
     return 2 * (w @ slope - slope.min())
-
-
-def assert_on_simplex(w):
-    assert (w >= 0).all()
-    assert float(w.sum()) == pytest.approx(1, abs=1e-9)
 
 
 class TestProjection:
@@ -156,125 +128,6 @@ class TestLeast:
             assert float(w[0]) == pytest.approx(min(max(first, 0.001), 0.999), abs=1e-12)
 
 
-def vertices(G, bound):
-    """All vertices of the feasible set of the programme, by solving for every active set."""
-    count = len(G)
-    rows = np.vstack([np.eye(count), G])
-    right = np.append(np.zeros(count), bound)
-    real = np.flatnonzero(np.isfinite(right))
-    for active in combinations(real, count - 1):
-        A = np.vstack([np.ones(count), rows[list(active)]])
-        if abs(np.linalg.det(A)) > 1e-9:
-            w = np.linalg.solve(A, np.append(1.0, right[list(active)]))
-            if (rows[real] @ w >= right[real] - 1e-9).all():
-                yield w
-
-
-class TestProgramme:
-    def test_against_all_vertices(self):
-        rng = np.random.default_rng(0)
-        for seed, count in product(range(40), (2, 3, 4)):
-            G = gram(count, seed=seed).numpy() / count
-            bound = np.where(rng.random(count) < 0.3, -np.inf, -rng.random(count))
-            gain = rng.normal(size=count)
-            *w, fallback = solve(G, gain, bound)
-            best = max(gain @ v for v in vertices(G, bound))
-            assert fallback == 0
-            assert gain @ w == pytest.approx(best, abs=1e-7)
-            assert (G @ w >= bound - 1e-7).all()
-            assert_on_simplex(np.array(w))
-
-    def test_never_without_a_solution_for_gram_matrices(self):
-        for seed, count in product(range(40), (2, 3, 5, 11, 40)):
-            dim = (1, count // 2 + 1, 2 * count)[seed % 3]
-            G = gram(count, dim=dim, seed=seed, scales=seed % 2 == 1 and dim > count)
-            losses = torch.rand(count, generator=torch.Generator().manual_seed(seed)).double()
-            w, _, fallback = Preference()(G, losses)
-            assert fallback == 0
-            assert_on_simplex(w)
-
-    @pytest.mark.parametrize("name", HARD)
-    @pytest.mark.parametrize("losses", [[3.0, 2.0, 1.0, 2.0, 2.0], [1.0] * 5])
-    def test_hard_matrices_give_points_of_the_simplex(self, name, losses):
-        G = HARD[name]
-        w, _, fallback = Preference()(G, G.new_tensor(losses[: len(G)]))
-        assert_on_simplex(w)
-        if name == "negative":  # (G w)_k < 0 for the only members of J*
-            assert fallback == 1
-            assert torch.equal(w, MinNorm()(G, w))
-        elif name != "indefinite":
-            assert fallback == 0
-
-    def test_a_matrix_without_a_solution_by_hand(self):
-        G = torch.tensor([[-1.0, -1.0], [-1.0, 3.0]], dtype=torch.float64)
-        w, mu, fallback = Preference()(G, torch.tensor([2.0, 1.0]).double())
-        assert mu > 0.01
-        assert fallback == 1  # J* = {1}, and (G w)_1 = -1 everywhere
-        assert_on_simplex(w)
-
-    def test_the_sets_by_hand(self):
-        # a = (a_1, a_2) with a_1 > 0 > a_2; orthogonal gradients: J = {1}, Jbar = {2}, J* = {1}
-        G = torch.diag(torch.tensor([1.0, 2.0])).double()
-        losses = torch.tensor([3.0, 1.0]).double()
-        a, _ = balancing(losses, torch.ones(2).double())
-        assert a[0] > 0 > a[1]
-        w, _, _ = Preference()(G, losses)
-        torch.testing.assert_close(w, torch.tensor([1.0, 0.0]).double())  # all on the worse loss
-        # within the tolerance: the largest total descent, the second gradient is longer
-        w, mu, _ = Preference()(G, torch.tensor([1.05, 1.0]).double())
-        assert mu < 0.01
-        torch.testing.assert_close(w, torch.tensor([0.0, 1.0]).double())
-        w, _, _ = Preference(epsilon=1e-5)(G, torch.tensor([1.05, 1.0]).double())
-        torch.testing.assert_close(w, torch.tensor([1.0, 0.0]).double())
-
-    def test_dominance_and_star_ratio_change_the_constraints(self):
-        G = torch.tensor([[4.0, -0.9], [-0.9, 1.0]]).double()
-        losses = torch.tensor([1.0, 0.99]).double()
-        printed, all_fall = (Preference(dominance=d)(G, losses).weights for d in (False, True))
-        a, _ = balancing(losses, torch.ones(2).double())
-        assert (G @ a)[1] < -0.001
-        close((G @ printed)[1], (G @ a)[1], 1e-6)
-        close((G @ all_fall)[1], 0 * a[1], 1e-6)
-        G3 = torch.tensor([[4.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 9.0]]).double()
-        losses = torch.tensor([1.0, 0.95, 0.2]).double()
-        loose = Preference(star_ratio=0.9)(G3, losses).weights
-        assert (G3 @ loose)[1] >= -1e-7, "the second is among the worst, and must not rise"
-
-    def test_a_loss_of_zero_is_no_fault(self):
-        w, mu, _ = Preference()(gram(3), torch.tensor([0.0, 1.0, 2.0]).double())
-        assert_on_simplex(w)
-        assert torch.isfinite(mu)
-
-
-class TestBalancing:
-    @pytest.mark.parametrize("count", [2, 5, 40])
-    def test_it_is_the_gradient_of_the_imbalance(self, count):
-        rng = torch.Generator().manual_seed(count)
-        F = torch.rand(count, generator=rng, dtype=torch.float64) + 0.1
-        r = torch.rand(count, generator=rng, dtype=torch.float64) + 0.5
-        a, _ = balancing(F, r)
-        slope = torch.func.grad(lambda x: balancing(x, r)[1])(F)
-        torch.testing.assert_close(slope, a / (r * F).sum(), atol=1e-13, rtol=1e-9)
-        assert abs(float(a @ F)) < 1e-12
-
-    def test_the_imbalance_falls_along_the_balancing_direction(self):
-        rng = torch.Generator().manual_seed(0)
-        for _ in range(50):
-            centres = torch.randn(3, 6, generator=rng, dtype=torch.float64)
-            w = 2 * torch.randn(6, generator=rng, dtype=torch.float64)
-            r = torch.rand(3, generator=rng, dtype=torch.float64) + 0.2
-
-            def losses(u, centres=centres):
-                return 0.5 * ((u - centres) ** 2).sum(-1)
-
-            a, mu = balancing(losses(w), r)
-            direction = a @ (w - centres)
-            after = balancing(losses(w - 1e-4 * direction), r)[1]
-            promised = -1e-4 * direction @ direction / (r * losses(w)).sum()
-            assert after < mu
-            assert float(after - mu) == pytest.approx(float(promised), rel=0.05)
-
-
 def answers(G, w, losses):
     return FindWeights(steps=50)(G, w), MinNorm()(G, w), Preference()(G, losses)
 
@@ -314,14 +167,6 @@ def test_errors_are_one_sentence():
     refuses("Preference: ratios must be positive", Preference, ratios=(1.0, 0.0))
     refuses("Preference: epsilon must be nonnegative", Preference, epsilon=-0.1)
     refuses("for each of the 3 objectives", Preference(ratios=(1.0, 2.0)).check, "X", 3)
-
-
-def test_a_weight_that_the_solver_leaves_below_zero_is_zero(monkeypatch):
-    answer = type("Answer", (), {"x": np.array([-1e-9, 0.5, 0.7])})
-    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: answer)
-    w = solve(np.eye(3), np.ones(3), np.full(3, -np.inf))
-    np.testing.assert_allclose(w, [0.0, 0.5 / 1.2, 0.7 / 1.2, 0.0], atol=1e-15)
-    assert w.min() == 0.0
 
 
 def test_a_negative_length_counts_as_zero_and_lengths_below_one_stay():

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 
 from fedlib import data
 from fedlib.core import Trace
@@ -106,8 +107,7 @@ def test_the_source_decides_who_makes_the_problem(name):
     assert makers["quick"] <= ours | {"counted_problem"}
     for spec in full.values():
         assert "source" not in spec.problem.keywords
-    with pytest.raises(ValueError, match="source must"):
-        study.specs(study.resolve("quick", source=1))
+    refuses("source must", study.specs, study.resolve("quick", source=1))
 
 
 def test_the_paper_s_pictures_are_asked_for_with_the_same_words():

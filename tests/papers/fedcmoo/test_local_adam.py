@@ -7,6 +7,7 @@ import pytest
 import torch
 from expect import refuses
 from problems import objectives, three_objectives
+from rounds import walk
 
 import fedlib as fl
 from fedlib.core import Sequential
@@ -79,11 +80,8 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
     method = AdamFedCMOO(
         **WORK, server_lr=1.3, batch_size=2, gram=EXACT, betas=(0.7, 0.9), shared_batch=shared_batch
     )
-    state, rng = method.init(problem), seeded(5, "rounds")
     w, centres = problem.w0, problem.data[0]
-    for _ in range(3):
-        draw = method.draw(problem, rng)
-        state, _ = method.round(fl.Vectorized(problem), state, draw)
+    for _, draw, state, _ in walk(method, problem, 3, seed=5):
         ends = []
         for place, j in enumerate(draw.participants):
             rows = problem.rows[j][draw.batches[place]]
@@ -99,8 +97,7 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
 def test_a_round_of_pref_by_hand():
     problem = three_objectives()
     method = AdamFedCMOOPref(**WORK, batch_size=2, gram=EXACT, least=None)
-    state, draw = method.init(problem), method.draw(problem, seeded(4, "rounds"))
-    after, _ = method.round(fl.Vectorized(problem), state, draw)
+    ((_, draw, after, _),) = walk(method, problem, 1, seed=4)
     w, centres = problem.w0, problem.data[0]
     ends = []
     for place, j in enumerate(draw.participants):
@@ -114,8 +111,7 @@ def test_a_round_of_pref_by_hand():
 def test_a_round_of_fsmgda_by_hand(batch_size):
     problem = three_objectives()
     method = AdamFSMGDA(**WORK, server_lr=0.7, batch_size=batch_size)
-    state, draw = method.init(problem), method.draw(problem, seeded(1, "rounds"))
-    after, _ = method.round(fl.Vectorized(problem), state, draw)
+    ((_, draw, after, _),) = walk(method, problem, 1, seed=1)
     w, deltas = problem.w0, torch.zeros(3, 5, dtype=torch.float64)
     for place, j in enumerate(draw.participants):
         for k in range(3):

@@ -3,15 +3,12 @@
 import pytest
 import torch
 from expect import refuses
+from randoms import generator
 from torch import nn
 from torch.func import grad, vmap
 
 from fedlib import models
 from papers.fedcmoo import networks
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize(

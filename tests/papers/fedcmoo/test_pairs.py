@@ -4,13 +4,10 @@ import pytest
 import torch
 from composite import random_pairs
 from expect import refuses
+from randoms import generator
 
 from fedlib import data
 from papers.fedcmoo.data import pairs
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def noise(*shape, seed=0):

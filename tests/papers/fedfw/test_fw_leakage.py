@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from expect import refuses
+from planted import drawn
 
 import fedlib as fl
 from fedlib.core import Trace
@@ -48,12 +50,9 @@ def test_networks_have_their_size_and_a_start_of_their_own(net, dim):
 
 def test_networks_refuse_another_kind():
     assert network("cifar10", "lenet", 32).pixels == 768
-    with pytest.raises(ValueError, match="Network: kind must be one of 'mlp', 'lenet'"):
-        Network("cnn", 1, 8)
-    with pytest.raises(ValueError, match="Reader: network must be an mlp"):
-        Reader(Network("lenet", 1, 8), Whole()).init(PROBLEM)
-    with pytest.raises(ValueError, match="Attacker: steps must be at least 1"):
-        Attacker(SMALL, Whole(), steps=0)
+    refuses("Network: kind must be one of 'mlp', 'lenet'", Network, "cnn", 1, 8)
+    refuses("Reader: network must be an mlp", Reader(Network("lenet", 1, 8), Whole()).init, PROBLEM)
+    refuses("Attacker: steps must be at least 1", Attacker, SMALL, Whole(), steps=0)
 
 
 def test_the_attacker_is_the_librarys_attack_step_by_step():
@@ -224,13 +223,8 @@ def test_c12_fails_where_all_are_alike():
 
 
 def test_figures_draw_what_there_is():
-    from matplotlib.figure import Figure
-
     traces = {k: t for k, t in whole().items() if k.startswith("mnist")}
-    fig = Figure()
-    FIGURES["psnr"](traces)(fig)
-    assert [len(ax.lines) for ax in fig.axes if ax.lines] == [6, 6]
-    fig = Figure()
-    FIGURES["figure_1"](traces)(fig)
-    assert len(fig.axes) == 2 * 2 * 6
-    assert all(len(ax.images) == 1 for ax in fig.axes)
+    axes = drawn(FIGURES["psnr"], traces)
+    assert [len(ax.lines) for ax in axes if ax.lines] == [6, 6]
+    axes = drawn(FIGURES["figure_1"], traces)
+    assert [len(ax.images) for ax in axes] == [1] * 2 * 2 * 6

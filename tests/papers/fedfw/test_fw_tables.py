@@ -1,13 +1,12 @@
-"""The studies of FedFW's Tables 1, 2 and 3: specs, numbers by hand, rules both ways, figures."""
+"""The studies of FedFW's Tables 1, 2 and 3: specs, numbers by hand, tables, figures."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from table_runs import STUDY, STUDY_3, curve, fake
 
 import fedlib as fl
-from fedlib.core import Trace
-from papers.fedfw import stochastic as fw_stochastic
 from papers.fedfw import tables as fw_tables
 from papers.fedfw.cells import (
     BEST_FEDDR,
@@ -23,37 +22,14 @@ from papers.fedfw.cells import (
     make_problem,
 )
 from papers.fedfw.stochastic import numbers as numbers_3
-from papers.fedfw.stochastic.claims import JUDGED, STAND_IN, TABLE_3
-from papers.fedfw.tables import claims, numbers
+from papers.fedfw.tables import numbers
 from papers.fedfw.tables import report as tables
 from papers.kit import store
 from papers.kit.numbers import Number
 from papers.kit.plot import render
 
-STUDY, STUDY_3 = fw_tables.STUDY, fw_stochastic.STUDY
 FULL, QUICK = STUDY.resolve("full"), STUDY.resolve("quick")
 FULL_3, QUICK_3 = STUDY_3.resolve("full"), STUDY_3.resolve("quick")
-
-
-def curve(accuracy, loss, rounds=(0, 5, 10, 15, 20), seeds=(0, 1, 2), pictures="mnist"):
-    """A trace with these curves for every seed, accuracy a hundredth higher by seed."""
-    shift = np.arange(len(seeds))[:, None] / 100
-    a, b = np.array(accuracy) + shift, np.array(loss) - 0 * shift
-    metrics = {"accuracy": a, "loss": b, "gap": b, "size": 0 * b}
-    config = {"problem": {"data": pictures}}
-    return Trace(metrics, {}, np.array(rounds), tuple(seeds), config)
-
-
-def fake(study, params):
-    """A made-up trace for every run of a study."""
-    found = {}
-    for i, (name, spec) in enumerate(study.specs(params).items()):
-        height, low = 0.3 + (37 * i % 50) / 100, 0.3 + (17 * i % 40) / 100
-        loss = [2.3, 1.5, 1.2, 1.0, low]
-        found[name] = curve(
-            [0.1, 0.2, 0.3, height, height], loss, seeds=spec.seeds, pictures=params["pictures"]
-        )
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +50,6 @@ def traces_3():
 @pytest.fixture(scope="module")
 def found_3(traces_3):
     return numbers_3.derive(traces_3, FULL_3)
-
-
-# -- cells
 
 
 def test_every_printed_cell_has_runs_of_every_method_and_protocol(found):
@@ -132,9 +105,6 @@ def test_problems_have_the_clients_labels_and_balls():
     assert coded.set == fl.Blocks((fl.L1Ball(4.0),) * 2, (640, 10))
     assert len(coded.heldout[1]) == 100  # a quarter of 400 rows, not the test pictures
     assert column_text("dnn_synthetic_labels", "mnist") == "60-20-10, synthetic, 3 labels a client"
-
-
-# -- numbers
 
 
 def test_the_setting_has_the_lowest_late_loss_whatever_its_accuracy():
@@ -223,99 +193,6 @@ def test_derive_works_for_a_shortened_list_of_runs():
     assert "mclr_cifar10_iid_l2_fedfw.lam" not in found
 
 
-# -- rules
-
-
-def about(x, spread=0.1):
-    return Number(x, x - spread, x + spread, (x - spread, x, x + spread))
-
-
-#: What decides each reading of each claim: key -> a value with which it holds.
-DECIDES = {
-    "fedfw/C7": {
-        kind: {f"{k}_l2_labels.ahead": 2, f"{k}_l2_synthetic.ahead": 2, f"{k}_l2_iid.best": 2}
-        for kind, k in ((claims.TRACED, "code"), (claims.WRITTEN, "written"))
-    },
-    "fedfw/C8": {
-        claims.TRACED: {f"{c}_l1_code_fedfw_vs_feddr.best": 2 for c in claims.COLUMNS_C8},
-        claims.WRITTEN: {f"{c}_l1_fedfw_vs_feddr.accuracy": 2 for c in claims.COLUMNS_C8},
-    },
-    "fedfw/C9": {
-        "as traced: best of the rounds": {
-            f"{as_coded(c)}_code_sto_vs_feddr.best": 1 for c in JUDGED
-        },
-        "as written: after 300 rounds": {f"{c}_sto_vs_feddr.accuracy": 1 for c in JUDGED},
-    },
-    "fedfw/C10": {"": {"plus_vs_fedfw.rounds": -3, "plus_vs_fedfw.fewer": 90}},
-    "fedfw/C14": {
-        "": {f"{c}_{norm}_fedfw_vs_feddr.accuracy": 2 if first == "FedFW" else -2
-             for (c, norm), first in claims.CNN.items()}
-    },
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def everything(found, found_3):
-    return {**found, **found_3}
-
-
-@pytest.mark.parametrize("claim", [*STUDY.claims, *STUDY_3.claims], ids=lambda c: c.id)
-def test_a_rule_holds_fails_in_each_part_and_fails_in_all(claim, everything):
-    rules = {claim.reading: claim.rule} | {r.name: r.rule for r in claim.readings}
-    assert [*rules] == [*DECIDES[claim.id]]
-    for reading, deciding in DECIDES[claim.id].items():
-        held = {**everything, **{k: about(v) for k, v in deciding.items()}}
-        assert rules[reading](held).verdict == "reproduced"
-        middle = {k: 50 if k.endswith("fewer") else 0 for k in deciding}
-        for key, value in deciding.items():
-            bad = about(2 * middle[key] - value)
-            assert rules[reading]({**held, key: bad}).verdict == "partly", key
-            assert rules[reading]({**held, key: about(middle[key])}).verdict == "undecided", key
-        wrong = {k: about(2 * middle[k] - v) for k, v in deciding.items()}
-        assert rules[reading]({**held, **wrong}).verdict == "not reproduced"
-
-
-def test_the_columns_of_the_rules_are_those_of_the_tables():
-    ahead = [(c, "l2") for c in NON_IID + SYNTHETIC] + [(c, "l1") for c in claims.COLUMNS_C8]
-    assert all(TABLES[cell][1] > TABLES[cell][0] for cell in ahead)
-    assert all(max(TABLES[c, "l2"]) == TABLES[c, "l2"][0] for c in BEST_FEDDR)
-    for cell, first in claims.CNN.items():
-        assert (TABLES[cell][1] > TABLES[cell][0]) == (first == "FedFW")
-    assert all(TABLE_3[c][1] > TABLE_3[c][0] for c in JUDGED + STAND_IN)
-    assert len(CELLS) == 14
-
-
-def test_no_untrained_point_of_a_grid_is_chosen_and_every_one_is_meant():
-    from fnmatch import fnmatch
-
-    stored = store.read_numbers("fw_tables")
-    wrong = {name for name, h in store.read_health("fw_tables").items() if h.wrong}
-    runs = {run for claim in STUDY.claims if claim.id != "fedfw/C14" for run in claim.all_runs}
-    assert {n for n in wrong & runs if not any(fnmatch(n, p) for p in claims.UNTRAINED)} == set()
-    judged = [(c, norm) for c, norm in CELLS if norm == "l2" or c in claims.COLUMNS_C8]
-    for column, norm in judged:
-        cell = f"{column}_{norm}"
-        best = [f"{cell}_{m}_{stored[f'{cell}_{m}.lam'].value:g}" for m in ("fedfw", "plus")]
-        lr, eta = (stored[f"{cell}_feddr.{k}"].value for k in ("lr", "eta"))
-        assert not wrong & {*best, f"{cell}_feddr_{lr:g}_{eta:g}"}
-
-
-def test_the_cnn_is_not_judged_while_it_does_not_train():
-    (cnn,) = (c for c in STUDY.claims if c.id == "fedfw/C14")
-    assert STUDY.evaluate(cnn).outcome.verdict == "not judged"
-    health = store.read_health("fw_tables")
-    assert all("at chance" in health[n].wrong for n in cnn.runs if "_fedfw_" in n)
-
-
-@pytest.mark.parametrize("study", [STUDY, STUDY_3], ids=lambda s: s.name)
-def test_printed_values_name_numbers_that_exist(study, request):
-    found = request.getfixturevalue("found" if study is STUDY else "found_3")
-    assert {value.key for value in study.paper_values} <= found.keys()
-
-
-# -- the table on the page
-
-
 def test_the_table_has_a_line_a_method_and_three_columns(found):
     frame = tables.three_columns(found, "l2", 1, "mnist")
     assert len(frame) == 3 * 7
@@ -339,9 +216,6 @@ def test_the_table_says_which_cells_are_not_healthy():
     assert cells["cnn_pictures_iid_l2_fedfw_vs_feddr"] == cells["cnn_pictures_iid_l2_fedfw"]
 
 
-# -- Table 3
-
-
 def test_seeds_that_ran_alone_are_put_together():
     one, other = curve([0.1] * 5, [1.0] * 5, seeds=(0,)), curve([0.3] * 5, [2.0] * 5, seeds=(4,))
     whole = numbers_3.merged({"a_seed0": one, "b_seed0": one, "a_seed4": other})
@@ -358,9 +232,6 @@ def test_table_3_has_its_columns_and_settings(found_3):
     assert found_3["count_written.cells"].value == found_3["count_code.cells"].value == 6
     assert "mclr_synthetic_labels_code_sto.best" not in found_3
     assert "mclr_synthetic_classes_code_sto.best" in found_3
-
-
-# -- figures
 
 
 @pytest.mark.parametrize("name", list(STUDY.figures))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from expect import refuses
 from problems import objectives
+from randoms import generator
 
 import fedlib as fl
 from fedlib import data, models
@@ -20,14 +21,15 @@ def picture():
     """One digit of 8 x 8, and a sigmoid network 64-32-10 in float64."""
     table = data.digits()
     X = (table.X[:1] / 16).flatten(1).double()
-    module = models.mlp((64, 32, 10), torch.nn.Sigmoid, rng=torch.Generator().manual_seed(0))
+    module = models.mlp((64, 32, 10), torch.nn.Sigmoid, rng=generator())
     w, apply = models.ravel(module)
     return apply, w.double(), X, table.y[:1]
 
 
 def attacked(picture, signal, guess=None, steps=25):
-    rng = torch.Generator().manual_seed(1)
-    return c.attack(*picture, 10, signal=signal, guess=guess, rng=rng, steps=steps, every=steps)
+    return c.attack(
+        *picture, 10, signal=signal, guess=guess, rng=generator(1), steps=steps, every=steps
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from controllers import BALANCE, generator, linear_policy, uniform
+from controllers import BALANCE, linear_policy
+from randoms import generator, uniform
 
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch

@@ -6,7 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from controllers import generator, linear_policy
+from controllers import linear_policy
+from expect import refuses
+from planted import drawn
+from randoms import generator
 
 from fedlib.problems import cart
 from fedlib.problems.cart import forbidden, step
@@ -82,10 +85,8 @@ class TestRollout:
         assert ending(away) == f"leaves the track at step {len(away.costs)}"
 
     def test_errors(self):
-        with pytest.raises(ValueError, match=r"rollout_states: w must have shape \[17410\], got"):
-            rollout_states(torch.zeros(3))
-        with pytest.raises(ValueError, match="rollout_states: seed must be at least 0, got -1"):
-            rollout_states(PARKED, seed=-1)
+        refuses("rollout_states: w must have shape [17410], got", rollout_states, torch.zeros(3))
+        refuses("rollout_states: seed must be at least 0, got -1", rollout_states, PARKED, seed=-1)
 
 
 class TestFilm:
@@ -111,21 +112,15 @@ class TestFilm:
         assert len(re.findall(r">cost \d+<", picture)) == 2 * frames + 2
 
     def test_a_step_that_costs_is_a_red_dot(self, rollouts):
-        from matplotlib.figure import Figure
-
-        fig = Figure()
-        film(rollouts)(fig)
-        for ax, rollout in zip(fig.axes, rollouts.values(), strict=True):
+        for ax, rollout in zip(drawn(film, rollouts), rollouts.values(), strict=True):
             (dots,) = (line for line in ax.lines if line.get_label() == "step that costs 1")
             assert dots.get_color() == COSTLY
             x = rollout.states[1:, 0][rollout.costs.bool()]
             assert torch.equal(torch.tensor(dots.get_xdata(), dtype=x.dtype), x)
 
     def test_errors(self, rollouts):
-        with pytest.raises(ValueError, match="film: rollouts must hold an episode, got none"):
-            film({})
-        with pytest.raises(ValueError, match="film: frames must be at least 2, got 1"):
-            film(rollouts, frames=1)
+        refuses("film: rollouts must hold an episode, got none", film, {})
+        refuses("film: frames must be at least 2, got 1", film, rollouts, frames=1)
 
 
 def at_step(node, t):

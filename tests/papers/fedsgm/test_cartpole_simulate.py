@@ -7,7 +7,8 @@ from itertools import product
 
 import pytest
 import torch
-from controllers import generator, linear_policy, uniform
+from controllers import linear_policy
+from randoms import generator, uniform
 from torch import nn
 from torch.func import jvp, vmap
 

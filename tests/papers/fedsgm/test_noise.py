@@ -7,8 +7,8 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from controllers import generator
 from expect import refuses
+from randoms import generator
 
 from papers.fedsgm import noise as c
 

@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from expect import refuses
+from randoms import uniform
 
 from fedlib.algorithms import FedSGM
 from fedlib.core import run
@@ -75,8 +76,7 @@ def test_boxed_norms_keep_their_constants(seed, rows):
     best, excess = problem.mean_losses(solution).tolist()
     assert -1e-6 < excess <= 1e-12
     assert torch.pdist(problem.data[1]).max().item() == pytest.approx(0.04)
-    rng = torch.Generator().manual_seed(seed)
-    for w in torch.rand(300, 3, generator=rng, dtype=torch.float64) - 0.5:
+    for w in uniform(300, 3, seed=seed) - 0.5:
         f, g = problem.mean_losses(w).tolist()
         assert g > 0 or f >= best - 1e-9
         each = (w - problem.data[1]).norm(dim=-1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from expect import refuses
+from randoms import normal
 
 from fedlib.algorithms import FedSGM
 from fedlib.core import run
@@ -23,8 +24,7 @@ def objective(problem, y, w, rho_hat):
 
 
 def random_points(count, dim, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    x = torch.randn(count, dim, generator=rng, dtype=torch.float64)
+    x = normal(count, dim, seed=seed)
     return x / x.norm(dim=-1, keepdim=True).clamp_min(1)
 
 

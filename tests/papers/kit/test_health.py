@@ -63,10 +63,7 @@ PLANTED = {
     "dead: loss constant from round 6": (run_of(loss=stopping(FALLING, 5)), ()),
     "dead: loss_1 and 1 more constant from round 6": (
         run_of(
-            loss=FALLING,
-            loss_1=stopping(FALLING, 5),
-            loss_2=stopping(FALLING, 6),
-            loss_3=FALLING,
+            loss=FALLING, loss_1=stopping(FALLING, 5), loss_2=stopping(FALLING, 6), loss_3=FALLING
         ),
         (),
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from expect import refuses
 from scipy import stats
 
 from fedlib.core import Trace
@@ -144,8 +145,7 @@ class TestShares:
 
     @pytest.mark.parametrize("flags", [[], [0.5], [[True]]])
     def test_anything_else_is_refused(self, flags):
-        with pytest.raises(ValueError, match="share: flags must be a truth value for each seed"):
-            share(flags)
+        refuses("share: flags must be a truth value for each seed", share, flags)
 
 
 def test_a_measure_gives_values_or_truth_values_or_a_number():

@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import pytest
+from expect import refuses
 
 from fedlib.core.jsonfile import digest, read, write_json
 from papers.kit import fingerprint
@@ -186,11 +187,9 @@ def test_a_root_that_was_not_there_then_is_refused(place):
 
 def test_a_file_changed_by_hand_and_an_unknown_commit_stop_it(place):
     path = stored(place)
-    with pytest.raises(ValueError, match=r"restamp: `git rev-parse --verify` must work"):
-        restamp([path], "nowhere")
+    refuses("restamp: `git rev-parse --verify` must work", restamp, [path], "nowhere")
     path.write_text(path.read_text(encoding="utf-8").replace("1.5", "1.6"), encoding="utf-8")
-    with pytest.raises(ValueError, match="restore it or reproduce it"):
-        restamp([path], "HEAD")
+    refuses("restore it or reproduce it", restamp, [path], "HEAD")
 
 
 def test_a_file_of_another_layout_is_refused(place):
@@ -203,8 +202,7 @@ def test_code_that_cannot_tell_what_is_fresh_stops_it(place):
     path = stored(place)
     edit(place / "store.py", "x = 1\n")
     git(place, "commit", "-qam", "without")
-    with pytest.raises(ValueError, match=r"must tell what is fresh, got AttributeError"):
-        restamp([path], "HEAD")
+    refuses("must tell what is fresh, got AttributeError", restamp, [path], "HEAD")
 
 
 WHY = Replay(3, "another way to write the same number")

@@ -1,37 +1,24 @@
-"""The study of SSCA's Figures 2 and 3: numbers, counts, the rules of its claims, figures."""
+"""The study of SSCA's Figures 2 and 3: problems, what it measures, numbers, counts, figures."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from expect import refuses
 
-from fedlib.algorithms._vertical import messages
 from fedlib.core import Trace
 from fedlib.core.sampling import seeded
 from fedlib.core.types import describe
 from fedlib.steps import PowerLaw
-from papers.kit.numbers import Number
 from papers.kit.plot import render
 from papers.ssca import common
-from papers.ssca.common import LEVELS, SPLITS, STEPS
+from papers.ssca.common import SPLITS, STEPS
 from papers.ssca.convergence import STUDY, counts, he_problem, ordered_problem
-from papers.ssca.convergence.names import BATCHES
-from papers.ssca.convergence.numbers import (
-    CRITERIA,
-    HE,
-    LOOKS,
-    area,
-    chosen,
-    derive,
-    first_below,
-    halves,
-    measures,
-)
+from papers.ssca.convergence.numbers import HE, area, chosen, derive, first_below, halves, measures
 
 FULL, QUICK = (STUDY.profiles[name] for name in ("full", "quick"))
-CLAIMS = {c.id.removeprefix("ssca/"): c for c in STUDY.claims}
+
 TINY = {"data": "digits", "clients": 4, "hidden": 3, "evaluate": 50}
 
 
@@ -81,9 +68,6 @@ def numbers(traces):
     return derive(traces, FULL)
 
 
-# -- what the studies share
-
-
 def test_step_sizes_are_those_of_the_paper():
     found = {b: (r.scale, g.scale, r.exponent, g.exponent) for b, (r, g) in STEPS.items()}
     assert found[1] == pytest.approx((0.4, 0.4, 0.4, 0.45))
@@ -106,12 +90,9 @@ def test_methods_know_the_split_and_the_size_of_its_batch(split):
 
 
 def test_bad_input_of_the_shared_methods():
-    with pytest.raises(ValueError, match="split must be one of"):
-        common.ssca("rows", 10)
-    with pytest.raises(ValueError, match="steps"):
-        common.sgd("features", 10, 2, PowerLaw(0.3))
-    with pytest.raises(ValueError, match="data must be one of"):
-        common.tables("letters")
+    refuses("split must be one of", common.ssca, "rows", 10)
+    refuses("steps", common.sgd, "features", 10, 2, PowerLaw(0.3))
+    refuses("data must be one of", common.tables, "letters")
 
 
 def test_both_splits_have_the_same_start_pictures_and_metrics():
@@ -154,9 +135,6 @@ def test_the_cost_by_place_in_the_file():
     assert float(found["cost_odd"]) == pytest.approx(float(each[1::2].mean()))
     assert float(found["cost_all"]) == pytest.approx(float(each.mean()))
     assert found["cost"] == known.metrics(w, known)["cost"]
-
-
-# -- numbers
 
 
 @pytest.mark.parametrize(
@@ -261,219 +239,6 @@ def test_quick_needs_no_download_and_has_every_kind_of_run():
     kinds = {n.split("_B")[0] for n in STUDY.specs(QUICK)}
     assert kinds == {n.split("_B")[0] for n in STUDY.specs(FULL)}
     assert QUICK["data"] == "digits"
-
-
-# -- rules
-
-
-def number(value, spread=0.01):
-    return Number(value, value - spread, value + spread, (value,))
-
-
-def agreeing():
-    """Numbers with which every claim is reproduced, and nothing observed contradicts it."""
-    n = {}
-    curve = [f"cost_{r}" for r in LOOKS] + ["area"]
-    for split in SPLITS:
-        for b in BATCHES:
-            n |= {f"{split}_ssca_B{b}.{k}": number(1.0) for k in curve}
-            n |= {f"features_vs_samples_ssca_B{b}.{k}": number(0.02) for k in curve}
-            for before, kind, size in (("", "sgd", b), (HE, "sgd", b), ("", "sgd2", b // 2)):
-                n |= {f"{before}{split}_ssca_B{b}.{k}": number(1.0) for k in curve}
-                for c in CRITERIA:
-                    n |= {f"{before}{split}_{kind}_B{size}_{c}.{k}": number(1.2) for k in curve}
-                    pair = f"{before}{split}_ssca_B{b}_vs_{kind}_{c}"
-                    n |= {f"{pair}.{k}": number(-0.2) for k in curve}
-        for pair in ("B10_vs_B1", "B100_vs_B10"):
-            for kind in ("ssca", *(f"limit_U{u:g}" for u in LEVELS)):
-                n |= {f"{split}_{kind}_{pair}.{k}": number(-0.3) for k in (*curve, "rounds_1")}
-        for way in ("up", "down", "between"):
-            n |= {f"{split}_{x}.{way}": number(32.0) for x in ("ssca_B1", "sgd_B1_last")}
-    for k in (1, 2, 3, 4):
-        n |= {f"alg_{k}.wrong_messages": number(0.0), f"alg_{k}.bits_off": number(0.0)}
-        n |= {f"alg_{k}.client_ratio": number(1.1), f"alg_{k}.linearity": number(1.0)}
-        n |= {f"alg_{k}.per_parameter": number(13.0)}
-    return n
-
-
-@pytest.mark.parametrize("claim", CLAIMS)
-def test_every_claim_can_be_reproduced(claim):
-    outcome = CLAIMS[claim].judge(agreeing())
-    assert outcome.verdict == "reproduced"
-    assert outcome.reason == ""
-    assert {part.state for part in outcome.parts} == {"holds"}
-
-
-#: claim -> a number with which one of its primary parts fails, and what the reason then names.
-FAILING = {
-    "C1": [
-        ("samples_ssca_B10_vs_B1.area", 0.2, "over the rounds, Algorithm 1, B = 10 below B = 1"),
-        ("features_ssca_B100_vs_B10.area", 0.2, "over the rounds, Algorithm 3, B = 100 below"),
-        ("samples_limit_U0.4_B100_vs_B10.area", 0.2, "over the rounds, Algorithm 2, U = 0.4, B ="),
-        ("features_limit_U0.6_B10_vs_B1.area", 0.2, "over the rounds, Algorithm 4, U = 0.6, B ="),
-        ("samples_ssca_B100_vs_B10.cost_100", 0.2, "at round 100, Algorithm 1, B = 100 below"),
-        ("features_ssca_B10_vs_B1.cost_100", 0.2, "at round 100, Algorithm 3, B = 10 below"),
-    ],
-    "C2": [(f"samples_ssca_B{b}_vs_sgd_last.area", 0.1, f"rounds, B = {b}") for b in BATCHES],
-    "C3": [
-        ("samples_ssca_B10_vs_sgd2_last.area", 0.1, "B = 10 against B = 5, E = 2"),
-        ("samples_ssca_B100_vs_sgd2_last.area", 0.1, "B = 100 against B = 50, E = 2"),
-    ],
-    "C4": [(f"features_ssca_B{b}_vs_sgd_last.area", 0.1, f"rounds, B = {b}") for b in BATCHES],
-    "C5": [
-        ("features_vs_samples_ssca_B1.area", 0.12, "B = 1"),
-        ("features_vs_samples_ssca_B10.area", 0.12, "B = 10"),
-        ("features_vs_samples_ssca_B100.area", -0.2, "B = 100"),
-    ],
-    "C8": [
-        ("alg_1.linearity", 2.0, "the server's work proportional to d, Algorithm 1"),
-        ("alg_2.linearity", 2.0, "the server's work proportional to d, Algorithm 2"),
-        *((f"alg_{k}.client_ratio", 1.6, f"of SGD's, Algorithm {k}") for k in (1, 2, 3, 4)),
-    ],
-    "C12": [
-        *((f"alg_{k}.wrong_messages", 1.0, f"of the list, Algorithm {k}") for k in (1, 2, 3, 4)),
-        *((f"alg_{k}.bits_off", 32.0, f"that follow, Algorithm {k}") for k in (1, 2, 3, 4)),
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    ("claim", "key", "value", "named"),
-    [(c, *case) for c, cases in FAILING.items() for case in cases],
-)
-def test_every_primary_part_can_fail(claim, key, value, named):
-    n = agreeing()
-    assert key in n
-    outcome = CLAIMS[claim].judge({**n, key: number(value)})
-    assert outcome.verdict == "partly"
-    assert outcome.reason.startswith("does not hold")
-    assert named in outcome.reason
-
-
-@pytest.mark.parametrize(
-    ("claim", "key"),
-    [
-        ("C1", "samples_ssca_B100_vs_B10.area"),
-        ("C2", "samples_ssca_B1_vs_sgd_last.area"),
-        ("C3", "samples_ssca_B100_vs_sgd2_last.area"),
-        ("C4", "features_ssca_B10_vs_sgd_last.area"),
-    ],
-)
-def test_an_interval_around_zero_decides_nothing(claim, key):
-    assert CLAIMS[claim].judge({**agreeing(), key: number(-0.005)}).verdict == "undecided"
-
-
-def test_splits_are_alike_within_a_tenth_and_a_wide_interval_decides_nothing():
-    key = "features_vs_samples_ssca_B100.area"
-    for value, spread, verdict in ((0.08, 0.01, "reproduced"), (0.08, 0.05, "undecided")):
-        n = {**agreeing(), key: number(value, spread)}
-        assert CLAIMS["C5"].judge(n).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("claim", "key", "value", "named"),
-    [
-        ("C1", "samples_ssca_B100_vs_B10.cost_10", 0.2, "t = 10, Algorithm 1, B = 100"),
-        ("C1", "features_limit_U0.6_B10_vs_B1.rounds_1", 3, "rounds to a cost of 1, Algorithm 4"),
-        ("C2", "samples_ssca_B10_vs_sgd_last.cost_100", 0.1, "chosen at round 100, t = 100"),
-        ("C3", "samples_ssca_B10_vs_sgd2_early.area", 0.1, "chosen at round 30, mean cost"),
-        ("C5", "features_vs_samples_ssca_B1.cost_10", 0.2, "t = 10, B = 1"),
-        ("C8", "features_ssca_B1.between", 33.0, "messages no longer than SGD's, Algorithm 3"),
-    ],
-)
-def test_what_is_observed_is_shown_and_does_not_count(claim, key, value, named):
-    outcome = CLAIMS[claim].judge({**agreeing(), key: number(value)})
-    assert outcome.verdict == "reproduced"
-    assert [named in p.name for p in outcome.parts if p.state == "fails"] == [True]
-
-
-@pytest.mark.parametrize(("claim", "split"), [("C2", "samples"), ("C4", "features")])
-def test_he_start_is_a_reading_of_its_own(claim, split):
-    (reading,) = CLAIMS[claim].readings
-    n = agreeing()
-    assert reading.rule(n).verdict == "reproduced"
-    assert {run.startswith(f"{HE}{split}") for run in reading.runs} == {True}
-    wrong = {**n, f"{HE}{split}_ssca_B1_vs_sgd_last.area": number(0.1)}
-    assert reading.rule(wrong).verdict == "not reproduced"
-    assert CLAIMS[claim].judge(wrong).verdict == "reproduced"
-
-
-@pytest.mark.parametrize("claim", CLAIMS)
-def test_every_claim_can_fail_as_a_whole(claim):
-    def spoil(key, x):
-        return number(50.0) if key.startswith("alg") or "_vs_" in key else x
-
-    wrong = {k: spoil(k, x) for k, x in agreeing().items()}
-    assert CLAIMS[claim].judge(wrong).verdict == "not reproduced"
-
-
-# -- counts
-
-
-def test_the_table_of_messages_by_hand():
-    """Two clients with 3 and 2 features, J = 4, L = 5, B = 6."""
-    wanted = Counter(
-        {
-            ("server", "client 1", 5 * 4 + 4 * 3, 6): 1,
-            ("server", "client 2", 5 * 4 + 4 * 2, 6): 1,
-            ("client 1", "client 2", 24, 0): 1,
-            ("client 2", "client 1", 24, 0): 1,
-            ("client 1", "server", 12, 0): 1,
-            ("client 2", "server", 8, 0): 1,
-            ("client 1", "server", 20, 0): 1,
-        }
-    )
-    assert counts.table((3, 2), 4, 5, 6, limited=False) == wanted
-    changed = wanted - Counter([("client 1", "server", 20, 0)])
-    changed["client 1", "server", 21, 0] += 1
-    assert counts.table((3, 2), 4, 5, 6, limited=True) == changed
-
-
-def test_messages_are_those_of_the_table_and_others_are_found(monkeypatch):
-    found = {k: x.value for k, x in counts.counted().items()}
-    assert [found[f"alg_{k}.wrong_messages"] for k in (1, 2, 3, 4)] == [0, 0, 0, 0]
-    monkeypatch.setattr(counts, "messages", lambda *a: messages(*a)[:-1])
-    assert counts.wrong_messages("features", limited=False) == 1
-    monkeypatch.setattr(counts, "table", lambda *_: Counter())
-    assert counts.wrong_messages("features", limited=True) > 1
-    monkeypatch.setattr(counts, "algorithm", lambda *_: common.constrained("samples", 10, 0.5))
-    assert counts.wrong_messages("samples", limited=False) == 1
-
-
-def test_bits_between_clients_and_to_the_server_are_those_of_the_messages():
-    problem = counts.by_features(8)
-    log = messages(counts.algorithm("features", True), problem, seeded(0, "rounds"))
-    across = sum(m.floats for m in log if "server" not in (m.sender, m.receiver))
-    assert counts.between(counts.CLIENTS, 40, 8) == 32 * across
-    params = {"data": "digits", "clients": 4, "hidden": 3}
-    task = common.vertical_problem(0, **TINY)
-    log = messages(common.constrained("features", 10, 0.6, clients=4), task, seeded(0, "rounds"))
-    up = sum(m.floats for m in log if m.receiver == "server")
-    down = sum(m.floats + m.indices for m in log if m.sender == "server")
-    assert counts.up_and_down("features", True, params, 40) == (32 * up, 32 * down)
-    d = common.digits_problem(0, **TINY).dim
-    assert counts.up_and_down("samples", True, params, 0) == (32 * 4 * (d + 1), 32 * 4 * d)
-
-
-def test_written_numbers_are_counted_and_views_are_not():
-    x = torch.ones(7)
-    with counts.Written() as work:
-        assert (x * 2).view(7, 1).T.shape == (1, 7)
-    assert work.numbers == 7
-    many = torch.ones(3, 5)
-    with counts.Written() as work:
-        torch.func.vmap(lambda u: u + 1)(many)
-    assert work.numbers == 15
-
-
-def test_server_work_is_linear_in_the_parameters():
-    found = {k: x.value for k, x in counts.counted().items()}
-    for k in (1, 2):
-        assert found[f"alg_{k}.linearity"] == pytest.approx(1, abs=0.01)
-        assert 5 <= found[f"alg_{k}.per_parameter"] <= 40  # some passes, and no more than a few
-
-
-# -- figures
 
 
 @pytest.mark.parametrize("figure", STUDY.figures)

@@ -6,6 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from expect import refuses
+from planted import drawn
+from rounds import walk
 from torch.func import grad
 
 import fedlib as fl
@@ -27,14 +30,8 @@ SMALL = {"pictures": 40, "clients": 4, "hidden": 5}
 
 def states(algorithm, problem, rounds, start=None):
     """The state before every round and after the last, and what the rounds report."""
-    state, seen, rng = start or algorithm.init(problem), [], seeded(0, "rounds")
-    reports = []
-    for _ in range(rounds):
-        seen.append(state)
-        draw = algorithm.draw(problem, rng)
-        state, info = algorithm.round(fl.Vectorized(problem), state, draw)
-        reports.append(info)
-    return [*seen, state], reports
+    path = [*walk(algorithm, problem, rounds, start=start)]
+    return [path[0][0], *(after for _, _, after, _ in path)], [info for *_, info in path]
 
 
 def test_the_handover_is_the_one_method_and_then_the_other():
@@ -83,14 +80,12 @@ def test_only_the_working_methods_bits_count():
 
 def test_the_handover_refuses_parts_that_do_not_fit():
     made = handover(0.9, 5)
-    with pytest.raises(ValueError, match="Handover: rounds must be at least 1"):
-        replace(made, rounds=0)
+    refuses("Handover: rounds must be at least 1", replace, made, rounds=0)
     with pytest.raises(ValueError, match=r"Handover: then\.batch_size must be that of first, None"):
         replace(made, then=replace(made.then, batch_size=3))
     ready = theorem_problem(0, **SMALL)
     two = replace(ready, num_objectives=2, losses=lambda w, b: ready.losses(w, b).repeat(2))
-    with pytest.raises(ValueError, match="Handover: problem must have one loss"):
-        made.init(two)
+    refuses("Handover: problem must have one loss", made.init, two)
 
 
 def test_the_gradients_parts_are_those_of_autograd():
@@ -248,9 +243,5 @@ def test_a_shortened_sweep_still_gives_numbers_and_figures():
     assert len(some) == 5
     n = derive(some, p)
     assert "samples_ssca.order" not in n
-    from matplotlib.figure import Figure
-
     for make in FIGURES.values():
-        fig = Figure()
-        make(some)(fig)
-        assert all(ax.lines for ax in fig.axes)
+        assert all(ax.lines for ax in drawn(make, some))

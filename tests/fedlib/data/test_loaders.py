@@ -1,30 +1,20 @@
-"""Data sets: real files where the cache has them, planted faults on tiny ones."""
+"""The loaders: real files where the cache has them, tiny ones of every format."""
 
-import gzip
 import hashlib
 import io
-import os
 import tarfile
-import threading
 import zipfile
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from expect import refuses
+from tiny_data import DEAD, error_of, fill, idx, listing, sha
 
 from fedlib import data
 from fedlib.data import loaders
-
-
-def listing(folder):
-    return {str(path): path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
-
-
-# ---- real files -----------------------------------------------------------------------------
 
 
 def test_mnist(real):
@@ -116,9 +106,6 @@ def test_qm9(real):
     assert molecules.smiles[0] == "C"
 
 
-# ---- inside scikit-learn --------------------------------------------------------------------
-
-
 def test_breast_cancer_has_malignant_as_one_unless_asked():
     table, other = data.breast_cancer(), data.breast_cancer(positive="benign")
     assert table.X.shape == (569, 30)
@@ -141,242 +128,6 @@ def test_digits():
     assert data.fetch("digits") == ()
 
 
-# ---- tiny files, planted faults -------------------------------------------------------------
-
-
-def idx(values):
-    values = np.asarray(values, np.uint8)
-    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
-    return gzip.compress(head + values.tobytes())
-
-
-def sha(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-class Site:
-    """A local web site: `pages` by path, and a fault to plant."""
-
-    def __init__(self):
-        self.pages, self.fault, self.asked = {}, None, []
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                site.asked.append(self.path)
-                content = site.pages.get(self.path)
-                if site.fault == "status" or content is None:
-                    self.send_error(503)
-                    return
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if site.fault == "wrong":
-                    content = bytes(len(content))
-                if site.fault == "cut":
-                    content = content[: len(content) // 2]
-                self.wfile.write(content)
-
-            def log_message(self, *args):
-                """Quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
-@pytest.fixture
-def site():
-    site = Site()
-    yield site
-    site.close()
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    monkeypatch.setenv("FEDLIB_DATA", str(folder))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return folder
-
-
-TINY = {
-    "train-images": np.arange(3 * 28 * 28).reshape(3, 28, 28) % 251,
-    "train-labels": [2, 0, 1],
-    "test-images": np.arange(2 * 28 * 28).reshape(2, 28, 28) % 13,
-    "test-labels": [1, 2],
-}
-DEAD = "http://127.0.0.1:9"  # the discard port: nothing answers
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """Replace MNIST's registry by four tiny files; gives {path: content} for a base URL."""
-
-    def make(url=DEAD):
-        contents = [idx(values) for values in TINY.values()]
-        old = data.SOURCES["mnist"].files
-        files = tuple(
-            data.File(file.path, sha(content), f"{url}/{Path(file.path).name}")
-            for file, content in zip(old, contents, strict=True)
-        )
-        monkeypatch.setitem(data.SOURCES, "mnist", replace(data.SOURCES["mnist"], files=files))
-        return dict(zip((file.path for file in files), contents, strict=True))
-
-    return make
-
-
-def fill(folder, contents):
-    for path, content in contents.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-
-
-def error_of(call):
-    """The sentence of the DataError: one line that names the variable."""
-    with pytest.raises(data.DataError) as caught:
-        call()
-    text = str(caught.value)
-    assert "\n" not in text
-    assert text.endswith(".")
-    assert "FEDLIB_DATA" in text
-    return text
-
-
-def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):
-    fill(cache, tiny())
-    before = listing(cache)
-    folders = [cache, *(path for path in cache.rglob("*") if path.is_dir())]
-    for folder in folders:
-        folder.chmod(0o555)
-    try:
-        train, test = data.mnist("train"), data.mnist("test")
-        assert data.available("mnist")
-        assert [path.parent for path in data.fetch("mnist")] == [cache / "MNIST/raw"] * 4
-    finally:
-        for folder in folders:
-            folder.chmod(0o755)
-    assert torch.equal(train.X, torch.from_numpy(TINY["train-images"].astype(np.uint8)))
-    assert train.y.tolist() == TINY["train-labels"]
-    assert test.y.tolist() == TINY["test-labels"]
-    assert listing(cache) == before
-
-
-def test_a_missing_file_is_downloaded_once_and_whole(cache, tiny, site):
-    contents = tiny(site.url)
-    site.pages = {f"/{Path(path).name}": content for path, content in contents.items()}
-    assert not data.available("mnist")
-    assert data.mnist("train").y.tolist() == TINY["train-labels"]
-    assert len(site.asked) == 2  # only the files of the split
-    data.mnist("train")
-    assert len(site.asked) == 2
-    data.fetch("mnist")
-    assert len(site.asked) == 4
-    found = {str(p.relative_to(cache)): p.read_bytes() for p in cache.rglob("*") if p.is_file()}
-    assert found == contents
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [("wrong", "wrong checksum"), ("cut", "Error|wrong checksum"), ("status", "HTTP status 503")],
-)
-def test_a_failed_download_leaves_nothing(cache, tiny, site, fault, reason):
-    contents = tiny(site.url)
-    site.pages = {f"/{Path(path).name}": content for path, content in contents.items()}
-    site.fault = fault
-    before = set(listing(cache))
-    with pytest.raises(data.DataError, match=reason):
-        data.mnist("train")
-    text = error_of(lambda: data.mnist("train"))
-    assert text.startswith(f"mnist: train-images-idx3-ubyte.gz is not in {cache}/MNIST/raw ")
-    assert f"{site.url}/train-images-idx3-ubyte.gz" in text
-    assert set(listing(cache)) == before
-    site.fault = None
-    assert data.mnist("train").y.tolist() == TINY["train-labels"]  # and it can be tried again
-
-
-def test_no_network(cache, tiny):
-    tiny(DEAD)
-    text = error_of(lambda: data.mnist("test"))
-    assert text == (
-        f"mnist: t10k-images-idx3-ubyte.gz is not in {cache}/MNIST/raw and its download from "
-        f"{DEAD}/t10k-images-idx3-ubyte.gz failed (ConnectionError); put the file there by hand, "
-        "or set FEDLIB_DATA to a cache folder that has it."
-    )
-    assert list(cache.rglob("*")) == []
-
-
-@pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b[:0], lambda b: b[:-1] + b"!"])
-def test_a_damaged_file_is_named_and_left_alone(cache, tiny, site, damage):
-    contents = tiny(site.url)
-    site.pages = {f"/{Path(path).name}": content for path, content in contents.items()}
-    fill(cache, contents)
-    path = "MNIST/raw/train-labels-idx1-ubyte.gz"
-    (cache / path).write_bytes(damage(contents[path]))
-    before = listing(cache)
-    text = error_of(lambda: data.mnist("train"))
-    size = len(damage(contents[path]))
-    assert text.startswith(
-        f"mnist: train-labels-idx1-ubyte.gz in {cache}/MNIST/raw has a wrong checksum ({size} bytes"
-    )
-    assert f"{site.url}/train-labels-idx1-ubyte.gz" in text
-    assert listing(cache) == before
-    assert site.asked == []
-    assert not data.available("mnist")
-    assert data.mnist("test").y.tolist() == TINY["test-labels"]  # the others still serve
-
-
-def test_a_file_damaged_after_it_was_verified_is_noticed(cache, tiny):
-    contents = tiny()
-    fill(cache, contents)
-    data.mnist("train")
-    path = cache / "MNIST/raw/train-labels-idx1-ubyte.gz"
-    size = path.stat().st_size
-    path.write_bytes(bytes(size))
-    os.utime(path, (1, 1))  # coarse clocks may give both versions the same time
-    assert f"wrong checksum ({size} bytes" in error_of(lambda: data.mnist("train"))
-
-
-def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch, tiny):
-    tiny(DEAD)
-    blocked = tmp_path / "a_file"
-    blocked.write_text("not a folder", encoding="utf-8")
-    monkeypatch.setenv("FEDLIB_DATA", str(blocked / "cache"))
-    text = error_of(lambda: data.mnist("train"))
-    assert f"{blocked}/cache/MNIST/raw" in text
-    assert "failed (Not a directory)" in text
-    assert blocked.read_text(encoding="utf-8") == "not a folder"
-
-
-def test_a_read_only_cache_without_the_file(cache, tiny, site):
-    contents = tiny(site.url)
-    site.pages = {f"/{Path(path).name}": content for path, content in contents.items()}
-    cache.chmod(0o555)
-    try:
-        if os.access(cache, os.W_OK):
-            pytest.skip("permissions do not bind this user (the superuser)")
-        assert "failed (permission denied)" in error_of(lambda: data.mnist("train"))
-    finally:
-        cache.chmod(0o755)
-
-
-def test_something_unreadable_in_place_of_a_file(cache, tiny):
-    contents = tiny()
-    fill(cache, contents)
-    path = cache / "MNIST/raw/train-labels-idx1-ubyte.gz"
-    path.unlink()
-    path.mkdir()
-    assert "cannot be read (Is a directory)" in error_of(lambda: data.mnist("train"))
-    assert not data.available("mnist")
-
-
 def test_adult_on_three_rows(cache, monkeypatch):
     row = (
         "39, State-gov, 77516, Bachelors, 13, Never-married, ?, Not-in-family, White, Male, "
@@ -395,9 +146,6 @@ def test_adult_on_three_rows(cache, monkeypatch):
     assert test["income"].tolist() == ["<=50K"]
     assert test["age"].tolist() == [39]
     assert test.columns[test.isna().any()].tolist() == ["occupation", "native_country"]
-
-
-# ---- CIFAR-10, QM9, EMNIST, CelebA ----------------------------------------------------------
 
 
 @pytest.fixture
@@ -499,47 +247,6 @@ def test_emnist_reads_the_users_copy(cache, monkeypatch, form):
     assert train.y.tolist() == [3, 4]
     assert data.emnist("test").y.tolist() == [5]
     assert data.available("emnist_digits")
-
-
-def test_celeba_is_only_explained(cache):
-    assert not data.available("celeba")
-    text = error_of(lambda: data.fetch("celeba"))
-    assert "forbid" in text
-    assert "non-commercial" in data.SOURCES["celeba"].licence
-
-
-# ---- the registry ---------------------------------------------------------------------------
-
-
-def test_every_source_has_a_licence_and_every_file_a_checksum_and_url():
-    for source in data.SOURCES.values():
-        assert source.licence
-        for file in (*source.files, *source.instead):
-            algorithm, _, digest = file.checksum.rpartition(":")
-            assert len(digest) == {"": 64, "md5": 32}[algorithm]
-            assert int(digest, 16) >= 0
-            assert file.url.startswith(("https://", "http://fashion-mnist."))
-    whole = [file for source in data.SOURCES.values() for file in (*source.files, *source.instead)]
-    assert len({file.path for file in whole}) == len(set(whole))
-    assert len(data.SOURCES["cifar10"].instead) == 53
-    assert len({file.checksum for file in data.SOURCES["cifar10"].instead}) == 53
-
-
-def test_registry_is_a_pooch_of_all_downloads(cache):
-    pup = data.registry()
-    assert Path(pup.abspath) == cache
-    assert pup.urls["adult/adult.data"].endswith("/adult/adult.data")
-    assert len(pup.registry) == 4 + 4 + 3 + 1 + 1
-    assert "qm9/qm9.npz" not in pup.registry
-
-
-def test_the_default_cache_folder_is_the_users(monkeypatch):
-    monkeypatch.delenv("FEDLIB_DATA", raising=False)
-    assert data.cache_folder().name == "fedlib"
-    monkeypatch.setenv("FEDLIB_DATA", "")
-    assert data.cache_folder().name == "fedlib"
-    monkeypatch.setenv("FEDLIB_DATA", "here")
-    assert data.cache_folder() == Path.cwd() / "here"
 
 
 def test_unknown_names():

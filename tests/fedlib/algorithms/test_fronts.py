@@ -1,0 +1,117 @@
+"""Methods of several objectives on quadratics whose front is known, and preferences on it."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from expect import close
+from problems import objectives, three_objectives
+from randoms import normal
+from rounds import walk
+
+import fedlib as fl
+from fedlib.problems import pareto
+from fedlib.problems.pareto import crossing, pareto_point, polygon_distance
+
+WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
+EXACT = {"gram": fl.OneWay(fl.Exact())}
+
+
+def final(algorithm, problem, rounds=12, **options):
+    return fl.run(algorithm, problem, rounds=rounds, **options).state.w[0]
+
+
+class TestKnownFronts:
+    def test_the_front_by_hand(self):
+        centres = torch.tensor([[0.0, 0.0], [2.0, 0.0]]).double().view(1, 1, 2, 2)
+        problem = pareto(centres)
+        metrics = problem.metrics(torch.tensor([1.5, 0.5]).double(), problem)
+        assert float(metrics["distance"]) == pytest.approx(0.5)
+        assert float(metrics["stationarity"]) == pytest.approx(0.5)
+        assert float(metrics["f_1"]) == pytest.approx(0.5 * (1.5**2 + 0.25))
+        assert float(metrics["f"]) == pytest.approx(0.25 * (1.5**2 + 0.5**2 + 0.5))
+        close(crossing(problem, (1.0, 4.0)), torch.tensor([4 / 3, 0.0]).double(), 1e-7)
+
+    def test_points_of_the_front_are_stationary_and_others_are_not(self):
+        rng = torch.Generator().manual_seed(0)
+        curvature = torch.rand(2, 4, generator=rng, dtype=torch.float64) + 0.2
+        centres = torch.randn(5, 1, 2, 4, generator=rng, dtype=torch.float64)
+        problem = pareto(centres, curvature)
+        middle, _, front = problem.heldout
+        for share in (0.0, 0.3, 0.77, 1.0):
+            w = pareto_point(middle, curvature, torch.tensor([share, 1 - share]).double())
+            assert problem.metrics(w, problem)["stationarity"] < 1e-7
+            assert polygon_distance(w, front) < 1e-5
+            away = problem.metrics(w + 0.1, problem)
+            assert away["stationarity"] > 1e-3
+            assert away["distance"] > 1e-3
+
+    @pytest.mark.parametrize(
+        "algorithm",
+        [
+            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, **EXACT),
+            fl.FedCMOO(lr=0.3, local_steps=1, participants=6, weights=fl.MinNorm()),
+            fl.FSMGDA(lr=0.3, local_steps=1, participants=6),
+            fl.MGDA(lr=0.3),
+        ],
+        ids=["FindWeights", "MinNorm", "FSMGDA", "MGDA"],
+    )
+    def test_one_step_rounds_reach_the_front(self, algorithm):
+        problem = objectives(tasks=2, dim=5, spread=0.2, w0=2 * torch.ones(5).double())
+        trace = fl.run(algorithm, problem, rounds=80)
+        assert trace.metrics["stationarity"][0, 0] > 1
+        assert trace.metrics["stationarity"][0, -1] < 1e-4
+        assert trace.metrics["distance"][0, -1] < 1e-3
+
+    def test_local_drift_of_single_objectives_leaves_fsmgda_further_from_the_front(self):
+        curvature = torch.tensor([[1.0, 0.1], [0.1, 1.0]]).double()
+        centres = normal(1, 1, 2, 2, seed=1).expand(4, 1, 2, 2)
+        problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
+        many = {"lr": 0.2, "local_steps": 15, "participants": 4}
+        gaps = [
+            fl.run(a, problem, rounds=60).metrics["stationarity"][0, -1]
+            for a in (fl.FedCMOO(**many, **EXACT, weights=fl.MinNorm()), fl.FSMGDA(**many))
+        ]
+        assert gaps[0] < gaps[1]
+
+    @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0)])
+    def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
+        problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
+        for epsilon in (0.01, 1e-4):
+            preference = fl.Preference(ratios, epsilon=epsilon)
+            algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
+            trace = fl.run(algorithm, problem, rounds=300)
+            assert trace.info["mu"][0, -1] < 1.2 * epsilon
+            assert trace.metrics["distance"][0, -1] < 0.05
+            assert trace.info["fallback"].sum() == 0
+        goal = crossing(problem, ratios)
+        assert (trace.state.w[0] - goal).norm() < 0.1
+        r = torch.tensor(ratios).double()
+        close(*(r * problem.mean_losses(goal)), 1e-9)
+
+    def test_a_preference_beyond_the_front_ends_at_its_nearest_end(self):
+        problem = objectives(tasks=2, dim=5, spread=0.5, seed=2, w0=2 * torch.ones(5).double())
+        goal = crossing(problem, (2.0, 1.0))
+        first, second = problem.mean_losses(goal)
+        assert 2 * first > 1.05 * second, "they cannot be made equal"
+        preference = fl.Preference((2.0, 1.0), epsilon=1e-4)
+        algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
+        assert (final(algorithm, problem, 300) - goal).norm() < 1e-4
+
+    def test_an_infeasible_programme_is_reported(self):
+        class Negative:
+            def draw(self, count, tasks, dim, rng):
+                return fl.MeanOfGrams().draw(count, tasks, dim, rng)
+
+            def __call__(self, *arguments):
+                G, clients = fl.MeanOfGrams()(*arguments)
+                return -G, clients
+
+        trace = fl.run(
+            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()), three_objectives(), rounds=2
+        )
+        assert (trace.info["fallback"] == 0).all()
+        problem, algorithm = three_objectives(), replace(fl.FedCMOOPref(**WORK), gram=Negative())
+        ((_, _, after, info),) = walk(algorithm, problem, 1)
+        assert info["fallback"] == 1
+        assert torch.isfinite(after.w).all()

@@ -1,0 +1,78 @@
+"""The network of one hidden layer: gradient, metrics, start, subset, bad tables."""
+
+from dataclasses import replace
+from math import sqrt
+
+import torch
+from expect import close, refuses
+from networks import small, tiny
+from torch.func import grad
+
+from fedlib.core.types import Batch
+from fedlib.data import Table, digits
+from fedlib.problems import swish_network
+
+
+def test_the_networks_gradient_and_metrics():
+    problem = tiny()
+    rng = torch.Generator().manual_seed(5)
+    w = torch.randn(24, generator=rng, dtype=torch.float64)
+    weight = torch.rand(12, generator=rng, dtype=torch.float64)
+    batch = Batch(problem.data, weight / weight.sum())
+    two = torch.tensor([2.0], dtype=torch.float64)
+    auto = grad(lambda u: 2 * problem.losses(u, batch)[0])(w)
+    close(problem.gradient(w, batch, two), auto)
+    x = problem.data[0].double() / 255
+    first, second = w[:15].view(3, 5), w[15:].view(3, 3)
+    out = torch.nn.functional.silu(x @ first.T) @ second.T
+    each = torch.nn.functional.cross_entropy(out, problem.data[1], reduction="none")
+    close(problem.losses(w, batch)[0], batch.weight @ each)
+    found = problem.metrics(w, problem)
+    close(found["cost"], each.mean())
+    close(found["accuracy"], (out.argmax(1) == problem.data[1]).double().mean())
+    close(found["norm"], w.square().sum())
+
+
+def test_the_networks_start_split_and_subset():
+    problem = small(seed=3, hidden=6, rows=121)
+    assert problem.data[0].dtype == torch.uint8
+    assert problem.dim == 64 * 6 + 6 * 10
+    assert problem.rows.shape == (3, 40)  # one row is left out
+    assert problem.rows.unique().numel() == 120
+    assert not torch.equal(problem.rows.flatten().sort().values, problem.rows.flatten())
+    assert problem.w0[: 64 * 6].abs().max() <= 1 / 8
+    assert 0.2 < problem.w0[64 * 6 :].abs().max() <= 1 / sqrt(6)
+    again, other = small(seed=3, rows=121), small(seed=4, rows=121)
+    assert torch.equal(problem.w0, again.w0)
+    assert torch.equal(problem.rows, again.rows)
+    assert not torch.equal(problem.rows, other.rows)
+    table = digits()
+    few = swish_network(table, table, hidden=2, evaluate=50, scale=16.0)
+    assert few.heldout[0].shape == (50,)
+    assert few.heldout[0].unique().numel() == 50
+    assert few.w0.dtype == torch.float32
+
+
+def test_the_cost_on_a_subset_is_computed_in_parts():
+    table = digits()
+    whole = swish_network(table, table, clients=3, hidden=2, evaluate=1797, scale=16.0)
+    double = replace(whole, w0=whole.w0.double())
+    cost = double.metrics(double.w0, double)["cost"]
+    close(cost, double.mean_losses(double.w0)[0], 1e-12)
+
+
+TABLE = Table(torch.zeros(4, 2), torch.zeros(4).long(), ("a", "b"))
+
+
+def test_bad_tables():
+    who, nan = "swish_network", replace(TABLE, X=torch.full((4, 2), torch.nan))
+    words = f"{who}: clients must lie in 1..4 (the training rows), got"
+    refuses(f"{words} 5.", swish_network, TABLE, TABLE, clients=5)
+    refuses(f"{words} 10.", swish_network, nan, TABLE)
+    wide = replace(TABLE, X=torch.zeros(4, 3))
+    words = "test must have 2 features as the training rows do, got 3."
+    refuses(f"{who}: {words}", swish_network, TABLE, wide, clients=2)
+    words = "train must be finite, got 8 of 8 entries NaN or infinite."
+    refuses(f"{who}: {words}", swish_network, nan, TABLE, clients=2)
+    words = "scale must be positive, got 0.0."
+    refuses(f"{who}: {words}", swish_network, TABLE, TABLE, clients=2, scale=0.0)

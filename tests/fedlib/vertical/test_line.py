@@ -1,0 +1,108 @@
+"""Features split over clients: who sends what, and what it is made from."""
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
+from rounds import walk
+
+from fedlib.algorithms._vertical import messages
+from fedlib.core.sampling import seeded
+from fedlib.vertical import Partition
+from fedlib.vertical.line import Message
+
+
+@pytest.mark.parametrize("algorithm", ALL, **by_name)
+@pytest.mark.parametrize("head", [1, 4])
+def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
+    problem, clients = task(5), range(1, 6)
+    features = {1: 13, 2: 13, 3: 13, 4: 13, 5: 12}
+    table = [  # the paper's rows: sender, receiver, floats, indices
+        *(("server", f"client {i}", L * J + J * features[i], B) for i in clients),
+        *((f"client {i}", f"client {j}", B * J, 0) for i in clients for j in clients if i != j),
+        *((f"client {i}", "server", J * features[i], 0) for i in clients),
+        (f"client {head}", "server", L * J + (algorithm is NORM), 0),
+    ]
+    sent = messages(replace(algorithm, head=head), problem, seeded(0, "rounds"))
+    assert [(m.sender, m.receiver, m.floats, m.indices) for m in sent] == table
+    assert len({m.what for m in sent}) == 4
+    assert all(isinstance(m, Message) for m in sent)
+
+
+@pytest.mark.parametrize("algorithm", ALL, **by_name)
+def test_bits(algorithm):
+    problem = task(5)
+    ((*_, info),) = walk(algorithm, problem, 1)
+    assert info["bits_down"] == 32 * (5 * (L * J + B) + K * J)
+    assert info["bits_up"] == 32 * (problem.dim + (algorithm is NORM))
+    assert info["bits_between"] == 32 * 5 * 4 * B * J
+
+
+def test_a_client_of_its_own_sends_to_nobody_else():
+    sent = messages(FREE, task(1), seeded(0, "rounds"))
+    assert [(m.sender, m.receiver) for m in sent] == [
+        ("server", "client 1"),
+        ("client 1", "server"),
+        ("client 1", "server"),
+    ]
+
+
+def test_constraints_of_the_problem_send_their_values_and_the_objective_none():
+    problem = general(3)
+    method = replace(NORM, objective="problem", levels=0.0, batch_size=5)
+    sent = messages(method, problem, seeded(0, "rounds"))
+    up = [m.floats for m in sent if m.receiver == "server"]
+    assert up == [3 * 6, 3 * 4, 3 * 4, 3 * 6 + 2]  # three losses: gradients of each, two values
+    all_three = replace(method, objective="norm", levels=0.5)
+    assert messages(all_three, problem, seeded(0, "rounds"))[-1].floats == 3 * 6 + 3
+
+
+@pytest.mark.parametrize("algorithm", ALL, **by_name)
+def test_nothing_of_another_client_enters_what_a_client_sends_to_others(algorithm):
+    """Client 2's features and parameters become NaN: what 1 and 3 say of themselves is the same."""
+    problem = task(3)
+    draw = algorithm.draw(problem, seeded(0, "rounds"))
+    problem = replace(problem, data=(problem.data[0].double(), *problem.data[1:]))
+    X, w = problem.data[0].clone(), problem.w0.clone()
+    X[:, problem.composite.features.parts[1]] = torch.nan
+    w[problem.composite.parameters.parts[2]] = torch.nan
+    poisoned = problem.with_tensors({"data": (X, *problem.data[1:])})
+    clean, bad = (tapped(p, algorithm, v, draw) for p, v in ((problem, problem.w0), (poisoned, w)))
+    assert clean.keys() == bad.keys()
+    for key, parts in clean.items():
+        sender, receiver, what = key
+        if (sender == "server" and receiver != "client 2") or (
+            what == "embeddings" and sender != "client 2"
+        ):
+            for a, b in zip(parts, bad[key], strict=True):
+                assert torch.equal(a, b), key
+    assert bad["client 2", "client 1", "embeddings"][0].isnan().all()
+
+
+def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
+    problem, samples = task(3), torch.tensor([4, 0, 250])
+    rows = problem.rows[0][samples]
+    party = problem.party(2, samples)
+    held = [getattr(party, f.name) for f in fields(party) if f.name != "form"]
+    assert held[0] == 2
+    assert torch.equal(held[1], problem.data[0][rows][:, 22:43])
+    assert [x.shape for x in held[2]] == [(3,)]
+    assert torch.equal(held[2][0], problem.data[1][rows])
+    for f in fields(party.form):  # the form itself holds numbers of features, no data
+        value = getattr(party.form, f.name)
+        assert callable(value) or value is None or isinstance(value, Partition)
+
+
+def test_what_a_client_sends_depends_on_others_by_what_it_heard_only():
+    """The gradient of a block, from what the client was told and heard and nothing else."""
+    problem = task(3)
+    draw = FREE.draw(problem, seeded(0, "rounds"))
+    seen = tapped(problem, FREE, problem.w0, draw)
+    samples, w_0, w_3 = seen["server", "client 3", "samples, head, block"]
+    one = torch.ones(1, 1).double()
+    party = problem.party(3, samples)
+    told = [seen[f"client {j}", "client 3", "embeddings"][0] for j in (1, 2)]
+    heard = (*told, party.embedding(w_3))
+    again = party.gradients(w_0, w_3, heard, one)
+    assert torch.equal(again, seen["client 3", "server", "gradient of the block"][0])

@@ -1,0 +1,90 @@
+"""Problems whose features are split over clients, and the methods that run on them."""
+
+import torch
+from networks import GAMMA, RHO, small
+
+import fedlib as fl
+from fedlib.algorithms import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
+from fedlib.core import Problem
+from fedlib.core.types import Batch
+from fedlib.problems import vertical_network
+from fedlib.steps import PowerLaw
+from fedlib.vertical import Composite, Partition, contiguous, vertical
+from fedlib.vertical.line import Line
+
+J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch
+FREE = VerticalSSCA(tau=0.1, rho=RHO, gamma=GAMMA, batch_size=B, ridge=1e-3)
+NORM = ConstrainedVerticalSSCA(
+    tau=0.1, rho=RHO, gamma=GAMMA, penalty=1e5, batch_size=B, levels=0.5, objective="norm"
+)
+SGD = VerticalSGD(lr=PowerLaw(0.5, 0.1), batch_size=B, ridge=1e-3)
+ALL = (FREE, NORM, SGD)
+
+by_name = {"ids": lambda a: type(a).__name__}
+
+
+def network(seed=0):
+    return small(seed, hidden=J, rows=300)
+
+
+def task(clients=5, seed=0, **options):
+    return vertical_network(network(seed), clients=clients, scale=16.0, **options)
+
+
+def general(clients=3):
+    """An objective and two constraints that see the clients' numbers side by side, by autograd."""
+    rng = torch.Generator().manual_seed(5)
+    X = torch.randn(40, 7, generator=rng, dtype=torch.float64)
+    y = torch.randn(40, generator=rng, dtype=torch.float64)
+    blocks = contiguous(7, clients)
+    heads = 2 * clients
+    ends = torch.cumsum(torch.tensor([heads, *(2 * len(b) for b in blocks)]), 0)
+    parts = torch.tensor_split(torch.randperm(int(ends[-1]), generator=rng), ends[:-1])
+
+    def inner(w, x):
+        return torch.tanh(x @ w.view(-1, 2))
+
+    def outer(w, h, labels):
+        out = torch.cat(h, 1).square() @ w + h[0][:, 0]
+        error = (out - labels[0]).square()
+        return torch.stack([error, out - 0.1, torch.sin(out) * labels[0] - 0.2], 1)
+
+    own = Partition("parameters", parts, int(ends[-1]))
+    form = Composite(Partition("features", blocks, 7), own, inner, outer)
+    w0 = torch.randn(int(ends[-1]), generator=rng, dtype=torch.float64)
+    problem = Problem(
+        name="general",
+        data=(X, y),
+        rows=torch.arange(40).view(2, 20),
+        sizes=(20, 20),
+        losses=lambda w, batch: batch.weight @ form.losses(w, batch.data[0], batch.data[1:]),
+        num_objectives=1,
+        num_constraints=2,
+        w0=w0,
+        metrics=lambda w, problem: {"f": problem.mean_losses(w)[0]},
+    )
+    return vertical(problem, form)
+
+
+def batch_of(problem, samples):
+    rows = problem.rows[0][samples]
+    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
+    return Batch(tuple(x[rows] for x in problem.data), weight)
+
+
+class Tapped(Line):
+    """A line that keeps what is sent."""
+
+    def __init__(self, fed):
+        super().__init__(fed)
+        self.seen = {}
+
+    def _sent(self, sender, receiver, what, parts):
+        self.seen[sender, receiver, what] = parts
+        return super()._sent(sender, receiver, what, parts)
+
+
+def tapped(problem, algorithm, w, draw):
+    line = Tapped(fl.Vectorized(problem))
+    algorithm.round_over(line, algorithm.init(problem)._replace(w=w), draw)
+    return line.seen

@@ -1,0 +1,14 @@
+"""A method's rounds one after the other, without `run`."""
+
+from fedlib import Vectorized
+from fedlib.core.sampling import seeded
+
+
+def walk(algorithm, problem, rounds, engine=Vectorized, seed=0, start=None):
+    """Of every round: the state before it, the draw, the state after it, and what is reported."""
+    state, rng = algorithm.init(problem) if start is None else start, seeded(seed, "rounds")
+    for _ in range(rounds):
+        draw = algorithm.draw(problem, rng)
+        after, info = algorithm.round(engine(problem), state, draw)
+        yield state, draw, after, info
+        state = after
