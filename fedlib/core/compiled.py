@@ -114,6 +114,7 @@ class Kernels(Recording):
             "cpp.threads": torch.get_num_threads(),
             "compile_threads": 1,
             "cpp_cache_precompile_headers": False,  # half a minute, the first time
+            "realize_reads_threshold": 1,  # what several steps read, gathered rows say, is kept
         }
         with config.patch(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch's own lowerings
