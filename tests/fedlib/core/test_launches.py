@@ -13,6 +13,7 @@ from fedlib.core.launches import Launches, launches
 START = "def call(self, x, y):\n    buffer, out = empty((2, 3)), empty((2, 2))\n    "
 SOURCES = {
     "steady": "cpp_copy(x, buffer); torch.mm(buffer, y, out=out); return (out,)",
+    "view": "cpp_copy(x[:], buffer); torch.mm(buffer, y, out=out); return (out[:],)",
     "new tensor": "cpp_copy(x, buffer); return (buffer @ y,)",
     "other kernel": "other_copy(x, buffer); torch.mm(buffer, y, out=out); return (out,)",
     "value seen": "out.fill_(x.sum().item()); return (out,)",
@@ -40,8 +41,9 @@ def example(seed=0):
     return [torch.randn(2, 3, generator=rng), torch.randn(3, 2, generator=rng)]
 
 
-def test_kernels_and_products_are_launched_again_on_other_arguments():
-    call, made, names = compiled("steady")
+@pytest.mark.parametrize("name", ["steady", "view"])
+def test_kernels_and_products_are_launched_again_on_other_arguments(name):
+    call, made, names = compiled(name)
     first, other = example(), example(1)
     given = [x.clone() for x in first]
     fast = launches(call, made, given, 0)
