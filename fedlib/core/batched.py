@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from fedlib.core.ahead import samples
 from fedlib.core.captured import captured
 from fedlib.core.checkpoint import Progress, Shape, together
 from fedlib.core.compiled import Unrolled, rounds_of_a_call
@@ -60,6 +61,8 @@ class Batched:
         self.hyper = {k: v.to(device) for k, v in values.items()}
         self.one = OneForAll(self.problems, device)
         self.form, self.own, self.common = self.one.form, self.one.own, self.one.common
+        drawn = [samples(self.template, p) for p in self.problems]
+        self.samples = drawn[0] if len({*drawn}) == 1 else None
         self.gradient = Gradient(self.form.losses) if self.engine is Sequential else None
         self._step: Callable[..., Any] | None = None
         self._measure: Callable[..., Any] | None = None
@@ -93,6 +96,9 @@ class Batched:
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
         """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
+        if self.samples:
+            found: Draw = pytree.tree_map(self._arrived, self.samples.draws(rngs, rounds))
+            return found
         problems = self.problems if self.own_problem else self.problems * len(rngs)
         draw, pairs = self.template.draw, list(zip(problems, rngs, strict=True))
         return self._together([draw(p, rng) for _ in range(rounds) for p, rng in pairs], rounds)

@@ -19,6 +19,7 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
+from fedlib.core.launches import Function, launches
 from fedlib.core.mapping import stacked, take
 from fedlib.core.operations import has_own_code
 from fedlib.core.record import Recording
@@ -106,21 +107,27 @@ class Kernels(Recording):
 
     def __init__(self, function: Callable[..., Any], example: Any, fixed: tuple[Any, ...]) -> None:
         super().__init__(function, example, fixed)
-        import torch._inductor  # takes seconds, and few runs need it
-        from torch._inductor import config
+        from torch._inductor import config  # takes seconds, and few runs need it
 
         inputs = [*self.always, *(x.contiguous() for x in pytree.tree_leaves(example))]
         settings = {
             "cpp.threads": torch.get_num_threads(),
             "compile_threads": 1,
             "cpp_cache_precompile_headers": False,  # half a minute, the first time
+            "realize_reads_threshold": 1,  # what several steps read, gathered rows say, is kept
         }
+        made: list[Any] = []
         with config.patch(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch's own lowerings
-            self.again: Callable[..., Sequence[Tensor]] = torch._inductor.compile(
-                self.graph, inputs
-            )
-            self.again(*inputs)  # what is put off until the first call is done here
+            from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+            def inner(*given: Any, **options: Any) -> Any:
+                made.append(compile_fx_inner(*given, **options))
+                return made[-1]
+
+            whole: Any = compile_fx(self.graph, inputs, inner_compile=inner)
+            whole(*inputs)  # what is put off until the first call is done here
+        self.again: Function = launches(whole, made, inputs, len(self.always))
 
 
 class Unrolled:
@@ -162,12 +169,18 @@ class Unrolled:
         self.kernels = Kernels(unrolled, (state, draws), fixed)
 
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:
-        """The state after the rounds of some draws, and their infos and metrics `[G, S, T]`."""
+        """The state after the calls for some draws, and their infos and metrics `[G, S, T]`."""
         kernels = self.kernels
-        # compiled for one layout: what a round returns may have another
-        leaves = [x.contiguous() for x in pytree.tree_leaves((state, draws))]
-        found = kernels.again(*kernels.always, *leaves)
-        after: tuple[Any, Named, Named] = pytree.tree_unflatten(list(found), kernels.out)
+        leaves: Sequence[Tensor] = pytree.tree_leaves(state)
+        drawn, count, blocks = pytree.tree_leaves(draws), len(leaves), []
+        for first in range(0, len(draws.participants), self.rounds):
+            few = [x[first : first + self.rounds] for x in drawn]
+            # compiled for one layout: what a round returns may have another
+            found = kernels.again(*kernels.always, *(x.contiguous() for x in (*leaves, *few)))
+            leaves = found[:count]
+            blocks.append(found[count:])
+        rest = [torch.cat(each, -1) for each in zip(*blocks, strict=True)]
+        after: tuple[Any, Named, Named] = pytree.tree_unflatten([*leaves, *rest], kernels.out)
         return after
 
 

@@ -86,17 +86,22 @@ class Walk:
         return draws
 
     def _call(self, compiled: Unrolled, now: Progress, draws: Draw) -> None:
-        """One compiled call after the other."""
-        for first in range(0, len(draws.participants), compiled.rounds):
-            if not compiled.evaluates and self.schedule.due(now.round):
-                now.metrics.append(block([self.of.measure(now.state.w)]))
-            few = part(draws, slice(first, first + compiled.rounds))
+        """One compiled call after the other, as many at once as no evaluation comes between."""
+        first, count = 0, len(draws.participants)
+        while first < count:
+            many, gap = count - first, self.schedule.gap(now.round)
+            if not compiled.evaluates:
+                many = min(many, gap - now.round % gap)
+                if self.schedule.due(now.round):
+                    now.metrics.append(block([self.of.measure(now.state.w)]))
+            few = part(draws, slice(first, first + many))
             now.state, info, metrics = compiled(now.state, few)
             now.info.append(info)
             if metrics:
                 now.metrics.append(metrics)
-            now.round += compiled.rounds
-            now.compiled += compiled.rounds
+            first += many
+            now.round += many
+            now.compiled += many
 
     def _replay(self, now: Progress, draws: Draw) -> None:
         """One round after the other."""

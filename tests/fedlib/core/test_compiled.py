@@ -13,6 +13,7 @@ import fedlib as fl
 from fedlib.core import compiled, walk
 from fedlib.core.batched import Batched
 from fedlib.core.compiled import cost, rounds_of_a_call
+from fedlib.core.launches import Launches, launches
 from fedlib.core.record import record
 from fedlib.core.schedule import Schedule
 
@@ -75,9 +76,13 @@ def test_compiled_rounds_give_what_replayed_ones_give_and_a_resumed_run_its_own_
     long, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(compiled, "MOST", 2)  # compiles sooner
+    calls = []
+    noted = lambda *given: calls.append(launches(*given)) or calls[-1]  # noqa: E731
+    monkeypatch.setattr(compiled, "launches", noted)
     path, settings = tmp_path / "run.pt", {"rounds": 5, "evaluate_every": 2}
     whole = ran(**settings)
     assert whole.provenance["compiled"] == 4  # two calls; the last of 5 rounds fills none
+    assert all(isinstance(call, Launches) for call in calls)
     monkeypatch.setattr(walk, "SHORT", 0.0)  # a call at a time
     with monkeypatch.context() as patch:
         patch.setattr(walk.Walk, "_replay", interrupted)
