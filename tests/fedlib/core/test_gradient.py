@@ -103,7 +103,7 @@ def test_a_gradient_is_recorded_once_a_shape_and_equals_autograd_s():
     for rows in (4, 6):
         gradient(w, batch(rows), WEIGHTS)
     for module in gradient.recordings.values():
-        assert halved in {node.target for node in module.graph.nodes}
+        assert aten.maximum.default in {node.target for node in module.graph.nodes}
     calls.clear()
     for rows in (4, 6, 4):
         own = gradient(rows / 5 * w, batch(rows), WEIGHTS)
