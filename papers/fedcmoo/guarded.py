@@ -73,8 +73,8 @@ class GuardedFedCMOOPref(FedCMOOPref):
     >>> from fedlib import problems, run
     >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = GuardedFedCMOOPref(lr=0.1, local_steps=2, participants=2, judges=2)
-    >>> run(method, problem, rounds=20, progress=False).late("rejected")
-    array([0.])
+    >>> run(method, problem, rounds=20, progress=False).info["rejected"].sum()
+    np.float64(0.0)
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from fedlib.testing.examples import examples, features_of
 from fedlib.vertical import Composite, Partition
 from papers.arena.clock import Clock
 from papers.arena.followed import Followed
+from papers.fedcmoo.guarded import GuardedFedCMOOPref
 from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 from papers.fedcmoo.probe.methods import GramProbe, ProgressProbe
 from papers.fedcmoo.theory import Setting as MultiSetting
@@ -85,6 +86,7 @@ def of_studies() -> Iterator[Any]:
     several = fl.FedCMOO(**WORK)
     constrained = fl.ConstrainedSSCA(1.0, RHO, GAMMA, penalty=10.0, levels=0.3)
     yield from (AdamFedCMOO(**WORK), AdamFedCMOOPref(**WORK), AdamFSMGDA(**WORK))
+    yield from (GuardedFedCMOOPref(**WORK, judges=2, judge_rows=rows) for rows in (None, 2))
     yield from (AdamFedSGM(**WORK, tolerance=0.1), AdamFedAvg(**WORK))
     yield from (Clock(), OracleClock(), Followed(several), DirectionProbe(), GramProbe(several))
     yield ProgressProbe(several, fl.FSMGDA(**WORK))

@@ -101,8 +101,8 @@ def test_the_source_decides_who_makes_the_problem(name):
         profile: {maker(spec.problem) for spec in specs.values()}
         for profile, specs in (("full", full), ("quick", quick))
     }
-    ours = {"standin_problem", "dropped_standin", "generated_problem", "many_problem"}
-    ours |= {"watched_problem of stand-ins"}
+    ours = {"standin_problem", "dropped_standin", "valued_standin", "generated_problem"}
+    ours |= {"many_problem", "watched_problem of stand-ins"}
     assert not makers["full"] & ours
     assert makers["quick"] <= ours | {"counted_problem"}
     for spec in full.values():
