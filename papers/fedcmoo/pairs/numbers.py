@@ -40,7 +40,6 @@ UNITS = {
     "worst": "%",
     "gap": "points",
     "rounds": "rounds",
-    "rejected": "rounds",
     "reached": "of seeds",
     "corner": "of rounds",
     "fallback": "of rounds",
@@ -63,8 +62,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     }
     numbers |= {f"{run}.rounds": exact(t.rounds[-1], "rounds") for run, t in traces.items()}
     numbers |= {f"{run}.growth": exact(growth(t)) for run, t in traces.items()}
-    rows = {run: t.config.get("algorithm", {}).get("judge_rows") for run, t in traces.items()}
-    numbers |= {f"{run}.judge_rows": exact(x, "rows") for run, x in rows.items() if x}
+    for run in [run for run, trace in traces.items() if "rejected" in trace.info]:
+        numbers |= {f"{run}.{k}": x for k, x in of_guard(traces[run]).items()}
     for name, (a, b) in pairs().items():
         if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
@@ -110,6 +109,17 @@ def growth(trace: Trace) -> float:
     return float((loss[:, 1:] / before).max(initial=0.0))
 
 
+def of_guard(trace: Trace) -> dict[str, Number]:
+    """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
+    each = trace.info["rejected"].sum(1)
+    return {
+        "judge_rows": exact(trace.config["algorithm"]["judge_rows"] or 0, "rows"),
+        "rejected": exact(each.sum(), "rounds"),
+        "rejected_most": exact(each.max(), "rounds"),
+        "all_rounds": exact(trace.info["rejected"].size, "rounds"),
+    }
+
+
 def measures(trace: Trace) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
@@ -134,8 +144,6 @@ def of_weights(trace: Trace) -> dict[str, Array]:
     if "mu" in trace.info:
         found["mu"] = trace.info["mu"].mean(1)
         found["fallback"] = trace.info["fallback"].mean(1)
-    if "rejected" in trace.info:
-        found["rejected"] = trace.info["rejected"].sum(1)
     return found
 
 
