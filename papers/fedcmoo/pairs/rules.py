@@ -17,7 +17,7 @@ ON, COLOUR = "mnist_fashion", "cifar10_mnist"
 AFTER = "The runs with dropout were added after shorter ones had been looked at."
 GUARDED = (
     "FedCMOO-Pref with dropout runs as in the authors' code: its losses are evaluated without, and "
-    "the model is set back where they grow by half; the other two never come near that."
+    "the model is set back where they grow by half; test losses of the other two never do."
 )
 
 #: Table 1, final test accuracy in %: data -> method -> first and second task.
