@@ -389,7 +389,7 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # first line of a claim is the authors' network, the second the printed one. A difference that three seeds do not
 # settle is *undecided*: the order of FedCMOO and FedCMOO-Pref, for the most part. *Not judged* are the runs that
 # are shorter than a third of what the authors' code runs (300 rounds on the grey sets, 200 by default): two kinds
-# of loss and CIFAR-10 + MNIST; and the variants, which have one seed.
+# of loss and CIFAR-10 + MNIST; and the one-way variants, which have one seed.
 
 # %% tags=["hide-input"]
 report.claims_table(study, traces, numbers, params)

@@ -74,6 +74,17 @@ def test_a_model_that_is_not_finite_is_never_accepted():
         fl.run(fl.FedCMOOPref(lr=1e200, local_steps=3, participants=4), problem, rounds=5)
 
 
+def test_an_infinite_loss_of_a_finite_model_is_not_accepted_even_at_the_start():
+    problem = objectives(noise=0.1, rows=4)
+    method = GuardedFedCMOOPref(lr=1e180, local_steps=1, participants=4, **GUARD)
+    before, after, info = one_round(method, problem)
+    parent = one_round(fl.FedCMOOPref(lr=1e180, local_steps=1, participants=4), problem)[1].w
+    assert parent.isfinite().all()
+    assert loss_at(problem, parent).isinf()
+    assert info["rejected"] == 1
+    assert torch.equal(after.w, before.w)
+
+
 def test_a_run_that_would_diverge_stays_where_it_was_good():
     problem = objectives(noise=0.1, rows=4)
     method = GuardedFedCMOOPref(lr=0.9, server_lr=30.0, local_steps=3, participants=4, **GUARD)
