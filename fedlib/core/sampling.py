@@ -15,6 +15,7 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.types import Draw, Problem
 
 IDENTITY = Identity()
+MANY = 1000  # more clients are not permuted to draw a few of them
 CELLS = 2**18  # most entries of a table of permutations that is made at once (2 MB)
 
 
@@ -43,8 +44,8 @@ def draw_round(
     uplink, downlink : asked for the randomness of n messages and of one.
     resample : whether loss values come from a second, independent sample of n clients.
     """
-    who = torch.randperm(problem.num_clients, generator=rng)[:participants]
-    again = torch.randperm(problem.num_clients, generator=rng)[:participants] if resample else ()
+    who = sample(problem.num_clients, participants, rng)
+    again = sample(problem.num_clients, participants, rng) if resample else ()
     sizes = [problem.sizes[j] for j in who.tolist()]
     asked = [problem.sizes[j] for j in again.tolist()] if isinstance(again, Tensor) else sizes
     return Draw(
@@ -76,6 +77,20 @@ def draw_coins(
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
         batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
     )
+
+
+def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
+    """Distinct numbers below `size`, all ordered choices equally likely, as participants are drawn.
+
+    The first of a permutation. A few of more than `MANY` are drawn with replacement, and the first
+    of equal ones are taken: the time does not grow with `size`.
+    """
+    if size <= MANY or _crowded(size, count):
+        return torch.randperm(size, generator=rng)[:count]
+    found = dict[int, None]()  # a dictionary keeps the order
+    while len(found) < count:
+        found |= dict.fromkeys(torch.randint(size, (count,), generator=rng).tolist())
+    return torch.tensor(list(found)[:count])
 
 
 def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
