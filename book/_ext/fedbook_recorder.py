@@ -18,13 +18,13 @@ from fedbook_data import BookError
 if TYPE_CHECKING:
     from types import FrameType
 
+    from fedlib.core.messages import Sent
     from fedlib.testing.examples import Example
 
 CITED = re.compile(r"\s*#\s(\d[\d, -]*)$")  # the numbers of pseudocode lines, after a line of code
-WORD = 32  # bits of one number
 
 
-class Sent(NamedTuple):
+class Message(NamedTuple):
     """A message, as often as it was sent in the round."""
 
     lines: str  # of the pseudocode
@@ -38,7 +38,7 @@ class Sent(NamedTuple):
 class Recorded(NamedTuple):
     """A round: its messages, and the bits that it reports itself."""
 
-    sent: list[Sent]
+    sent: list[Message]
     participants: int
     keeps: bool  # whether participants have a memory
     told: bool  # whether clients hold the common model already
@@ -53,79 +53,53 @@ def recorded(example: Example) -> Recorded:
     BookError
         if the messages do not add up to the bits that the round reports.
     """
-    from fedlib.vertical import VerticalProblem
-
-    form = isinstance(example.problem, VerticalProblem)
-    found = over_features(example) if form else over_samples(example)
-    sums = {"bits_up": 0, "bits_down": 0, "bits_between": 0}
-    for message in found.sent:
-        sums[direction(message)] += message.bits * message.copies
-    wrong = {key: sums[key] for key in found.bits if sums[key] != found.bits[key]}
-    if wrong:
-        name = type(example.algorithm).__name__
-        raise BookError(f"{name}: the messages add up to {wrong}, the round reports {found.bits}.")
-    return found
-
-
-def direction(message: Sent) -> str:
-    """Which of the three counts a message belongs to."""
-    if message.receiver == "server":
-        return "bits_up"
-    return "bits_down" if message.sender == "server" else "bits_between"
-
-
-def reported(info: dict[str, Any]) -> dict[str, int]:
-    """The bits that a round reports."""
-    return {key: round(float(value)) for key, value in info.items() if key.startswith("bits_")}
-
-
-def over_samples(example: Example) -> Recorded:
-    """A round in which every client has some of the samples."""
     from fedlib.core.sampling import seeded
 
     algorithm, problem = example
     fed = recorder(type(algorithm))(problem)
     draw = algorithm.draw(problem, seeded(0, "rounds"))
     _, info = algorithm.round(fed, algorithm.init(problem), draw)
-    count = len(draw.participants)
-    return Recorded(merged(fed.sent), count, fed.keeps, fed.told, reported(info))
+    bits = {key: round(float(value)) for key, value in info.items() if key.startswith("bits_")}
+    sent, sums = merged(fed), {"bits_up": 0, "bits_down": 0, "bits_between": 0}
+    for m in sent:
+        sums[direction(m)] += m.bits * m.copies
+    wrong = {key: sums[key] for key in bits if sums[key] != bits[key]}
+    if wrong:
+        name = type(algorithm).__name__
+        raise BookError(f"{name}: the messages add up to {wrong}, the round reports {bits}.")
+    form = getattr(problem, "composite", None)  # of clients that have features of every sample
+    count = len(draw.participants) if form is None else form.clients
+    return Recorded(sent, count, fed.keeps, fed.told, bits)
 
 
-def merged(sent: list[Sent]) -> list[Sent]:
+def direction(message: Message) -> str:
+    """Which of the three counts a message belongs to."""
+    if message.receiver == "server":
+        return "bits_up"
+    return "bits_down" if message.sender == "server" else "bits_between"
+
+
+def merged(fed: Any) -> list[Message]:
     """Neighbouring messages of one kind as one line."""
-    return [
-        key._replace(copies=sum(m.copies for m in group))
-        for key, group in groupby(sent, key=lambda m: m._replace(copies=0))
-    ]
-
-
-def over_features(example: Example) -> Recorded:
-    """A round in which every client has some of the features: equal messages are put together."""
-    from fedlib.algorithms._vertical import messages
-    from fedlib.core import Vectorized
-    from fedlib.core.sampling import seeded
-
-    algorithm, problem = example
-    form = problem.composite
-    log = messages(algorithm, problem, seeded(0, "rounds"))
-    sent = []
-    for _, group in groupby(log, key=lambda m: (kind(m.sender), kind(m.receiver), m.what)):
-        some = list(group)
-        sizes = {WORD * (m.floats + m.indices) for m in some}
+    found = []
+    both = zip(fed.log, fed.said or [("", m.what) for m in fed.log], strict=True)
+    for (lines, what, *_), group in groupby(both, key=kind):
+        some = [m for m, _ in group]
+        sizes = {m.bits for m in some}
         if len(sizes) > 1:
-            raise BookError(f"{problem.name}: messages of one kind differ in length, {sizes}.")
+            raise BookError(f"{what}: messages of one kind differ in length, {sizes}.")
         ends = (ended(m.sender for m in some), ended(m.receiver for m in some))
         if ends[0] == ends[1]:
             ends = (ends[0], "each other client")
-        sent.append(Sent("", *ends, some[0].what, sizes.pop(), len(some)))
-    draw = algorithm.draw(problem, seeded(0, "rounds"))
-    _, info = algorithm.round(Vectorized(problem), algorithm.init(problem), draw)
-    return Recorded(sent, form.clients, False, False, reported(info))
+        found.append(Message(lines, *ends, what, sizes.pop(), sum(m.copies for m in some)))
+    return found
 
 
-def kind(end: str) -> str:
-    """`server` or `client`."""
-    return end.partition(" ")[0]
+def kind(noted: tuple[Sent, tuple[str, str]]) -> tuple[str, ...]:
+    """What messages have in common that are one line: lines, what, and the ends without numbers."""
+    sent, (lines, what) = noted
+    bits = "" if sent.sender[-1].isdigit() or sent.receiver[-1].isdigit() else str(sent.bits)
+    return lines, what, sent.sender.rstrip("0123456789"), sent.receiver.rstrip("0123456789"), bits
 
 
 def ended(names: Any) -> str:
@@ -137,45 +111,31 @@ def ended(names: Any) -> str:
 def recorder(algorithm: type) -> Any:
     """The federation that records, for rounds of one class of algorithms."""
     from fedlib.core import Vectorized
-    from fedlib.core.federation import FLOAT_BITS
 
     file = inspect.getfile(algorithm)
 
     class Recorder(Vectorized):
-        """What `Vectorized` does, with a list of what was sent."""
+        """What `Vectorized` does, with a log; of each message the cited lines and what it is."""
 
         def __init__(self, problem: Any) -> None:
             super().__init__(problem)
-            self.sent: list[Sent] = []
+            self.log = []
+            self.said: list[tuple[str, str]] = []
             self.keeps = self.told = False
 
         def ask(self, method: Any, clients: Any, *broadcast: Any, **options: Any) -> Any:
-            wire, active = options.get("wire"), options.get("active")
             answer = super().ask(method, clients, *broadcast, **options)
-            upload = answer[0] if isinstance(answer, tuple) else answer
-            count = upload.shape[0] if active is None else int(active.sum())
-            lines, size = cited_by(sys._getframe(1), file), upload[0].numel()
-            names = list(inspect.signature(plain(method)).parameters)[1:]
-            for name, part in zip(names, broadcast, strict=False):
-                bits = FLOAT_BITS * part.numel()
-                self.sent.append(Sent(lines, "server", "participant", f"`{name}`", bits, count))
-            bits = FLOAT_BITS * size if wire is None else wire.bits(size)
-            what = described(method)
-            self.sent.append(Sent(lines, "participant", "server", what, bits, count))
+            lines = cited_by(sys._getframe(1), file)
+            names = [f"`{m.what}`" for m in self.log[len(self.said) : -1]]
+            self.said += [(lines, what) for what in (*names, described(method))]
             self.keeps |= not isinstance(clients.memory, tuple) and clients.memory.numel() > 0
             self.told |= not isinstance(clients.model, tuple)
             return answer
 
-        def tell(
-            self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None
-        ) -> Any:
+        def tell(self, *message: Any, **options: Any) -> Any:
             frame = sys._getframe(1)
-            count = self.problem.num_clients if receivers is None else receivers
-            whom = "every client" if receivers is None else "participant"
-            bits, what = wire.bits(message.numel()), f"`{told_by(frame)}`"
-            lines = cited_by(frame, file)
-            self.sent.append(Sent(lines, "server", whom, what, bits, count))
-            return super().tell(wire, message, noise, receivers)
+            self.said.append((cited_by(frame, file), f"`{told_by(frame)}`"))
+            return super().tell(*message, **options)
 
     return Recorder
 

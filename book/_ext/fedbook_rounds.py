@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from fedbook_data import BookDirective, BookError, Cell, table, warn
-from fedbook_recorder import WORD, Recorded, rounds_of
+from fedbook_recorder import Recorded, rounds_of
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
@@ -23,6 +23,13 @@ def setting(value: Any) -> str:
     own = [f for f in fields(value) if f.default is MISSING or getattr(value, f.name) != f.default]
     inner = ", ".join(f"{f.name}={setting(getattr(value, f.name))}" for f in own)
     return f"{type(value).__name__}({inner})"
+
+
+def in_models(bits: float, problem: Problem) -> str:
+    """So many bits, in models of full precision."""
+    from fedlib.compress.compressors import FLOAT_BITS
+
+    return f"{bits / (FLOAT_BITS * problem.dim):.3g}"
 
 
 def count_of(problem: Problem) -> int:
@@ -118,7 +125,7 @@ class Round(BookDirective):
             cell += [nodes.Text(f" on {problem.name}")] if len(names) > 1 else []
             up = found.bits["bits_up"]
             each = up / found.participants
-            share = f"{each / (WORD * problem.dim):.3g}"
+            share = in_models(each, problem)
             rows.append([cell, f"{up:,}", f"{found.bits['bits_down']:,}", f"{each:,.0f}", share])
         head = ("Setting", "Bits up", "Bits down", "Up, a client", "in models")
         return table(head, rows, (56, 11, 11, 11, 11), "variants")
@@ -136,8 +143,8 @@ class BitsRole(SphinxRole):
         except (BookError, KeyError) as error:
             warn(error, "round-bits", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
-        each = bits / found.participants / (WORD * example.problem.dim)
-        text = f"{bits:,} ({each:.3g})" if bits else "0"
+        each = in_models(bits / found.participants, example.problem)
+        text = f"{bits:,} ({each})" if bits else "0"
         return [nodes.Text(text)], []
 
 

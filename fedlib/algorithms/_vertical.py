@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.federation import Federation
 from fedlib.core.sampling import distinct
-from fedlib.core.types import Draw, Info, Problem
-from fedlib.vertical.line import Line, Message, check_vertical
+from fedlib.core.types import Draw, Problem
+from fedlib.vertical.line import Line, check_vertical
 
 NO_VALUES = slice(0, 0)
 
@@ -90,28 +87,3 @@ def check_batch(who: str, problem: Problem, batch_size: int | None, head: int) -
     checks.count(who, "head", head, 1, form.clients, "the problem's clients")
     if batch_size is not None:
         checks.count(who, "batch_size", batch_size, 1, problem.sizes[0], "the problem's samples")
-
-
-@runtime_checkable
-class OverLine(Protocol):
-    """An algorithm whose round takes the line that its messages cross."""
-
-    def init(self, problem: Problem) -> Any:
-        """The state before round 1."""
-        ...
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """One round's batch."""
-        ...
-
-    def round_over(self, line: Line, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """One round."""
-        ...
-
-
-def messages(algorithm: OverLine, problem: Problem, rng: torch.Generator) -> list[Message]:
-    """Everything that is sent in one round of an algorithm, in order."""
-    log: list[Message] = []
-    state, draw = algorithm.init(problem), algorithm.draw(problem, rng)
-    algorithm.round_over(Line(Federation(problem), log), state, draw)
-    return log

@@ -84,11 +84,7 @@ class VerticalSGD:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        return self.round_over(Line(fed), state, draw)
-
-    def round_over(self, line: Line, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
-        """One round at the server, over a line that may be recorded."""
-        w, t = state.w, state.t + 1
-        gradients, _ = exchange(line, w, draw, mean_objective(line.problem, w), self.head)  # 1-4
+        line, w, t = Line(fed), state.w, state.t + 1
+        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
         g = gradients[0] + 2 * self.ridge * w  # 5
-        return Iterate(line.fed.project(w - self.lr(t) * g), t), line.info()  # 6
+        return Iterate(fed.project(w - self.lr(t) * g), t), line.info()  # 6

@@ -101,18 +101,14 @@ class VerticalSSCA:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        return self.round_over(Line(fed), state, draw)
-
-    def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server, over a line that may be recorded."""
-        w, t = state.w, state.t + 1
+        line, w, t = Line(fed), state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
-        gradients, _ = exchange(line, w, draw, mean_objective(line.problem, w), self.head)  # 1-4
+        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
         g = gradients + 2 * self.ridge * w  # 5
         unused = g.new_zeros(1)  # the surrogate's constant, which changes no minimizer
         new = surrogate(state).averaged(w, g, unused, rho=rho, tau=self.tau)  # 6
         f = (new.debiased() if self.debias else new).linear[0]
-        w_bar = line.fed.project(-f / (2 * self.tau))  # 7
+        w_bar = fed.project(-f / (2 * self.tau))  # 7
         w = (1 - gamma) * w + gamma * w_bar  # 8
         return State(w, *new, state.factor, t), line.info(kappa=new.kappa)
 
@@ -194,13 +190,9 @@ class ConstrainedVerticalSSCA:
         return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        return self.round_over(Line(fed), state, draw)
-
-    def round_over(self, line: Line, state: State, draw: Draw) -> tuple[State, Info]:
-        """One round at the server, over a line that may be recorded."""
-        w, t = state.w, state.t + 1
+        line, w, t = Line(fed), state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
-        free = 0 if self.objective == "norm" else line.problem.num_objectives
+        free = 0 if self.objective == "norm" else fed.problem.num_objectives
         each = torch.eye(len(state.constant), dtype=w.dtype, device=w.device)
         g, values = exchange(line, w, draw, each, self.head, slice(free, None))  # 1-5
         v = torch.cat([values.new_zeros(free), values])

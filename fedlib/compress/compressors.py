@@ -23,7 +23,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Share
 
-FLOAT_BITS = 32
+FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
 EXPONENT_BITS = 8  # of a float32
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
 

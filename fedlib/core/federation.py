@@ -20,15 +20,15 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
-from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.gradient import Gradient
+from fedlib.core.messages import EVERYONE, PARTICIPANT, SERVER, Sent, about, asked
 from fedlib.core.portions import portions
 from fedlib.core.types import Batch, Draw, Info, Problem
 
 MOST_PORTIONS = 16  # of the clients: each is recorded anew
 WORTH = 5  # times the models that clients send they must read: what portions give is joined again
-FLOAT_BITS = 32  # a number on the wire is a float32, whatever the dtype of the simulation
 
 
 class Federation:
@@ -36,12 +36,14 @@ class Federation:
 
     `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
     together: uploads by the wire format named at `ask`, broadcasts at 32 bits a number to every
-    participant, `tell` by its wire format to every one of the N clients.
+    participant, `tell` by its wire format to every one of the N clients. A list in `log` receives
+    every message, see `fedlib.core.messages`.
     """
 
     runs = 1  # how many are mapped over together
     gradient: Gradient | None = None  # of the losses, where it is recorded
     one_by_one = False  # whether clients, and what a client maps over, are taken in a loop
+    log: list[Sent] | None = None
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -120,6 +122,8 @@ class Federation:
         n = upload.shape[0] if active is None else active.sum()
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
         self.bits_up += n * wire.bits(upload[0].numel())
+        if self.log is not None:
+            self.log += asked(method, broadcast, upload[0], wire, int(n))
         return answer.parts() if isinstance(answer, Reply) else answer
 
     def tell(
@@ -134,7 +138,11 @@ class Federation:
         Returns what they receive.
         """
         count = self.problem.num_clients if receivers is None else receivers
-        self.bits_down += count * wire.bits(message.numel())
+        bits = wire.bits(message.numel())
+        self.bits_down += count * bits
+        if self.log is not None:
+            whom = EVERYONE if receivers is None else PARTICIPANT
+            self.log.append(Sent(SERVER, whom, "", *about([message]), bits, count))
         return wire(message, noise)
 
     def keep(

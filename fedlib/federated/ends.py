@@ -17,9 +17,9 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import ClientState, Reply
-from fedlib.core.federation import FLOAT_BITS, Federation
+from fedlib.core.federation import Federation
 from fedlib.core.types import Draw
 from fedlib.federated.draws import answering, named, without
 from fedlib.federated.job import Place

@@ -7,19 +7,19 @@ clients who have blocks of features; every message of a round crosses a `Line`, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.federation import FLOAT_BITS, Federation
+from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.core.federation import Federation
+from fedlib.core.messages import SERVER, Sent, about
 from fedlib.core.types import Batch, Info, Problem
 from fedlib.vertical.composite import Composite, Party, neighbours
 
 INDEX_BITS = 32  # a sample's number on the wire
-SERVER = "server"
 
 Pieces = tuple[Tensor, ...]
 
@@ -107,30 +107,19 @@ def _span(block: Int[Tensor, "k"]) -> list[int] | str:
     return f"{numbers[0]}-{numbers[-1]}" if together else numbers
 
 
-class Message(NamedTuple):
-    """One message that crossed the line."""
-
-    sender: str
-    receiver: str
-    what: str
-    floats: int
-    indices: int = 0
-
-
 class Line:
     """Everything that is sent in one round, by whom to whom.
 
     Bits are counted at 32 a number: those from and to the server by the federation, those from
-    client to client in `bits_between`.
+    client to client in `bits_between`. The federation's log receives every message.
 
     Parameters
     ----------
     fed : the round's federation; its problem is a `VerticalProblem`.
-    log : a list that is to receive every message as a `Message`, in order; None for none.
     """
 
-    def __init__(self, fed: Federation, log: list[Message] | None = None) -> None:
-        self.fed, self.log, self.bits_between = fed, log, 0
+    def __init__(self, fed: Federation) -> None:
+        self.fed, self.bits_between = fed, 0
         self.problem = check_vertical("Line", fed.problem)
 
     def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
@@ -156,11 +145,11 @@ class Line:
         return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
 
     def _sent(self, sender: str, receiver: str, what: str, parts: Pieces) -> int:
-        floats = sum(x.numel() for x in parts if x.is_floating_point())
-        indices = sum(x.numel() for x in parts) - floats
-        if self.log is not None:
-            self.log.append(Message(sender, receiver, what, floats, indices))
-        return FLOAT_BITS * floats + INDEX_BITS * indices
+        floats, indices = about(parts)
+        bits = FLOAT_BITS * floats + INDEX_BITS * indices
+        if self.fed.log is not None:
+            self.fed.log.append(Sent(sender, receiver, what, floats, indices, bits))
+        return bits
 
 
 def name(client: int) -> str:

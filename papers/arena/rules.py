@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
-from fedlib.core.federation import FLOAT_BITS
 from fedlib.core.trace import Array
 from papers.arena.methods import METHODS
 from papers.arena.problems import LEVELS, NAMES

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
-from fedlib.core.federation import FLOAT_BITS
 from fedlib.core.trace import Array
 from papers.kit.numbers import Number, exact, mean, measured, over_seeds, ratio
 from papers.kit.study import Params, Traces

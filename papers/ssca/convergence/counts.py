@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fedlib.algorithms._vertical import messages
+from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Problem, Vectorized
-from fedlib.core.federation import FLOAT_BITS
+from fedlib.core.messages import messages
 from fedlib.core.sampling import seeded
 from fedlib.core.types import Draw
 from fedlib.data import Table
@@ -84,7 +84,7 @@ def wrong_messages(split: str, limited: bool, hidden: int = 8) -> int:
         sent, wanted = by_server(algorithm(split, limited), network(hidden)), network(hidden).dim
         return int(sent != (wanted, wanted + limited))
     problem = by_features(hidden)
-    log = messages(algorithm(split, limited), problem, seeded(0, "rounds"))
+    log = messages(algorithm(split, limited), Vectorized(problem), seeded(0, "rounds"))
     sizes = tuple(len(block) for block in problem.composite.features.parts)
     own = Counter((m.sender, m.receiver, m.floats, m.indices) for m in log)
     there = table(sizes, hidden, CLASSES, CLIENTS * BATCH, limited)

@@ -115,3 +115,10 @@ def test_permutations_of_several_generators_are_those_of_one_call_each(
     each = [torch.randperm(size, generator=rng)[:count] for rng in plain for _ in range(times)]
     same(found, torch.stack(each).view(len(seeds), times, count))
     same([r.get_state() for r in rngs], [r.get_state() for r in plain])
+
+
+def test_samples_of_many_clients_are_those_of_one_call_each():
+    rngs, plain = ([seeded(s, "rounds") for s in (1, 2)] for _ in range(2))
+    found = ahead.permuted(sampling.MANY + 1, 2, rngs, 20)
+    each = [sampling.sample(sampling.MANY + 1, 2, rng) for rng in plain for _ in range(20)]
+    same(found, torch.stack(each).view(2, 20, 2))

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from fedlib.compress import RandK
 from fedlib.core import sampling
-from fedlib.core.sampling import check_work, distinct, distinct_each, draw_coins, draw_round, seeded
-from fedlib.problems import pareto
+from fedlib.core.sampling import (
+    check_work,
+    distinct,
+    distinct_each,
+    draw_coins,
+    draw_round,
+    sample,
+    seeded,
+)
+from fedlib.problems import pareto, quadratics
 
 SIZES = (7, 3, 9, 4, 6)
 #: Five clients with so many rows in tables of nine, padded with their first.
@@ -120,6 +128,39 @@ def test_permutations_of_all_rows_at_once_are_those_of_one_call_a_row(
     more = [torch.randperm(sizes[0], generator=plain)[:count] for _ in range(repeats)]
     assert torch.equal(once, torch.stack(more))
     assert torch.equal(rng.get_state(), plain.get_state())
+
+
+@pytest.mark.parametrize(("size", "count"), [(1001, 250), (1001, 251), (5000, 3), (10**9, 4)])
+def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(size, count):
+    rng, plain = seeded(3, "rounds"), seeded(3, "rounds")
+    found = sample(size, count, rng).tolist()
+    assert len(set(found)) == count
+    assert 0 <= min(found) <= max(found) < size
+    if 4 * count > size:
+        assert found == torch.randperm(size, generator=plain)[:count].tolist()
+    else:
+        drawn = torch.randint(size, (3 * count,), generator=plain).tolist()
+        assert found == list(dict.fromkeys(drawn))[:count]
+
+
+def test_every_client_of_many_is_drawn_equally_often_at_every_place():
+    size, count, rounds = sampling.MANY + 200, 300, 600  # about a fourth: equal ones are common
+    rng = seeded(4, "rounds")
+    drawn = torch.stack([sample(size, count, rng) for _ in range(rounds)])
+    share = drawn.flatten().bincount(minlength=size) / rounds
+    spread = (count / size * (1 - count / size) / rounds) ** 0.5
+    assert (share - count / size).abs().max() < 5 * spread
+    for half in drawn.split(count // 2, 1):  # no client prefers early or late places
+        own = half.flatten().bincount(minlength=size) / rounds
+        assert (own - count / size / 2).abs().max() < 5 * spread
+
+
+def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters():
+    many = quadratics(torch.ones(1500, 1), torch.zeros(1500, 1), level=0.5)
+    rng, plain = seeded(5, "rounds"), seeded(5, "rounds")
+    draw = draw_round(many, rng, participants=7, resample=True)
+    assert torch.equal(draw.participants, sample(1500, 7, plain))
+    assert torch.equal(draw.voters, sample(1500, 7, plain))
 
 
 def test_small_and_large_clients_are_drawn_in_their_order():

@@ -7,10 +7,10 @@ import torch
 from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
 from rounds import walk
 
-from fedlib.algorithms._vertical import messages
+from fedlib.core import Vectorized
+from fedlib.core.messages import messages
 from fedlib.core.sampling import seeded
 from fedlib.vertical import Partition
-from fedlib.vertical.line import Message
 
 
 @pytest.mark.parametrize("algorithm", ALL, **by_name)
@@ -24,10 +24,10 @@ def test_the_messages_of_a_round_are_those_of_the_table(algorithm, head):
         *((f"client {i}", "server", J * features[i], 0) for i in clients),
         (f"client {head}", "server", L * J + (algorithm is NORM), 0),
     ]
-    sent = messages(replace(algorithm, head=head), problem, seeded(0, "rounds"))
+    sent = messages(replace(algorithm, head=head), Vectorized(problem), seeded(0, "rounds"))
     assert [(m.sender, m.receiver, m.floats, m.indices) for m in sent] == table
     assert len({m.what for m in sent}) == 4
-    assert all(isinstance(m, Message) for m in sent)
+    assert all(m.bits == 32 * (m.floats + m.indices) for m in sent)
 
 
 @pytest.mark.parametrize("algorithm", ALL, **by_name)
@@ -40,7 +40,7 @@ def test_bits(algorithm):
 
 
 def test_a_client_of_its_own_sends_to_nobody_else():
-    sent = messages(FREE, task(1), seeded(0, "rounds"))
+    sent = messages(FREE, Vectorized(task(1)), seeded(0, "rounds"))
     assert [(m.sender, m.receiver) for m in sent] == [
         ("server", "client 1"),
         ("client 1", "server"),
@@ -51,11 +51,11 @@ def test_a_client_of_its_own_sends_to_nobody_else():
 def test_constraints_of_the_problem_send_their_values_and_the_objective_none():
     problem = general(3)
     method = replace(NORM, objective="problem", levels=0.0, batch_size=5)
-    sent = messages(method, problem, seeded(0, "rounds"))
+    sent = messages(method, Vectorized(problem), seeded(0, "rounds"))
     up = [m.floats for m in sent if m.receiver == "server"]
     assert up == [3 * 6, 3 * 4, 3 * 4, 3 * 6 + 2]  # three losses: gradients of each, two values
     all_three = replace(method, objective="norm", levels=0.5)
-    assert messages(all_three, problem, seeded(0, "rounds"))[-1].floats == 3 * 6 + 3
+    assert messages(all_three, Vectorized(problem), seeded(0, "rounds"))[-1].floats == 3 * 6 + 3
 
 
 @pytest.mark.parametrize("algorithm", ALL, **by_name)

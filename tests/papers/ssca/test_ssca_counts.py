@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
-from fedlib.algorithms._vertical import messages
+from fedlib.core import Vectorized
+from fedlib.core.messages import messages
 from fedlib.core.sampling import seeded
 from papers.ssca import common
 from papers.ssca.convergence import counts
@@ -44,13 +45,14 @@ def test_messages_are_those_of_the_table_and_others_are_found(monkeypatch):
 
 
 def test_bits_between_clients_and_to_the_server_are_those_of_the_messages():
-    problem = counts.by_features(8)
-    log = messages(counts.algorithm("features", True), problem, seeded(0, "rounds"))
+    fed = Vectorized(counts.by_features(8))
+    log = messages(counts.algorithm("features", True), fed, seeded(0, "rounds"))
     across = sum(m.floats for m in log if "server" not in (m.sender, m.receiver))
     assert counts.between(counts.CLIENTS, 40, 8) == 32 * across
     params = {"data": "digits", "clients": 4, "hidden": 3}
     task = common.vertical_problem(0, **TINY)
-    log = messages(common.constrained("features", 10, 0.6, clients=4), task, seeded(0, "rounds"))
+    method = common.constrained("features", 10, 0.6, clients=4)
+    log = messages(method, Vectorized(task), seeded(0, "rounds"))
     up = sum(m.floats for m in log if m.receiver == "server")
     down = sum(m.floats + m.indices for m in log if m.sender == "server")
     assert counts.up_and_down("features", True, params, 40) == (32 * up, 32 * down)
