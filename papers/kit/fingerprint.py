@@ -173,9 +173,9 @@ class Source:
         return self._modules[name]
 
     def _canonical(self, module: Module, body: list[ast.stmt]) -> Text:
-        inside = [part for part in body if isinstance(part, (ast.FunctionDef, ast.ClassDef))]
+        inside = [part for part in body if _defines(part)]
         known = {**module.imports, **{own: f"{module.name}:{own}" for own in module.own}}
-        known |= _imports(n for part in inside for n in ast.walk(part))
+        known |= _imports(_statements(inside))
 
         def find(names: Sequence[str]) -> Meaning | None:
             target = known.get(names[0]) or self._starred(module, names[0])
@@ -242,9 +242,17 @@ def _root(thing: Any) -> str | None:
 
 def _parse(name: str, path: Path) -> Module:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    outside = [n for part in tree.body if not _defines(part) for n in ast.walk(part)]
+    outside = [*_statements(part for part in tree.body if not _defines(part))]
     stars = (n for n in outside if isinstance(n, ast.ImportFrom) and n.names[0].name == "*")
     return Module(name, _own(tree), _imports(outside), tuple(str(n.module) for n in stars))
+
+
+def _statements(parts: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Some statements and all within them, without the expressions, which are most of a tree."""
+    for part in parts:
+        yield part
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(part, name, ()))
 
 
 def _defines(node: ast.stmt) -> bool:
