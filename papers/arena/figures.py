@@ -259,10 +259,10 @@ def means(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any])
 
 def matrix(ax: Axes, group: str, order: Sequence[str], scores: Mapping[str, Any]) -> None:
     """Probabilities that the method of a row is better than that of a column, in %."""
-    names = [label_of(m, GROUPS[group][0]) for m in order]
-    p = np.array([[float(better(scores[a], scores[b])) for b in order] for a in order])
     import pandas as pd  # here alone: the study is imported without it
 
+    names = [label_of(m, GROUPS[group][0]) for m in order]
+    p = np.array([[float(better(scores[a], scores[b])) for b in order] for a in order])
     table = pd.DataFrame(100 * p, names, names)
     itself = np.eye(len(order), dtype=bool)
     plot.cells(ax, table, form=".0f", cmap="coolwarm", vmin=-20, vmax=120, alpha=0.6, mask=itself)

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 from matplotlib.figure import Figure
+from process import python
 
 from fedlib.core.types import describe
 from fedlib.data import DataError
@@ -142,3 +143,15 @@ def test_at_most_a_third_of_the_judged_claims_is_partly():
     found = Counter(study.outcomes(claim)[claim.reading].verdict for study, claim in all_claims())
     judged = sum(n for verdict, n in found.items() if verdict != "not judged")
     assert found["partly"] <= judged / 3
+
+
+def test_studies_are_imported_without_what_only_figures_and_tables_need():
+    """Judging claims, and every command's help, would wait for it."""
+    late = ("pandas", "matplotlib", "seaborn", "sklearn")
+    names = ", ".join(map(repr, late))
+    done = python(
+        "-c",
+        "import sys, papers; list(papers.STUDIES.values()); "
+        f"print([name for name in ({names}) if name in sys.modules])",
+    )
+    assert done.stdout.strip() == "[]", done.stderr[-2000:]

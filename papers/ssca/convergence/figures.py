@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fedlib.core import Trace
 from papers.kit import plot
@@ -141,6 +140,8 @@ def grid(traces: Traces) -> plot.Drawing:
 
 def heat(ax: Axes, traces: Traces, kind: str) -> None:
     """One grid: a first step a row, an exponent a column."""
+    import pandas as pd  # here alone: the study is imported without it
+
     runs = {place(traces[name]): traces[name] for name in points(traces, kind)}
     rates, falls = (sorted({spot[k] for spot in runs}) for k in (0, 1))
     value = np.full((len(rates), len(falls)), np.nan)
