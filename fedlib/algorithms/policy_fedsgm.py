@@ -187,18 +187,9 @@ class PolicyFedSGM:
         some = flat[:: flat.shape[0] // self.curvature_states][: self.curvature_states]
         before = sim.policy(w, some)
 
-        def fisher(v: Tensor) -> Tensor:
-            curved = fisher_product(
-                outputs=lambda u: sim.policy(u, some),
-                change=lambda v: sim.policy_change(w, v, some),
-                fisher=lambda m: sim.head.fisher(before, m),
-                w=w,
-                v=v,
-            )
-            return curved + self.damping * v
-
+        product = partial(self._damped, sim, w, some, before)
         ascent = grad(surrogate)(w)
-        s, rest = conjugate_gradient(fisher, ascent, self.cg_steps)  # 5
+        s, rest = conjugate_gradient(product, ascent, self.cg_steps)  # 5
         curvature = (s @ (ascent - rest - self.damping * s)).clamp_min(1e-12)  # s F s
         full = (2 * self.kl_limit / curvature).sqrt() * s
         taken, _ = backtrack(  # 6
@@ -213,6 +204,19 @@ class PolicyFedSGM:
             return self.uplink(delta, client.noise)
         v = self.uplink(client.memory + delta, client.noise)  # 8
         return Reply(upload=v, memory=client.memory + delta - v)  # 8
+
+    def _damped(
+        self, sim: Simulator, w: Tensor, states: Tensor, outputs: Tensor, v: Tensor
+    ) -> Tensor:
+        """(F + damping I) v, with F averaged over some states and the policy's outputs there."""
+        curved = fisher_product(
+            outputs=lambda u: sim.policy(u, states),
+            change=lambda v: sim.policy_change(w, v, states),
+            fisher=lambda m: sim.head.fisher(outputs, m),
+            w=w,
+            v=v,
+        )
+        return curved + self.damping * v
 
     def fit_critics(
         self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]

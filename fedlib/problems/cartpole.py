@@ -107,6 +107,18 @@ class CartPole:
             first=(earlier == 0).to(log.dtype),
         )
 
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
+        if len(batch.data) != 2:
+            raise ValueError(
+                "cartpole: losses need a batch (budget [1], chance [T, e, 5]); "
+                "a simulated problem has no rows to estimate them from."
+            )
+        budget, chance = batch.data
+        episodes = self.episodes(w, chance)
+        reward = episodes.per_episode(episodes.reward)
+        return torch.stack([-reward, episodes.per_episode(episodes.cost) - budget[0]])
+
     def endings(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Float[Tensor, "3"]:
         """Shares `[3]` of first episodes that end by position, by angle, by time."""
         log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0), self.head_name)[0, 0]
@@ -253,37 +265,20 @@ def cartpole(
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
-        if len(batch.data) != 2:
-            raise ValueError(
-                "cartpole: losses need a batch (budget [1], chance [T, e, 5]); "
-                "a simulated problem has no rows to estimate them from."
-            )
-        budget, chance = batch.data
-        episodes = simulator.episodes(w, chance)
-        reward = episodes.per_episode(episodes.reward)
-        return torch.stack([-reward, episodes.per_episode(episodes.cost) - budget[0]])
-
+    own = {"name": "cartpole", "clients": clients, "budgets": list(budgets)}
     return Problem(
         name="cartpole",
         data=(torch.linspace(first, last, clients) if clients > 1 else middle,),
         rows=torch.arange(clients).unsqueeze(1),
         sizes=(1,) * clients,
-        losses=losses,
+        losses=simulator.losses,
         num_objectives=1,
         num_constraints=1,
         w0=w0,
         metrics=_metrics,
         heldout=(fixed,),
         simulator=simulator,
-        config={
-            "name": "cartpole",
-            "clients": clients,
-            "budgets": list(budgets),
-            "simulator": describe(simulator),
-            "evaluation": evaluation,
-        },
+        config={**own, "simulator": describe(simulator), "evaluation": evaluation},
     )
 
 

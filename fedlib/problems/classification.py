@@ -53,10 +53,7 @@ def classification(
     checks.finite("classification", "X", X)
     checks.equally_long("classification", X=X, y=y)
     checks.below("classification", "rows", rows, len(y), "the rows of X")
-    shares = torch.ones(len(y), 1, dtype=X.dtype)
-    if constrained:
-        groups = torch.isin(y, torch.tensor(constrained)).long()
-        shares = class_shares("classification", groups, rows).to(X.dtype)
+    shares = _shares(y, rows, constrained, X.dtype)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         inputs, target, share = batch.data
@@ -80,6 +77,16 @@ def classification(
         metrics=metrics,
         config=own | ({"constrained": list(constrained)} if constrained else {}) | (config or {}),
     )
+
+
+def _shares(
+    y: Tensor, rows: Tensor, constrained: Sequence[int], dtype: torch.dtype
+) -> Float[Tensor, "R K"]:
+    """What every row counts in each loss."""
+    if not constrained:
+        return torch.ones(len(y), 1, dtype=dtype)
+    groups = torch.isin(y, torch.tensor(constrained)).long()
+    return class_shares("classification", groups, rows).to(dtype)
 
 
 def row_metrics(

@@ -9,7 +9,7 @@ for every tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -142,6 +142,86 @@ def classifier(
     """
     checks.arguments(classifier, locals())
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
+    _check(train, test, rows, sizes, scale, measured)
+    made = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
+    train, test = (
+        samples if samples.X.numel() > LARGE else Samples(made.prepared(samples.X), samples.y)
+        for samples in (train, test)
+    )
+    shapes = [list(shape) for shape in model.shapes]
+    own = {"name": name, "clients": len(rows), "rows": sum(sizes), "test": len(test.y)}
+    own |= {"shapes": shapes, "measured": measured}
+    return Problem(
+        name=name,
+        data=tuple(train),
+        rows=rows,
+        sizes=sizes,
+        losses=made.losses,
+        gradient=None if model.gradient is None else made.gradient,
+        num_objectives=1,
+        num_constraints=0,
+        w0=model.w0.to(dtype),
+        metrics=made.metrics,
+        heldout=tuple(test),
+        one_by_one=model.one_by_one,
+        config=own | dict(config or {}),
+    )
+
+
+@dataclass(frozen=True)
+class _Classifier:
+    """The functions of a `classifier`."""
+
+    model: Model
+    dtype: torch.dtype
+    scale: tuple[float, float, float]
+    measured: int | None
+
+    def prepared(self, X: Tensor) -> Tensor:
+        """Inputs in the dtype of the parameters, scaled if they had another."""
+        top, mean, deviation = self.scale
+        same = X.dtype == self.dtype
+        return X if same else (X.to(self.dtype) - top * mean) / (top * deviation)
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        X, y = batch.data
+        out = self.model.apply(w, self.prepared(X))
+        return (batch.weight @ row_losses(out, y)).unsqueeze(0)
+
+    def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        X, y = batch.data
+        inputs = self.prepared(X)
+        out = torch.softmax(self.model.apply(w, inputs), 1)
+        hit = y.unsqueeze(1) == torch.arange(out.shape[1], device=out.device)
+        error = (out - hit.to(out.dtype)) * (batch.weight * weights[0]).unsqueeze(1)
+        assert self.model.gradient is not None
+        return self.model.gradient(w, inputs, error)
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        model, measured = self.model, self.measured
+        X, y = problem.heldout
+        size = CHUNK if model.one_by_one else len(y)
+        chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
+        right = [(model.apply(w, self.prepared(x)).argmax(1) == t).sum() for x, t in chunks]
+        seen = problem if measured is None else first_rows(problem, measured)
+        found = {
+            "loss": mean_loss(seen, w),
+            "accuracy": torch.stack(right).sum().to(w.dtype) / len(y),
+        }
+        if problem.set is not None:
+            found |= {"gap": fw_gap(seen, w), "size": gauge_of(problem.set, w)}
+        return found
+
+
+def _check(
+    train: Samples,
+    test: Samples,
+    rows: Tensor,
+    sizes: Sequence[int],
+    scale: tuple[float, float, float] | None,
+    measured: int | None,
+) -> None:
+    """What the annotations of `classifier` do not say of its arguments."""
     checks.value("classifier", "train.X", train.X, Shaped[Tensor, "R *shape"])
     checks.value("classifier", "train.y", train.y, Int[Tensor, "R"])
     checks.value("classifier", "test.X", test.X, Shaped[Tensor, "R *shape"])
@@ -154,63 +234,9 @@ def classifier(
     if measured is not None:
         note = "the rows of the smallest client"
         checks.count("classifier", "measured", measured, 1, min(sizes), note)
-    top, mean, deviation = scale or (1.0, 0.0, 1.0)
     if scale is not None and train.X.dtype != torch.uint8:
         rule = "be None for inputs that are no bytes"
         raise ValueError(checks.sentence("classifier", "scale", rule, scale))
-
-    def prepared(X: Tensor) -> Tensor:
-        return X if X.dtype == dtype else (X.to(dtype) - top * mean) / (top * deviation)
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        X, y = batch.data
-        return (batch.weight @ row_losses(model.apply(w, prepared(X)), y)).unsqueeze(0)
-
-    def closed(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        X, y = batch.data
-        inputs = prepared(X)
-        out = torch.softmax(model.apply(w, inputs), 1)
-        hit = y.unsqueeze(1) == torch.arange(out.shape[1], device=out.device)
-        error = (out - hit.to(out.dtype)) * (batch.weight * weights[0]).unsqueeze(1)
-        assert model.gradient is not None
-        return model.gradient(w, inputs, error)
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        X, y = problem.heldout
-        size = CHUNK if model.one_by_one else len(y)
-        chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
-        right = [(model.apply(w, prepared(x)).argmax(1) == t).sum() for x, t in chunks]
-        seen = problem if measured is None else first_rows(problem, measured)
-        found = {
-            "loss": mean_loss(seen, w),
-            "accuracy": torch.stack(right).sum().to(w.dtype) / len(y),
-        }
-        if problem.set is not None:
-            found |= {"gap": fw_gap(seen, w), "size": gauge_of(problem.set, w)}
-        return found
-
-    train, test = (
-        samples if samples.X.numel() > LARGE else Samples(prepared(samples.X), samples.y)
-        for samples in (train, test)
-    )
-    shapes = [list(shape) for shape in model.shapes]
-    own = {"name": name, "clients": len(rows), "rows": sum(sizes), "test": len(test.y)}
-    own |= {"shapes": shapes, "measured": measured}
-    return Problem(
-        name=name,
-        data=tuple(train),
-        rows=rows,
-        sizes=sizes,
-        losses=losses,
-        gradient=None if model.gradient is None else closed,
-        num_objectives=1,
-        num_constraints=0,
-        w0=model.w0.to(dtype),
-        metrics=metrics,
-        heldout=tuple(test),
-        one_by_one=model.one_by_one,
-        config=own | dict(config or {}),
-    )
 
 
 def first_rows(problem: Problem, count: int) -> Problem:

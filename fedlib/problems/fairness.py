@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -62,6 +63,63 @@ def fairness(
         group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
+    _check(train, test, sign)
+    sizes = (train.X.shape[1], *hidden, 1)
+    rng = seeded(seed, "split")
+    w0, _ = models.ravel(models.mlp(sizes, rng=rng))
+    cells = (2 * train.y + train.group).long()
+    rows, counts = split.dirichlet_cells(cells, clients, alpha, rng)
+    size = torch.zeros_like(train.y)
+    for own_rows, count in zip(rows, counts, strict=True):
+        size[own_rows] = count
+    made = _Fair(sizes, own=sign == "client")
+    choices = {"clients": clients, "alpha": alpha, "hidden": list(hidden), "sign": sign}
+    return Problem(
+        name="fairness",
+        data=(*train, size),
+        rows=rows,
+        sizes=counts,
+        losses=made.losses,
+        gradient=made.gradient,
+        num_objectives=1,
+        num_constraints=1,
+        w0=w0.to(train.X.dtype),
+        metrics=made.metrics,
+        heldout=tuple(test),
+        pooled=Pooled(made.statistics, made.combine),
+        config={"name": "fairness", **choices, "split_by": "seed", **(config or {})},
+    )
+
+
+@dataclass(frozen=True)
+class _Fair:
+    """The functions of a `fairness` problem, whose network has layers of these widths.
+
+    Methods, not partials: a stored run names the module of its losses.
+    """
+
+    sizes: tuple[int, ...]
+    own: bool  # whether a client takes the sign of its own gap
+
+    def losses(self, w: Tensor, batch: Batch) -> Tensor:
+        return fair_losses(w, batch, self.sizes, self.own)
+
+    def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        return fair_gradient(w, batch, weights, self.sizes, self.own)
+
+    def statistics(self, w: Tensor, batch: Batch) -> Tensor:
+        return group_statistics(w, batch, self.sizes)
+
+    def combine(self, answers: Tensor) -> tuple[Tensor, Tensor]:
+        value, slope = combine_gaps(answers)
+        return value, torch.ones_like(slope) if self.own else slope
+
+    def metrics(self, w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        return exact_metrics(w, problem, self.sizes)
+
+
+def _check(train: Rows, test: Rows, sign: str) -> None:
+    """What the annotations of `fairness` do not say of its arguments."""
     for name, part in (("train", train), ("test", test)):
         checks.value("fairness", f"{name}.X", part.X, Float[Tensor, "R p"])
         checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
@@ -74,49 +132,6 @@ def fairness(
         raise ValueError(checks.sentence("fairness", "test.X", rule, list(test.X.shape)))
     if len(set(train.group.tolist())) < 2:
         raise ValueError("fairness: train.group must hold both groups, it holds one.")
-    sizes = (train.X.shape[1], *hidden, 1)
-    rng = seeded(seed, "split")
-    w0, _ = models.ravel(models.mlp(sizes, rng=rng))
-    cells = (2 * train.y + train.group).long()
-    rows, counts = split.dirichlet_cells(cells, clients, alpha, rng)
-    size = torch.zeros_like(train.y)
-    for own_rows, count in zip(rows, counts, strict=True):
-        size[own_rows] = count
-    own = sign == "client"
-
-    # functions of this module, not partials: a stored run names the module of its losses
-    def losses(w: Tensor, batch: Batch) -> Tensor:
-        return fair_losses(w, batch, sizes, own)
-
-    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        return fair_gradient(w, batch, weights, sizes, own)
-
-    def statistics(w: Tensor, batch: Batch) -> Tensor:
-        return group_statistics(w, batch, sizes)
-
-    def combine(answers: Tensor) -> tuple[Tensor, Tensor]:
-        value, slope = combine_gaps(answers)
-        return value, torch.ones_like(slope) if own else slope
-
-    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        return exact_metrics(w, problem, sizes)
-
-    choices = {"clients": clients, "alpha": alpha, "hidden": list(hidden), "sign": sign}
-    return Problem(
-        name="fairness",
-        data=(*train, size),
-        rows=rows,
-        sizes=counts,
-        losses=losses,
-        gradient=gradient,
-        num_objectives=1,
-        num_constraints=1,
-        w0=w0.to(train.X.dtype),
-        metrics=metrics,
-        heldout=tuple(test),
-        pooled=Pooled(statistics, combine),
-        config={"name": "fairness", **choices, "split_by": "seed", **(config or {})},
-    )
 
 
 def network(

@@ -7,7 +7,7 @@ that Frank-Wolfe methods are made for, since an extreme point has rank one.
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
@@ -57,33 +57,21 @@ def multi_task_regression(
         for counts out of range, a rank above that of the matrix, negative noise or spread.
     """
     who = "multi_task_regression"
-    _check(who, clients=clients, rows=rows, features=features, tasks=tasks)
+    checks.counts(who, clients=clients, rows=rows, features=features, tasks=tasks)
     checks.arguments(multi_task_regression, locals())
     rng = seeded(seed, "split")
     truth = _truth(who, features, tasks, rank, rng)
     scale = (spread * torch.randn(clients, 1, features, generator=rng)).exp()
     X = (scale * torch.randn(clients, rows, features, generator=rng)).flatten(0, 1)
     Y = X @ truth + noise * torch.randn(len(X), tasks, generator=rng)
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        x, y = batch.data
-        error = x @ w.view(features, tasks) - y
-        return (batch.weight @ (0.5 * error.square().sum(-1))).unsqueeze(0)
-
-    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        x, y = batch.data
-        error = x @ w.view(features, tasks) - y
-        found: Tensor = x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))
-        return found.flatten()
-
     own = {"name": who, "clients": clients, "rows": rows, "features": features, "tasks": tasks}
     return Problem(
         name=who,
         data=(X.to(dtype), Y.to(dtype)),
         rows=torch.arange(len(X)).view(clients, rows),
         sizes=(rows,) * clients,
-        losses=losses,
-        gradient=gradient,
+        losses=_row_losses,
+        gradient=_row_gradient,
         num_objectives=1,
         num_constraints=0,
         w0=torch.zeros(features * tasks, dtype=dtype),
@@ -128,7 +116,7 @@ def matrix_completion(
         for counts out of range, clients that do not divide the users, or shares not in (0, 1).
     """
     who = "matrix_completion"
-    _check(who, clients=clients, users=users, items=items)
+    checks.counts(who, clients=clients, users=users, items=items)
     if users % clients:
         rule = f"divide users = {users}"
         raise ValueError(checks.sentence(who, "clients", rule, clients))
@@ -137,44 +125,56 @@ def matrix_completion(
     rng = seeded(seed, "split")
     truth = _truth(who, users, items, rank, rng) * (users * items) ** 0.5
     count = min(max(1, round(observed * items)), items - 1)
-    order = torch.rand(users, items, generator=rng).argsort(1) + items * torch.arange(
-        users
-    ).unsqueeze(1)
-    seen, unseen = order[:, :count].flatten(), order[:, count:].flatten()
+    seen, unseen = _divided(users, items, count, rng)
     values = truth.flatten()[seen] + noise * torch.randn(len(seen), generator=rng)
     m = users // clients * count
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        place, value = batch.data
-        error = w.gather(0, place) - value
-        return (batch.weight @ (0.5 * error.square())).unsqueeze(0)
-
-    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        place, value = batch.data
-        error = (w.gather(0, place) - value) * batch.weight * weights[0]
-        return torch.zeros_like(w).scatter_add(0, place, error)
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        whole, hidden = problem.heldout
-        found = matrix_metrics(w, problem)
-        missed = (w - whole.flatten()).gather(0, hidden).square().mean().sqrt()
-        return {**found, "error": found["error"] / whole.norm(), "heldout": missed}
-
     own = {"name": who, "clients": clients, "users": users, "items": items, "rank": rank}
     return Problem(
         name=who,
         data=(seen, values.to(dtype)),
         rows=torch.arange(len(seen)).view(clients, m),
         sizes=(m,) * clients,
-        losses=losses,
-        gradient=gradient,
+        losses=_entry_losses,
+        gradient=_entry_gradient,
         num_objectives=1,
         num_constraints=0,
         w0=torch.zeros(users * items, dtype=dtype),
-        metrics=metrics,
+        metrics=_entry_metrics,
         heldout=(truth.to(dtype), unseen),
         config={**own, "observed": observed, "noise": noise, "split_by": "seed"},
     ).within(_ball(truth))
+
+
+def _row_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+    x, y = batch.data
+    error = x @ w.view(x.shape[-1], y.shape[-1]) - y
+    return (batch.weight @ (0.5 * error.square().sum(-1))).unsqueeze(0)
+
+
+def _row_gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+    x, y = batch.data
+    error = x @ w.view(x.shape[-1], y.shape[-1]) - y
+    found: Tensor = x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))
+    return found.flatten()
+
+
+def _entry_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+    place, value = batch.data
+    error = w.gather(0, place) - value
+    return (batch.weight @ (0.5 * error.square())).unsqueeze(0)
+
+
+def _entry_gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+    place, value = batch.data
+    error = (w.gather(0, place) - value) * batch.weight * weights[0]
+    return torch.zeros_like(w).scatter_add(0, place, error)
+
+
+def _entry_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    whole, hidden = problem.heldout
+    found = matrix_metrics(w, problem)
+    missed = (w - whole.flatten()).gather(0, hidden).square().mean().sqrt()
+    return {**found, "error": found["error"] / whole.norm(), "heldout": missed}
 
 
 def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
@@ -191,6 +191,15 @@ def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[T
     }
 
 
+def _divided(
+    users: int, items: int, count: int, rng: torch.Generator
+) -> tuple[Int[Tensor, "seen"], Int[Tensor, "unseen"]]:
+    """Places of the entries that are observed, `count` of every row, and of the others."""
+    order = torch.rand(users, items, generator=rng).argsort(1)
+    order = order + items * torch.arange(users).unsqueeze(1)
+    return order[:, :count].flatten(), order[:, count:].flatten()
+
+
 def _truth(who: str, rows: int, columns: int, rank: int, rng: torch.Generator) -> Tensor:
     """A random matrix `[rows, columns]` of Frobenius norm 1."""
     checks.count(who, "rank", rank, 1, min(rows, columns), "the smaller side of the matrix")
@@ -201,8 +210,3 @@ def _truth(who: str, rows: int, columns: int, rank: int, rng: torch.Generator) -
 
 def _ball(truth: Tensor) -> NuclearBall:
     return NuclearBall(float(torch.linalg.svdvals(truth).sum()), *truth.shape)
-
-
-def _check(who: str, **counts: int) -> None:
-    for name, value in counts.items():
-        checks.count(who, name, value)

@@ -62,15 +62,9 @@ def neyman_pearson(
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
     checks.equally_long("neyman_pearson", X=X, y=y)
     rng = seeded(seed, "split")
-    train, test = torch.arange(len(y)), torch.arange(0)
-    if train_fraction < 1:
-        train, test = split.train_test(y, 1 - train_fraction, rng)
+    train, test, rows = _divided(y, clients, train_fraction, alpha, rng)
     X = prepared(X.to(torch.float64), train, standardize=standardize, bias=bias)
     labels = y[train]
-    if alpha is None:
-        rows = split.stratified_iid(labels, clients, rng)
-    else:
-        rows = split.dirichlet(labels, clients, alpha, rng)
     shares = class_shares("neyman_pearson", labels, rows)
     settings = {"clients": clients, "train_fraction": train_fraction, "alpha": alpha}
     choices = {"standardize": standardize, "bias": bias, "split_by": "seed"}
@@ -88,6 +82,18 @@ def neyman_pearson(
         heldout=(X[test].to(dtype), y[test].to(dtype)),
         config={"name": "neyman_pearson", **settings, **choices, **(config or {})},
     )
+
+
+def _divided(
+    y: Tensor, clients: int, train_fraction: float, alpha: float | None, rng: torch.Generator
+) -> tuple[Tensor, Tensor, Partition]:
+    """Rows to train on, rows held out, and which of the former each client has."""
+    train, test = torch.arange(len(y)), torch.arange(0)
+    if train_fraction < 1:
+        train, test = split.train_test(y, 1 - train_fraction, rng)
+    if alpha is None:
+        return train, test, split.stratified_iid(y[train], clients, rng)
+    return train, test, split.dirichlet(y[train], clients, alpha, rng)
 
 
 def prepared(

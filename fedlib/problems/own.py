@@ -24,15 +24,13 @@ from fedlib.problems.client_rows import Function, seen
 from fedlib.problems.own_arguments import (
     Functions,
     check_apart,
-    check_clients,
     check_columns,
     check_frame,
     check_functions,
     check_held,
     check_labels,
-    check_measures,
     check_named,
-    check_varies,
+    check_parts,
 )
 from fedlib.problems.own_checks import try_functions, try_module
 
@@ -162,10 +160,7 @@ def assemble(
     name: str,
 ) -> Problem:
     """The problem, once everything in it has been tried."""
-    checks.value(who, "name", name, str)
-    check_clients(who, clients, objectives)
-    check_varies(who, clients.values())
-    check_measures(who, measures, len(objectives), len(constraints))
+    check_parts(who, name, clients, objectives, constraints, measures)
     w0, apply = models.ravel(module)
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:

@@ -198,3 +198,18 @@ def check_clients(who: str, clients: Mapping[Any, Rows], objectives: tuple[Funct
     if not clients or not objectives:
         missing = "a client" if not clients else "an objective"
         raise ValueError(f"{who}: the problem must have {missing}, it has none.")
+
+
+def check_parts(
+    who: str,
+    name: object,
+    clients: Mapping[Any, Rows],
+    objectives: tuple[Function, ...],
+    constraints: tuple[Function, ...],
+    measures: Mapping[str, Function],
+) -> None:
+    """Raise ValueError or TypeError for parts of which no problem can be made."""
+    checks.value(who, "name", name, str)
+    check_clients(who, clients, objectives)
+    check_varies(who, clients.values())
+    check_measures(who, measures, len(objectives), len(constraints))

@@ -7,6 +7,7 @@ L outputs and their cross-entropy, equations (25) and (26).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -68,64 +69,81 @@ def swish_network(
     checks.arguments(swish_network, locals())
     checks.count(who, "clients", clients, high=len(train.y), note="the training rows")
     X, held = train.X.flatten(1), test.X.flatten(1)
-    checks.finite(who, "train", X)
-    checks.finite(who, "test", held)
+    _check(who, X, held)
     K, L = X.shape[1], len(train.classes)
-    if held.shape[1] != K:
-        wanted = f"have {K} features as the training rows do"
-        raise ValueError(checks.sentence(who, "test", wanted, held.shape[1]))
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
     start = torch.cat([uniform((hidden, K), K, rng), uniform((L, hidden), hidden, rng)])
-
-    def forward(w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
-        first, second = w[: hidden * K].view(hidden, K), w[hidden * K :].view(L, hidden)
-        x = inputs.to(w.dtype)
-        z = x @ first.T / scale  # [B, J], which is smaller than x
-        s = torch.sigmoid(z)
-        return second, x, z, s, (z * s) @ second.T  # [B, L]
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        inputs, target = batch.data
-        return (batch.weight @ row_losses(forward(w, inputs)[-1], target)).unsqueeze(0)
-
-    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        inputs, target = batch.data
-        second, x, z, s, out = forward(w, inputs)
-        hit = target.unsqueeze(-1) == torch.arange(L, device=w.device)
-        error = torch.softmax(out, -1) - hit.to(w.dtype)
-        error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
-        back = (error @ second) * (s * (1 + z * (1 - s)) / scale)  # [B, J]
-        return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        some, pictures, labels = problem.heldout
-        cost, right = w.new_zeros(()), w.new_zeros(())
-        for part in torch.split(some, CHUNK):
-            out = forward(w, problem.data[0][part])[-1]
-            cost = cost + row_losses(out, problem.data[1][part]).sum()
-        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
-        for inputs, target in parts:
-            out = forward(w, inputs)[-1]
-            right = right + (out.argmax(-1) == target).to(w.dtype).sum()
-        return {"cost": cost / len(some), "accuracy": right / len(labels), "norm": w @ w}
-
+    made = _Network(K, hidden, L, scale)
     sizes = {"clients": clients, "hidden": hidden, "evaluate": len(judged), "rows": len(rows)}
     return Problem(
         name=who,
         data=(X, train.y),
         rows=rows.view(clients, -1),
         sizes=(len(rows) // clients,) * clients,
-        losses=losses,
-        gradient=gradient,
+        losses=made.losses,
+        gradient=made.gradient,
         num_objectives=1,
         num_constraints=0,
         w0=start.to(dtype),
-        metrics=metrics,
+        metrics=made.metrics,
         heldout=(judged, held, test.y),
         config={"name": who, **sizes, "split_by": "seed", **(config or {})},
     )
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The functions of a `swish_network` with K inputs, J hidden cells and L outputs."""
+
+    K: int
+    J: int
+    L: int
+    scale: float
+
+    def forward(self, w: Float[Tensor, "d"], inputs: Tensor) -> tuple[Tensor, ...]:
+        """The second layer's matrix, the inputs, the hidden layer z, its sigmoid, the outputs."""
+        J, K = self.J, self.K
+        first, second = w[: J * K].view(J, K), w[J * K :].view(self.L, J)
+        x = inputs.to(w.dtype)
+        z = x @ first.T / self.scale  # [B, J], which is smaller than x
+        s = torch.sigmoid(z)
+        return second, x, z, s, (z * s) @ second.T  # [B, L]
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
+        inputs, target = batch.data
+        return (batch.weight @ row_losses(self.forward(w, inputs)[-1], target)).unsqueeze(0)
+
+    def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        inputs, target = batch.data
+        second, x, z, s, out = self.forward(w, inputs)
+        hit = target.unsqueeze(-1) == torch.arange(self.L, device=w.device)
+        error = torch.softmax(out, -1) - hit.to(w.dtype)
+        error = error * (batch.weight * weights[0]).unsqueeze(-1)  # [B, L]
+        back = (error @ second) * (s * (1 + z * (1 - s)) / self.scale)  # [B, J]
+        return torch.cat([(back.T @ x).flatten(), (error.T @ (z * s)).flatten()])
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        some, pictures, labels = problem.heldout
+        cost, right = w.new_zeros(()), w.new_zeros(())
+        for part in torch.split(some, CHUNK):
+            out = self.forward(w, problem.data[0][part])[-1]
+            cost = cost + row_losses(out, problem.data[1][part]).sum()
+        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
+        for inputs, target in parts:
+            out = self.forward(w, inputs)[-1]
+            right = right + (out.argmax(-1) == target).to(w.dtype).sum()
+        return {"cost": cost / len(some), "accuracy": right / len(labels), "norm": w @ w}
+
+
+def _check(who: str, X: Tensor, held: Tensor) -> None:
+    """Raise ValueError unless features are finite, and as many in both tables."""
+    checks.finite(who, "train", X)
+    checks.finite(who, "test", held)
+    if held.shape[1] != X.shape[1]:
+        wanted = f"have {X.shape[1]} features as the training rows do"
+        raise ValueError(checks.sentence(who, "test", wanted, held.shape[1]))
 
 
 def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[Tensor, "n"]:

@@ -7,6 +7,7 @@ pre-activations $\sum_{k \in \mathcal K_i} \omega_{1,j,k} x_{n,k}$; $\omega_2$ i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -49,42 +50,50 @@ def vertical_network(
         wanted = "be made by swish_network"
         raise TypeError(checks.sentence("vertical_network", "network", wanted, network.name))
     K, J = network.data[0].shape[1], int(network.config["hidden"])
-    L = network.dim // J - K
     parts = contiguous(K, clients) if blocks is None else tuple(blocks)
     features = Partition("features", parts, K)
     columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
     second = torch.arange(J * K, network.dim)
-
-    def inner(w: Tensor, x: Tensor) -> Tensor:
-        return x.to(w.dtype) @ (w.view(J, -1) / scale).T  # [B, J]
-
-    def outer(w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
-        out = torch.nn.functional.silu(total(h)) @ w.view(L, J).T  # [B, L]
-        return row_losses(out, labels[0]).unsqueeze(1)
-
-    def outer_pullback(
-        w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        act, slope = ACTIVATIONS["swish"]
-        W, z = w.view(L, J), total(h)
-        cells = act(z)
-        hit = labels[0].unsqueeze(-1) == torch.arange(L, device=w.device)
-        error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
-        return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
-
-    def inner_pullback(w: Tensor, x: Tensor, error: Tensor) -> Tensor:
-        return ((error / scale).T @ x.to(w.dtype)).flatten()
-
+    halves = _Halves(J, network.dim // J - K, scale)
     form = Composite(
         features,
         Partition("parameters", (second, *columns), network.dim),
-        inner,
-        outer,
-        outer_pullback,
-        inner_pullback,
+        halves.inner,
+        halves.outer,
+        halves.outer_pullback,
+        halves.inner_pullback,
         labels_at,
     )
     return vertical(network, form)
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """What a client tells and what is made of it, in a network of J hidden cells and L outputs."""
+
+    J: int
+    L: int
+    scale: float
+
+    def inner(self, w: Tensor, x: Tensor) -> Tensor:
+        return x.to(w.dtype) @ (w.view(self.J, -1) / self.scale).T  # [B, J]
+
+    def outer(self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
+        out = torch.nn.functional.silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
+        return row_losses(out, labels[0]).unsqueeze(1)
+
+    def outer_pullback(
+        self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        act, slope = ACTIVATIONS["swish"]
+        W, z = w.view(self.L, self.J), total(h)
+        cells = act(z)
+        hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
+        error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
+        return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
+
+    def inner_pullback(self, w: Tensor, x: Tensor, error: Tensor) -> Tensor:
+        return ((error / self.scale).T @ x.to(w.dtype)).flatten()
 
 
 def total(h: tuple[Float[Tensor, "*b"], ...]) -> Float[Tensor, "*b"]:
