@@ -129,30 +129,11 @@ def assembled(
 ) -> Problem:
     """The constraint form from the data of training (client after client), validation, test."""
     losses, gradient = FUNCTIONS[name]
-    clients, count = CLIENTS[name], len(train)
-    dim = size(name, train)
-
-    def whole(w: Tensor, rows: Parts) -> Tensor:
-        found = losses(w, Batch(rows, w.new_full((len(rows[-1]),), 1 / len(rows[-1]))))
-        return torch.cat([found, BALL.gauge(w).unsqueeze(0)]) if name == "rank" else found
-
-    def measured(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        held = problem.heldout
-        sides = {"": problem.data, "val_": held[:count], "test_": held[count:]}
-        found: dict[str, Tensor] = {}
-        for side, rows in sides.items():
-            both = whole(w, rows)
-            found |= {f"{side}f": both[0], f"{side}g": both[1]}
-        if name == "pair":
-            X = problem.data[0]
-            every = Batch(problem.data, torch.full_like(X[:, 0], 1 / len(X)))
-            one, two = (gradient(w, every, x) for x in torch.eye(2).to(w))
-            found["stationary"] = shortest(one, two)
-        return found
+    clients, dim = CLIENTS[name], size(name, train)
 
     def metrics(w: Float[Tensor, "kd"], problem: Problem) -> dict[str, Tensor]:
         parts = zip(ITERATES, w.view(-1, dim), strict=False)
-        return {f"{own}{k}": v for own, x in parts for k, v in measured(x, problem).items()}
+        return {f"{own}{k}": v for own, x in parts for k, v in _measured(name, x, problem).items()}
 
     return Problem(
         name=f"arena_{name}",
@@ -168,6 +149,29 @@ def assembled(
         heldout=(*val, *test),
         config={"name": f"arena_{name}", "clients": clients, "dim": dim, **config},
     )
+
+
+def _measured(name: str, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    """The metrics of a single model."""
+    held, count = problem.heldout, len(problem.data)
+    sides = {"": problem.data, "val_": held[:count], "test_": held[count:]}
+    found: dict[str, Tensor] = {}
+    for side, rows in sides.items():
+        both = _values(name, w, rows)
+        found |= {f"{side}f": both[0], f"{side}g": both[1]}
+    if name == "pair":
+        X = problem.data[0]
+        every = Batch(problem.data, torch.full_like(X[:, 0], 1 / len(X)))
+        one, two = (label_gradient(w, every, x) for x in torch.eye(2).to(w))
+        found["stationary"] = shortest(one, two)
+    return found
+
+
+def _values(name: str, w: Float[Tensor, "d"], rows: Parts) -> Float[Tensor, "2"]:
+    """The means f and g over some rows."""
+    losses, _ = FUNCTIONS[name]
+    found = losses(w, Batch(rows, w.new_full((len(rows[-1]),), 1 / len(rows[-1]))))
+    return torch.cat([found, BALL.gauge(w).unsqueeze(0)]) if name == "rank" else found
 
 
 def size(name: str, train: Parts) -> int:

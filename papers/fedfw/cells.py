@@ -201,16 +201,10 @@ def make_problem(
     checks.arguments(make_problem, locals())
     labels = None if column.split == "iid" else LABELS
     model = {"mclr": "linear", "cnn": "cnn", "dnn": "mlp"}[column.net]
+    common: dict[str, Any] = {"model": model, "labels": labels, "clients": clients}
+    common |= {"seed": seed, "measured": measured}
     if column.data == "synthetic":
-        made = constrained_synthetic(
-            model=model,
-            labels=labels,
-            paper_code=column.split == "classes",
-            clients=clients,
-            seed=seed,
-            most=rows,
-            measured=measured,
-        )
+        made = constrained_synthetic(paper_code=column.split == "classes", most=rows, **common)
     else:
         name = pictures if column.data == "pictures" else "cifar10"
         small = name == "digits" and column.net == "cnn"
@@ -219,15 +213,11 @@ def make_problem(
             train,
             test,
             data=name,
-            model=model,
-            labels=labels,
-            clients=clients,
-            seed=seed,
             train_rows=min(rows, len(train.y)),
             test_rows=None if code else min(tested, len(test.y)),
             local_test=SHARE if code else None,
-            measured=measured,
             config={"held": len(test.y)},
+            **common,
         )
     checks.one_of("fw_tables", "norm", norm, tuple(NORMS))
     ball: ConvexSet = Ball(radius) if norm == "l2" else L1Ball(radius)

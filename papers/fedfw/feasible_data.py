@@ -73,42 +73,16 @@ def constrained_pictures(
         for a model or data set without a name here, no test rows, and counts out of range.
     """
     checks.arguments(constrained_pictures, locals())
-    checks.one_of("constrained_pictures", "model", model, MODELS)
-    checks.one_of("constrained_pictures", "data", data, tuple(SCALES))
-    if test is None and local_test is None:
-        rule = "be a Table, unless local_test is given"
-        raise ValueError(checks.sentence("constrained_pictures", "test", rule, None))
+    _check_pictures(test, data, model, local_test)
     rng = seeded(seed, "split")
-    chosen = subset(len(train.y), train_rows, rng)
-    rows, sizes = split_rows(train.y[chosen], labels, clients, rng)
-    rows = chosen[rows]
-    shaped = channels_first if model == "cnn" else flat
-    X = shaped(train.X)
-    if local_test is not None:
-        checks.in_range(
-            "constrained_pictures", "local_test", local_test, 0, 1, open_low=True, open_high=True
-        )
-        rows, sizes, own = holdout(rows, sizes, local_test, rng)
-        held = Samples(X[own], train.y[own])
-    else:
-        assert test is not None
-        held = Samples(shaped(test.X), test.y)
-    if test_rows is not None:
-        checks.count("constrained_pictures", "test_rows", test_rows, 1, len(held.y))
-        held = Samples(held.X[:test_rows], held.y[:test_rows])
-    classes = len(train.classes)
-    fitted: Model
-    if model == "cnn":
-        fitted = cnn_model(X.shape[1], X.shape[-1], classes, rng)
-    elif model == "mlp":
-        fitted = mlp_model(X.shape[1], hidden, classes, rng)
-    else:
-        fitted = linear_model(X.shape[1], classes)
+    dealt = split_rows(train.y, train_rows, labels, clients, rng)
+    whole, tested = _as_inputs(train, test, model)
+    rows, sizes, held = _held_out(whole, tested, dealt, local_test, test_rows, rng)
+    fitted, width = _network(model, whole.X, hidden, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
     choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
-    more = {"hidden": hidden} if model == "mlp" else {}
     return classifier(
-        Samples(X[used], train.y[used]),
+        Samples(whole.X[used], whole.y[used]),
         held,
         back.view(rows.shape),
         fitted,
@@ -117,7 +91,7 @@ def constrained_pictures(
         measured=measured,
         dtype=dtype,
         name="constrained_pictures",
-        config={**choices, **more, "split_by": "seed", **(config or {})},
+        config={**choices, **width, "split_by": "seed", **(config or {})},
     )
 
 
@@ -159,33 +133,77 @@ def constrained_synthetic(
     checks.arguments(constrained_synthetic, locals())
     checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
     classes = PRINTED_CLASSES if paper_code and labels is not None else 10
-    X, y, counts = gaussian_labels(
-        clients, seeded(data_seed, "split"), classes=classes, samples=samples, most=most
-    )
+    source = seeded(data_seed, "split")
+    X, y, counts = gaussian_labels(clients, source, classes=classes, samples=samples, most=most)
     rng = seeded(seed, "split")
     if labels is None or paper_code:
         rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     else:
         rows, sizes = label_windows(y, clients, labels, rng)
     rows, sizes, own = holdout(rows, sizes, 0.25, rng)
-    features = X.shape[1]
+    fitted, width = _network(model, X, hidden, classes, rng)
     choices = {"model": model, "labels": labels, "paper_code": paper_code, "samples": samples}
-    if model == "mlp":
-        choices["hidden"] = hidden
+    choices |= {**width, "most": most, "data_seed": data_seed}
     return classifier(
         Samples(X, y),
         Samples(X[own], y[own]),
         rows,
-        linear_model(features, classes)
-        if model == "linear"
-        else mlp_model(features, hidden, classes, rng),
+        fitted,
         sizes=sizes,
         measured=measured,
         dtype=dtype,
         name="constrained_synthetic",
-        config={**choices, "most": most, "data_seed": data_seed, "split_by": "seed"}
-        | dict(config or {}),
+        config={**choices, "split_by": "seed", **(config or {})},
     )
+
+
+def _check_pictures(test: Table | None, data: str, model: str, local_test: float | None) -> None:
+    checks.one_of("constrained_pictures", "model", model, MODELS)
+    checks.one_of("constrained_pictures", "data", data, tuple(SCALES))
+    if test is None and local_test is None:
+        rule = "be a Table, unless local_test is given"
+        raise ValueError(checks.sentence("constrained_pictures", "test", rule, None))
+
+
+def _as_inputs(train: Table, test: Table | None, model: str) -> tuple[Samples, Samples | None]:
+    """Pictures in the shape that a model takes."""
+    shaped = channels_first if model == "cnn" else flat
+    tested = None if test is None else Samples(shaped(test.X), test.y)
+    return Samples(shaped(train.X), train.y), tested
+
+
+def _held_out(
+    train: Samples,
+    test: Samples | None,
+    dealt: tuple[Int[Tensor, "N m"], tuple[int, ...]],
+    share: float | None,
+    count: int | None,
+    rng: torch.Generator,
+) -> tuple[Int[Tensor, "N r"], tuple[int, ...], Samples]:
+    """Every client's rows, their numbers, and for testing `test`, or a `share` of these rows."""
+    rows, sizes = dealt
+    if share is not None:
+        checks.in_range(
+            "constrained_pictures", "local_test", share, 0, 1, open_low=True, open_high=True
+        )
+        rows, sizes, own = holdout(rows, sizes, share, rng)
+        test = Samples(train.X[own], train.y[own])
+    assert test is not None
+    if count is not None:
+        checks.count("constrained_pictures", "test_rows", count, 1, len(test.y))
+        test = Samples(test.X[:count], test.y[:count])
+    return rows, sizes, test
+
+
+def _network(
+    model: str, X: Shaped[Tensor, "R *shape"], hidden: int, classes: int, rng: torch.Generator
+) -> tuple[Model, dict[str, int]]:
+    """The model of a name for rows like X, and what is recorded of its width."""
+    if model == "cnn":
+        return cnn_model(X.shape[1], X.shape[-1], classes, rng), {}
+    if model == "mlp":
+        return mlp_model(X.shape[1], hidden, classes, rng), {"hidden": hidden}
+    return linear_model(X.shape[1], classes), {}
 
 
 def subset(count: int, wanted: int | None, rng: torch.Generator) -> Int[Tensor, " r"]:
@@ -197,12 +215,20 @@ def subset(count: int, wanted: int | None, rng: torch.Generator) -> Int[Tensor, 
 
 
 def split_rows(
-    y: Int[Tensor, " R"], labels: int | None, clients: int, rng: torch.Generator
+    y: Int[Tensor, " R"],
+    wanted: int | None,
+    labels: int | None,
+    clients: int,
+    rng: torch.Generator,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    """Every client's rows and their numbers, of `wanted` rows of all."""
+    chosen = subset(len(y), wanted, rng)
     if labels is not None:
-        return label_windows(y, clients, labels, rng)
-    rows = random_equal(len(y), clients, rng)
-    return rows, (rows.shape[1],) * clients
+        rows, sizes = label_windows(y[chosen], clients, labels, rng)
+    else:
+        rows = random_equal(len(chosen), clients, rng)
+        sizes = (rows.shape[1],) * clients
+    return chosen[rows], sizes
 
 
 def flat(X: Shaped[Tensor, "R *shape"]) -> Shaped[Tensor, "R p"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ from fedlib.data import split
 from fedlib.problems.classification import row_losses
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.attributes import Labelled
-from papers.fedcmoo.problems.tasks import task_metrics
+from papers.fedcmoo.data.pairs import Scale
+from papers.fedcmoo.problems.tasks import task_metrics, task_problem
 
 CHUNK = 500  # test pictures at a time
 
@@ -71,47 +73,52 @@ def attributes(
         taken, of_test = taken[:, index], of_test[:, index]  # [R, M, members]
     tasks, out = taken.shape[1], 2 if groups is None else taken.shape[2]
     rng = seeded(seed, "split")
-    grey = train.X.shape[1] == 1
-    if grey:
-        module = networks.pair_lenet(rng, decoders=tasks, out=out, hidden=0)
-    else:
-        module = networks.resnet(rng, decoders=tasks, out=out)
+    module = _network(rng, train.X.shape[1], decoders=tasks, out=out)
     w0, apply = models.ravel(module)
     rows = split.dirichlet(train.cells, clients, alpha, rng)
     if evaluate is not None:
         checks.count("attributes", "evaluate", evaluate, high=len(test.a), note="the test pictures")
-    scale = train.scale
-
-    # functions of this module, not partials: a stored run names the module of its losses
-    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        pictures, target = data
-        result = apply(w, scale(pictures))
-        return attribute_values(result, target, groups is not None)
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
-        return batch.weight @ values(w, batch.data)[0]
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        return task_metrics(w, problem.heldout, values, CHUNK)
-
+    of_rows = _Rows(apply, train.scale, groups is not None)
     held = test.X[:evaluate], of_test[:evaluate]
     choices = {"clients": clients, "alpha": alpha, "attributes": count, "objectives": tasks}
     sizes = {"pictures": len(taken), "evaluate": len(held[0])}
     own = {**choices, **sizes, "shared": networks.encoder_size(module)}
-    return Problem(
-        name="attributes",
+    return task_problem(
+        "attributes",
+        of_rows.losses,
+        of_rows.metrics,
         data=(train.X, taken),
         rows=rows,
-        sizes=(rows.shape[1],) * len(rows),
-        losses=losses,
-        num_objectives=tasks,
-        num_constraints=0,
-        w0=w0,
-        metrics=metrics,
         heldout=held,
-        one_by_one=True,
-        config={"name": "attributes", **own, "split_by": "seed", **(config or {})},
+        w0=w0,
+        tasks=tasks,
+        config={**own, "split_by": "seed", **(config or {})},
     )
+
+
+def _network(rng: torch.Generator, channels: int, *, decoders: int, out: int) -> networks.Tasks:
+    if channels == 1:
+        return networks.pair_lenet(rng, decoders=decoders, out=out, hidden=0)
+    return networks.resnet(rng, decoders=decoders, out=out)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What pictures add to losses and metrics, by the network `apply` of the scaled pictures."""
+
+    apply: Callable[..., Tensor]
+    scale: Scale
+    grouped: bool
+
+    def values(self, w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        pictures, target = data
+        return attribute_values(self.apply(w, self.scale(pictures)), target, self.grouped)
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+        return batch.weight @ self.values(w, batch.data)[0]
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        return task_metrics(w, problem.heldout, self.values, CHUNK)
 
 
 def group_index(groups: Sequence[Sequence[int]], count: int) -> Int[Tensor, "M members"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,8 +18,8 @@ from fedlib.core.types import Batch
 from fedlib.data import split
 from fedlib.problems.classification import row_losses
 from papers.fedcmoo import networks
-from papers.fedcmoo.data.pairs import Pairs, augmented
-from papers.fedcmoo.problems.tasks import task_metrics, with_copies
+from papers.fedcmoo.data.pairs import Pairs, Scale, augmented
+from papers.fedcmoo.problems.tasks import task_metrics, task_problem, with_copies
 
 #: Losses of a task: negative log-likelihood; the mean square, or the Euclidean norm, of the
 #: difference between softmax outputs and the class as a vector.
@@ -73,58 +74,73 @@ def paired_digits(
     Reference: sections 7.1 and D of the paper; "squared" and "norm" for Table 2.
     """
     checks.arguments(paired_digits, locals())
-    if len(kinds) != 2:
-        raise ValueError(checks.sentence("paired_digits", "kinds", "hold two losses", list(kinds)))
-    for kind in kinds:
-        checks.one_of("paired_digits", "kinds", kind, LOSSES)
+    _check_kinds(kinds)
     checks.count("paired_digits", "copies", copies, low=0)
     rng = seeded(seed, "split")
     make = networks.pair_lenet if train.X.shape[1] == 1 else networks.pair_cnn
     module = make(rng, decoders=2, out=CLASSES)
     w0, apply = models.ravel(module)
-    rows = split.dirichlet(train.cells(), clients, alpha, rng)
-    X, y = train.X, train.y
-    if copies:
-        X, y = augmented(train, copies, rng), train.y.repeat(copies, 1)
-        rows = with_copies(rows, len(train.y), copies)
-    scale = train.scale
-
-    # functions of this module, not partials: a stored run names the module of its losses
-    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        pictures, labels = data
-        out = apply(w, scale(pictures))
-        each = [kind_losses(out[..., k, :], labels[..., k], kinds[k]) for k in range(2)]
-        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
-        return batch.weight @ values(w, batch.data)[0]
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        pictures, labels, *more = problem.heldout
-        found = task_metrics(w, (pictures, labels), values, CHUNK)
-        further = task_metrics(w, tuple(more), values, CHUNK) if more else {}
-        return found | {f"held_{name}": value for name, value in further.items()}
-
+    data, rows = _dealt(train, clients, alpha, copies, rng)
+    of_rows = _Rows(apply, train.scale, tuple(kinds))
     of_test = judged(test, evaluate)
     choices = {"clients": clients, "alpha": alpha, "copies": copies, "kinds": list(kinds)}
     sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
     if held is not None:
         sizes["held"] = len(held.y)
     own = {**choices, **sizes, "shared": networks.encoder_size(module), "tasks": list(train.names)}
-    return Problem(
-        name="paired_digits",
-        data=(X, y),
+    return task_problem(
+        "paired_digits",
+        of_rows.losses,
+        of_rows.metrics,
+        data=data,
         rows=rows,
-        sizes=(rows.shape[1],) * len(rows),
-        losses=losses,
-        num_objectives=2,
-        num_constraints=0,
-        w0=w0,
-        metrics=metrics,
         heldout=of_test if held is None else (*of_test, held.X, held.y),
-        one_by_one=True,
-        config={"name": "paired_digits", **own, "split_by": "seed", **(config or {})},
+        w0=w0,
+        tasks=2,
+        config={**own, "split_by": "seed", **(config or {})},
     )
+
+
+def _check_kinds(kinds: Sequence[str]) -> None:
+    if len(kinds) != 2:
+        raise ValueError(checks.sentence("paired_digits", "kinds", "hold two losses", list(kinds)))
+    for kind in kinds:
+        checks.one_of("paired_digits", "kinds", kind, LOSSES)
+
+
+def _dealt(
+    train: Pairs, clients: int, alpha: float, copies: int, rng: torch.Generator
+) -> tuple[tuple[Tensor, Tensor], Int[Tensor, "N m"]]:
+    """The training pictures or their turned copies, with labels, and every client's rows."""
+    rows = split.dirichlet(train.cells(), clients, alpha, rng)
+    if not copies:
+        return (train.X, train.y), rows
+    data = augmented(train, copies, rng), train.y.repeat(copies, 1)
+    return data, with_copies(rows, len(train.y), copies)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What pictures add to losses and metrics, by the network `apply` of the scaled pictures."""
+
+    apply: Callable[..., Tensor]
+    scale: Scale
+    kinds: tuple[str, ...]
+
+    def values(self, w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        pictures, labels = data
+        out = self.apply(w, self.scale(pictures))
+        each = [kind_losses(out[..., k, :], labels[..., k], self.kinds[k]) for k in range(2)]
+        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        return batch.weight @ self.values(w, batch.data)[0]
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        pictures, labels, *more = problem.heldout
+        found = task_metrics(w, (pictures, labels), self.values, CHUNK)
+        further = task_metrics(w, tuple(more), self.values, CHUNK) if more else {}
+        return found | {f"held_{name}": value for name, value in further.items()}
 
 
 def judged(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from fedlib.core.sampling import seeded
 from fedlib.core.types import Batch
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.molecules import TARGETS, Graphs, edges
-from papers.fedcmoo.problems.tasks import task_metrics
+from papers.fedcmoo.problems.tasks import task_metrics, task_problem
 
 CHUNK = 250  # test molecules at a time
 
@@ -65,48 +66,55 @@ def qm9(
     rng = seeded(seed, "split")
     module = networks.molecule_network(rng, decoders=train.targets.shape[1], slope=slope)
     w0, apply = models.ravel(module)
-    encode = models.ravel(module.encoder)[1]
     shared = networks.encoder_size(module)
+    network = _Network(apply, models.ravel(module.encoder)[1], shared, watched)
     own = count // clients
     rows = torch.randperm(count, generator=rng)[: clients * own].view(clients, own)
-
-    # functions of this module, not partials: a stored run names the module of its losses
-    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, None]:
-        atoms, bonds, positions, real, target = data
-        out = apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
-        return (out.squeeze(-1) - target).square(), None
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
-        return batch.weight @ values(w, batch.data)[0]
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        found = task_metrics(w, problem.heldout, values, CHUNK)
-        return found | code_metrics(w, problem) if watched else found
-
-    def code_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        parts = zip(*(torch.split(x, CHUNK) for x in problem.heldout[:-1]), strict=True)
-        code = torch.cat([encoded(w, *some) for some in parts])
-        alive = (code > 0).any(0).sum().to(w.dtype)
-        return {"alive": alive, "spread": code.std(0, correction=0).mean()}
-
-    def encoded(w: Tensor, atoms: Tensor, bonds: Tensor, positions: Tensor, real: Tensor) -> Tensor:
-        places = positions.to(w.dtype)
-        return encode(w[:shared], atoms.to(w.dtype), edges(bonds, places), real)
-
     held = tuple(x[:evaluate] for x in test)
     sizes = {"molecules": count, "evaluate": len(held[-1]), "clients": clients}
     told = {"shared": shared, "tasks": list(TARGETS)}
-    return Problem(
-        name="qm9",
+    return task_problem(
+        "qm9",
+        network.losses,
+        network.metrics,
         data=tuple(train),
         rows=rows,
-        sizes=(own,) * clients,
-        losses=losses,
-        num_objectives=train.targets.shape[1],
-        num_constraints=0,
-        w0=w0,
-        metrics=metrics,
         heldout=held,
-        one_by_one=True,
-        config={"name": "qm9", **sizes, **told, "split_by": "seed", **(config or {})},
+        w0=w0,
+        tasks=train.targets.shape[1],
+        config={**sizes, **told, "split_by": "seed", **(config or {})},
     )
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The network, whose encoder has the first `shared` parameters, and what is asked of it."""
+
+    apply: Callable[..., Tensor]
+    encode: Callable[..., Tensor]
+    shared: int
+    watched: bool
+
+    def values(self, w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, None]:
+        atoms, bonds, positions, real, target = data
+        out = self.apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
+        return (out.squeeze(-1) - target).square(), None
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+        return batch.weight @ self.values(w, batch.data)[0]
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        found = task_metrics(w, problem.heldout, self.values, CHUNK)
+        return found | self.code_metrics(w, problem) if self.watched else found
+
+    def code_metrics(self, w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        parts = zip(*(torch.split(x, CHUNK) for x in problem.heldout[:-1]), strict=True)
+        code = torch.cat([self.code(w, *some) for some in parts])
+        alive = (code > 0).any(0).sum().to(w.dtype)
+        return {"alive": alive, "spread": code.std(0, correction=0).mean()}
+
+    def code(
+        self, w: Tensor, atoms: Tensor, bonds: Tensor, positions: Tensor, real: Tensor
+    ) -> Tensor:
+        places = positions.to(w.dtype)
+        return self.encode(w[: self.shared], atoms.to(w.dtype), edges(bonds, places), real)

@@ -1,15 +1,48 @@
-"""What problems with several tasks share: their metrics, and rows with turned copies."""
+"""What problems with several tasks share: their form, metrics, and rows with turned copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from fedlib.core import Problem
+from fedlib.core.types import Batch
+
 #: `(w, rows of the data) -> (losses [B, M], hits [B, M] or None)`, what each row adds to each task.
 RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
+
+
+def task_problem(
+    name: str,
+    losses: Callable[[Tensor, Batch], Tensor],
+    metrics: Callable[[Tensor, Problem], dict[str, Tensor]],
+    *,
+    data: tuple[Shaped[Tensor, "R ..."], ...],
+    rows: Int[Tensor, "N m"],
+    heldout: tuple[Shaped[Tensor, "H ..."], ...],
+    w0: Float[Tensor, "d"],
+    tasks: int,
+    config: Mapping[str, Any],
+) -> Problem:
+    """An objective for each of so many `tasks`; every client has m rows."""
+    return Problem(
+        name=name,
+        data=data,
+        rows=rows,
+        sizes=(rows.shape[1],) * len(rows),
+        losses=losses,
+        num_objectives=tasks,
+        num_constraints=0,
+        w0=w0,
+        metrics=metrics,
+        heldout=heldout,
+        one_by_one=True,
+        config={"name": name, **config},
+    )
 
 
 def task_metrics(

@@ -148,26 +148,35 @@ def attack(
         seen = guess(leaked_gradient(apply, w, dummy, torch.softmax(label, 1)))
         return (seen - message).square().sum()
 
-    search = torch.optim.LBFGS([dummy, label], lr=1.0, line_search_fn="strong_wolfe")
-
-    def closure() -> float:
-        search.zero_grad()
-        value = mismatch()
-        if value.requires_grad:  # not for an oracle whose answer is constant
-            value.backward()  # type: ignore[no-untyped-call]
-        return float(value.detach())
-
+    search = _search(mismatch, [dummy, label])
     records: list[tuple[int, Tensor, Tensor]] = []
     for step in range(steps + 1):
         if step % every == 0:
             records.append((step, dummy.detach().clone(), mismatch().detach()))
         if step < steps:
-            search.step(closure)  # type: ignore[no-untyped-call]
+            search()
     numbers, guesses, values = zip(*records, strict=True)
     quality = [psnr(each, X, peak) for each in guesses]
     return Attack(
         torch.tensor(numbers), torch.stack(guesses), torch.stack(values), torch.stack(quality)
     )
+
+
+def _search(value: Callable[[], Tensor], free: list[Tensor]) -> Callable[[], None]:
+    """A step of L-BFGS that changes the tensors `free` so that `value` falls."""
+    method = torch.optim.LBFGS(free, lr=1.0, line_search_fn="strong_wolfe")
+
+    def closure() -> float:
+        method.zero_grad()
+        found = value()
+        if found.requires_grad:  # not for an oracle whose answer is constant
+            found.backward()  # type: ignore[no-untyped-call]
+        return float(found.detach())
+
+    def step() -> None:
+        method.step(closure)  # type: ignore[no-untyped-call]
+
+    return step
 
 
 def psnr(
