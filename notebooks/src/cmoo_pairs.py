@@ -309,7 +309,8 @@ report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / firs
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds,
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` of them in one seed, which ends behind the
-# others. On each of the ten clients the guard looks at
+# others; on MultiMNIST in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
+# {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f`. On each of the ten clients the guard looks at
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows, not all.
 #
 # FSMGDA and FedCMOO run without. Whether it would act was not tried; their test losses, evaluated every fifth round, do
@@ -365,6 +366,26 @@ ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "t
 with_dropout = {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
 free = {"MNIST + Fashion-MNIST, FedCMOO-Pref, no least weight": "mnist_fashion_pref_free"}
 report.scale_table(study, with_dropout | grey | free, ends)
+
+# %% [markdown]
+# FedCMOO's lead with dropout shrinks as training goes on. Over FSMGDA on MultiMNIST it is, in points,
+# {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy_300:.2f` after 300 rounds, as many as the
+# authors' demo has, and {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.2f` after 500, which
+# five seeds do not tell from none. On MNIST + Fashion-MNIST it is
+# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy_300:.1f` and
+# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f`. After how many rounds the paper's
+# Table 1 was taken is not printed; the claims are judged at the end.
+
+# %% tags=["hide-input"]
+longer = scale.traces(study)
+compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
+plot.show(
+    study.figures["leads"](longer),
+    alt="Lead of FedCMOO in mean test accuracy over FSMGDA and over FedCMOO-Pref against the rounds, on MultiMNIST "
+    "and on MNIST + Fashion-MNIST. It is largest within the first thirty rounds and falls from then on.",
+    caption="Mean over five seeds of the difference on the same seed, and its 95 % interval. With dropout.",
+    size=(8.6, 3.4),
+) if compared <= longer.keys() else None
 
 # %% tags=["hide-input"]
 both_ways = {f"{text}, dropout": key for text, key in apart.items()} | pairs | variants

@@ -1,7 +1,8 @@
 """Replaying stored runs: their first rounds by the code of a work tree, as one digest each.
 
 Two trees that give a run the same digest compute the same rounds to the bit: the same states,
-metrics and infos of all its seeds, in the grid that the store computes it in, from the same data.
+metrics and infos of its first seed, in the grid that the store computes it in, from the same data.
+No code treats one seed otherwise than another, and some runs have a hundred.
 Rounds are not recorded first, which would take longer than they do and changes no bit. The trees
 are asked in processes of their own, by the same few lines, so that a tree of a commit before this
 file can be asked too.
@@ -16,11 +17,21 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 Run = tuple[str, str, str]  # study, profile, name
 
-#: Run by the Python of today on the modules of a tree. One line a group: per run its key and the
-#: digest of its rounds. A study or a run that is not there is left out.
+
+class Played(NamedTuple):
+    """The key of a run, a digest of its first rounds, and the definitions that it starts from."""
+
+    key: str
+    rounds: str
+    roots: tuple[str, ...]
+
+
+#: Run by the Python of today on the modules of a tree. One line a group: per run its key, the
+#: digest of its rounds, and its roots. A study or a run that is not there is left out.
 PLAY = """
 import hashlib, json, sys
 from dataclasses import replace
@@ -31,6 +42,7 @@ from torch.utils import _pytree as pytree
 from fedlib.core import batched, run
 from papers import STUDIES
 from papers.kit import store
+from papers.kit.fingerprint import roots_of
 
 assert Path(store.__file__).is_relative_to(Path.cwd()), store.__file__
 batched.record = lambda function, *example, fixed=(), **how: partial(function, *fixed)
@@ -57,19 +69,22 @@ for study, profile, names in wanted:
         if not set(group) & set(names):
             continue
         first = next(iter(group.values()))
-        made = {seed: first.problem(seed) for seed in first.seeds}
+        few = first.seeds[:1]
+        made = {seed: first.problem(seed) for seed in few}
         traces = run(
-            [spec.algorithm for spec in group.values()], made.__getitem__, seeds=first.seeds,
+            [spec.algorithm for spec in group.values()], made.__getitem__, seeds=few,
             rounds=min(rounds, first.rounds), evaluate_every=first.evaluate_every, progress=False,
         )
         held = {name: replace(spec, problem=made.__getitem__) for name, spec in group.items()}
         found = {n: (spec.key(), digest(t)) for (n, spec), t in zip(held.items(), traces)}
+        roots = {n: roots_of(s.algorithm, made[few[0]], s.problem) for n, s in group.items()}
+        found = {n: (*pair, roots[n]) for n, pair in found.items()}
         print(json.dumps([study, profile, found]), flush=True)
 """
 
 
-def play(tree: Path, runs: Iterable[Run], rounds: int) -> dict[Run, tuple[str, str]]:
-    """Key and digest of the first rounds of some runs, by the code in a tree.
+def play(tree: Path, runs: Iterable[Run], rounds: int) -> dict[Run, Played]:
+    """The first rounds of some runs, by the code in a tree.
 
     Raises
     ------
@@ -90,7 +105,7 @@ def play(tree: Path, runs: Iterable[Run], rounds: int) -> dict[Run, tuple[str, s
         raise ValueError(f"replay: the code in {tree.name} must compute the rounds, got {last}.")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     return {
-        (study, profile, name): (key, digest)
+        (study, profile, name): Played(key, digest, tuple(roots))
         for study, profile, found in lines
-        for name, (key, digest) in found.items()
+        for name, (key, digest, roots) in found.items()
     }

@@ -64,11 +64,7 @@ class Replay:
 
 
 class Changed(Refused):
-    """Definitions behind a run have changed since; `roots` are its roots now."""
-
-    def __init__(self, text: str, roots: tuple[str, ...]) -> None:
-        super().__init__(text)
-        self.roots = roots
+    """Definitions behind a run have changed since."""
 
 
 def restamp(
@@ -89,7 +85,7 @@ def restamp(
     with _tree(commit) as (tree, full):
         found = _roots_now(runs, tree, full, _Moved(Source(tree), now, names or {}))
         changed = {path: runs[path] for path in runs if isinstance(found[path], Changed)}
-        same = _same_rounds(changed, tree, replay.rounds) if replay and changed else set()
+        same = _same_rounds(changed, tree, replay.rounds) if replay and changed else {}
     for path, run in runs.items():
         stamp: dict[str, Any] = {"commit": full[:12]}
         try:
@@ -98,7 +94,7 @@ def restamp(
                 if path not in same:
                     raise Refused(f"differs in its first {replay.rounds} rounds; compute it again")
                 stamp |= {"replayed": replay.rounds, "reason": replay.reason}
-                roots = roots.roots
+                roots = same[path]
             if isinstance(roots, Refused):
                 raise roots
             _write(path, run, roots, now.digest(roots), stamp)
@@ -124,12 +120,16 @@ def _roots_now(
     return found
 
 
-def _same_rounds(runs: Mapping[Path, Mapping[str, Any]], tree: Path, rounds: int) -> set[Path]:
-    """Which runs have the same first rounds by the code of another work tree and by that of now."""
+def _same_rounds(
+    runs: Mapping[Path, Mapping[str, Any]], tree: Path, rounds: int
+) -> dict[Path, tuple[str, ...]]:
+    """The roots now of runs with the same first rounds by another work tree's code and today's."""
     wanted = [_run_of(path) for path in runs]
     then, now = (play(where, wanted, rounds) for where in (tree, fingerprint.ROOT))
-    same = {run for run in wanted if run in then and then[run] == now.get(run)}
-    return {p for p, run in runs.items() if _run_of(p) in same and now[_run_of(p)][0] == run["key"]}
+    same = {run: now[run] for run in wanted if run in then and run in now}
+    same = {run: played for run, played in same.items() if played[:2] == then[run][:2]}
+    found = {path: same[_run_of(path)] for path in runs if _run_of(path) in same}
+    return {path: played.roots for path, played in found.items() if played.key == runs[path]["key"]}
 
 
 def _run_of(path: Path) -> Run:
@@ -154,7 +154,7 @@ class _Moved:
             texts = {entry[:2] for entry in held} ^ {entry[:2] for entry in new}
             changed = ", ".join(sorted({entry[0] for entry in texts or held ^ new}))
             what = f"depends on definitions that have changed: {changed}; compute it again"
-            raise Changed(what, after)
+            raise Changed(what)
         return after
 
     def _full(self, root: str) -> str:

@@ -5,7 +5,7 @@ Intervals that a study has stored are drawn by `plot.dots` as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
 
 #: A band's ends: standard deviations, from the least to the greatest, or none.
-Around = tuple[str, float] | None
+Around = tuple[str, float] | Callable[[Any], tuple[float, float]] | None
 SD, RANGE = ("sd", 1), ("pi", 100)
 
 

@@ -63,6 +63,18 @@ def test_final_values_are_of_the_last_tenth_with_the_final_model():
     assert final(run([x], t), "accuracy") == pytest.approx([(19 + 20) / 2])  # rounds 95 and 100
     assert final(run([[1, 2, 3, 7]], [0, 5, 10, 12]), "accuracy") == pytest.approx([7])
     assert final(run([[0.1, 0.4, 0.2]], [0, 1, 2]), "accuracy") == pytest.approx([0.2])
+    assert final(run([x], t), "accuracy", 60) == pytest.approx([(11 + 12) / 2])  # 55 and 60
+
+
+def test_runs_longer_than_the_authors_demo_are_looked_at_after_as_many_rounds():
+    t = [0, 100, 200, 290, 300, 400]
+    one, other = run([[0, 0.1, 0.2, 0.3, 0.5, 0.9]], t), run([[0, 0, 0, 0.2, 0.2, 0.9]], t)
+    found = derive({"mixed_fedcmoo": one, "mixed_fsmgda": other}, FULL)
+    assert found["mixed_fedcmoo.accuracy_300"].value == pytest.approx(40)
+    apart = found["mixed_fedcmoo_vs_fsmgda.accuracy_300"]
+    assert (apart.value, apart.unit) == (pytest.approx(20), "points")
+    short = derive({"mixed_fedcmoo": run([[0, 0.1, 0.2]], t[:3])}, FULL)
+    assert not [key for key in short if key.endswith("_300")]
 
 
 @pytest.mark.parametrize(
@@ -178,6 +190,7 @@ def test_figures_show_every_data_set_and_method(name, traces):
         "mixed": ["Scalarized", "FSMGDA", "FedCMOO", "Digit 1, squared loss", "weight of Digit 1"],
         "variants": ["FedCMOO, one-way", "FedCMOO-Pref, no least weight"],
         "dropout": ["MultiMNIST", "without dropout", "FedCMOO"],
+        "leads": ["MultiMNIST", "MNIST + Fashion-MNIST", "FedCMOO - FSMGDA", "FedCMOO - Pref"],
         "tasks": [
             *DATA.values(),
             "that task alone",

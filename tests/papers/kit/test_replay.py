@@ -6,6 +6,7 @@ import pytest
 
 from fedlib.core.provenance import ROOT
 from papers import STUDIES
+from papers.kit.fingerprint import roots_of
 from papers.kit.replay import play
 
 NAMES = ("plane_mgda", "plane_scalarized")
@@ -33,8 +34,11 @@ def test_a_change_shows_in_the_runs_that_it_changes_and_in_no_other(tree):
     here, there = play(ROOT, RUNS, 2), play(tree, [*RUNS, ("gone", "full", "run")], 2)
     specs = STUDIES["cmoo_toy"].specs(STUDIES["cmoo_toy"].resolve("quick"))
     keys = {run: specs[run[2]].key() for run in RUNS}
-    assert {run: key for run, (key, _) in here.items()} == keys
-    assert {run: key for run, (key, _) in there.items()} == keys
+    assert {run: played.key for run, played in here.items()} == keys
+    assert {run: played.key for run, played in there.items()} == keys
+    spec = specs[NAMES[0]]
+    roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
+    assert here[RUNS[0]].roots == there[RUNS[0]].roots == tuple(roots)
     assert [here[run] == there[run] for run in RUNS] == [False, True]
 
 

@@ -10,6 +10,7 @@ from expect import refuses
 from fedlib.core.jsonfile import digest, read, write_json
 from papers.kit import fingerprint
 from papers.kit import restamp as restamping
+from papers.kit.replay import Played
 from papers.kit.restamp import Replay, restamp
 
 #: A library whose store has digests of another form: of the bytes of its files.
@@ -211,8 +212,9 @@ RUN = ("toy", "full", "run")
 
 @pytest.fixture
 def rounds(place, monkeypatch):
-    """What the code then and the code now answer when the run is replayed: `(key, digest)`."""
-    answers = {"then": {RUN: ("one", "bits")}, "now": {RUN: ("one", "bits")}}
+    """What the code then and the code now answer when the run is replayed."""
+    now = Played("one", "bits", ("fedlib.helpers:problem", "fedlib.helpers:twice"))
+    answers = {"then": {RUN: Played("one", "bits", ())}, "now": {RUN: now}}
 
     def play(tree, runs, count):
         assert runs == [RUN]
@@ -231,6 +233,7 @@ def test_a_changed_definition_that_gives_the_same_rounds_is_restamped_with_its_r
     assert "have changed: twice; compute it again" in refused(path)  # without a replay
     assert restamp([path], "HEAD", replay=WHY) == ([path], {})
     held = read(path)["provenance"]
+    assert held["roots"] == ["fedlib.helpers:problem", "fedlib.helpers:twice"]  # those of now
     assert held["code"] == fingerprint.code_digest(held["roots"])
     (stamp,) = held["restamped"]
     assert {k: stamp[k] for k in ("replayed", "reason")} == {"replayed": 3, "reason": WHY.reason}
@@ -243,8 +246,8 @@ def test_a_changed_definition_that_gives_the_same_rounds_is_restamped_with_its_r
 @pytest.mark.parametrize(
     ("when", "answer"),
     [
-        ("now", {RUN: ("one", "other bits")}),
-        ("now", {RUN: ("two", "bits")}),
+        ("now", {RUN: Played("one", "other bits", ())}),
+        ("now", {RUN: Played("two", "bits", ())}),
         ("now", {}),
         ("then", {}),
     ],
