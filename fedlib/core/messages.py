@@ -47,7 +47,7 @@ def messages(algorithm: Algorithm, fed: Federation, rng: torch.Generator) -> lis
     >>> fed = Vectorized(problem)
     >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
     ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
-    server to participant: , 3 of 64 bits
+    server to participant: w, 3 of 64 bits
     participant to server: local_update, 3 of 64 bits
     """
     fed.log = log = list[Sent]()
