@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,17 +17,22 @@ Maker = Callable[[int], Problem]
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Nothing is downloaded meanwhile: a data set that is not there is a DataError."""
+    """Nothing is downloaded meanwhile: a data set that is not there is a DataError.
+
+    Nor is it said in a notebook that progress bars of downloads would need widgets.
+    """
     usual = cache._download
 
     def refuse(file: File, path: Path) -> Path:
         raise OSError(f"{file.path} is not wanted from afar, for {path}")
 
     cache._download = refuse
-    try:
-        yield
-    finally:
-        cache._download = usual
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        try:
+            yield
+        finally:
+            cache._download = usual
 
 
 def made_here(maker: Maker, seed: int) -> Problem | None:
