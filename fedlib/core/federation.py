@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.gradient import Gradient
-from fedlib.core.messages import EVERYONE, PARTICIPANT, SERVER, Sent, about, asked
+from fedlib.core.messages import Sent, asked, told
 from fedlib.core.portions import portions
 from fedlib.core.types import Batch, Draw, Info, Problem
 
@@ -137,12 +137,10 @@ class Federation:
 
         Returns what they receive.
         """
-        count = self.problem.num_clients if receivers is None else receivers
-        bits = wire.bits(message.numel())
-        self.bits_down += count * bits
+        sent = told(message, wire, receivers, self.problem.num_clients)
+        self.bits_down += sent.copies * sent.bits
         if self.log is not None:
-            whom = EVERYONE if receivers is None else PARTICIPANT
-            self.log.append(Sent(SERVER, whom, "", *about([message]), bits, count))
+            self.log.append(sent)
         return wire(message, noise)
 
     def keep(

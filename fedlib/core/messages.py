@@ -80,3 +80,9 @@ def asked(
         yield Sent(SERVER, PARTICIPANT, name, *about([part]), bits, copies)
     bits = wire.bits(upload.numel())
     yield Sent(PARTICIPANT, SERVER, method.__name__, *about([upload]), bits, copies)
+
+
+def told(message: Shaped[Tensor, "..."], wire: Compressor, receivers: int | None, N: int) -> Sent:
+    """A message from the server to some `receivers`; for None to all N clients."""
+    whom, copies = (EVERYONE, N) if receivers is None else (PARTICIPANT, receivers)
+    return Sent(SERVER, whom, "", *about([message]), wire.bits(message.numel()), copies)

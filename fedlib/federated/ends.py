@@ -1,13 +1,14 @@
 """The two ends of a federation: engines in which the server, and each client, run the same round.
 
 A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself:
-asks and tells come in the same order everywhere. What an end cannot know is a placeholder there:
-rows and memories at the server, the others' answers at a client. What it must not use therefore
-shows, as NaN at the server and as a wrong model at a client.
+asks and tells come in the same order everywhere. What an end cannot know has a stand-in there: NaN
+for rows and memories at the server, its own answer for the others' at a client. What it must not
+use therefore shows, as NaN or as a wrong model.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from torch.utils import _pytree as pytree
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.federation import Federation
+from fedlib.core.messages import asked, told
 from fedlib.core.types import Draw
 from fedlib.federated.draws import answering, named, without
 from fedlib.federated.job import Place
@@ -63,7 +65,7 @@ class Answered(Exception):
         self.data, self.report = data, report  # a list of the report's numbers, or of nothing
 
 
-class End(Federation):
+class End(Federation, ABC):
     """What both ends share: who is meant, and what an answer looks like.
 
     The round is that at which `place` stands, without the clients `lost`.
@@ -97,7 +99,7 @@ class End(Federation):
         wire: Compressor | None = None,
         active: Bool[Tensor, "n"] | None = None,
     ) -> Any:
-        """As in `Federation`; placeholders stand for what this end does not know.
+        """As in `Federation`, with stand-ins for what this end does not know.
 
         At the server these are zeros for who is not asked and NaN for memories; at a client its own
         answer stands for the others' too.
@@ -108,7 +110,10 @@ class End(Federation):
         blank = self.blank(method, clients, broadcast)
         keeps = isinstance(blank, Reply)
         reply = blank if keeps else Reply(blank, ())
-        answers = self.asked(Question(method, clients, broadcast, wire or IDENTITY, who, reply))
+        wire = wire or IDENTITY
+        answers = self.asked(Question(method, clients, broadcast, wire, who, reply))
+        if self.log is not None:
+            self.log += asked(method, broadcast, reply.upload, wire, sum(j >= 0 for j in who))
         self.count += 1
         return answers.parts() if keeps else answers.upload
 
@@ -125,20 +130,23 @@ class End(Federation):
         """
         everybody = frozenset(range(self.place.clients))
         heard = everybody if receivers is None else named(self.draw)
-        self.bits_down += (receivers or len(everybody)) * wire.bits(message.numel())
+        sent = told(message, wire, receivers, len(everybody))
+        self.bits_down += sent.copies * sent.bits
+        if self.log is not None:
+            self.log.append(sent)
         got = self.told(wire, message, noise, heard)
         self.count += 1
         return got
 
+    @abstractmethod
     def asked(self, question: Question) -> Reply:
         """The answers `[n, ...]`, as far as this end knows them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(
         self, wire: Compressor, message: Float[Tensor, "d"], noise: Any, heard: frozenset[int]
     ) -> Float[Tensor, "d"]:
         """What is received."""
-        raise NotImplementedError
 
     def blank(self, method: Any, clients: ClientState, broadcast: Any) -> Any:
         """One client's answer as NaN in its shape, which is found without computing it."""
@@ -247,5 +255,5 @@ class ClientEnd(End):
     def told(
         self, wire: Compressor, message: Float[Tensor, "d"], noise: Any, heard: frozenset[int]
     ) -> Float[Tensor, "d"]:
-        """What was sent; who is not told goes on with a placeholder."""
+        """What was sent; who is not told goes on with the message as this end has it."""
         return receive(wire, self.frame(), message, noise) if self.place.me in heard else message

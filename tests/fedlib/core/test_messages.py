@@ -11,8 +11,10 @@ from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
 from fedlib.core.messages import Sent, about, messages
 from fedlib.core.sampling import seeded
+from fedlib.federated.ends import ServerEnd
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
+from fedlib.testing.sealed import Apart
 
 PROBLEM = quadratics(torch.ones(5, 8), torch.zeros(5, 8), level=0.5)
 EXAMPLES = [(name, k) for name, own in examples().items() for k in range(len(own))]
@@ -54,6 +56,14 @@ def test_only_messages_of_the_active_are_in_the_log():
     assert 0 < count < problem.num_clients
     log = messages(method, Vectorized(problem), seeded(0, "rounds"))
     assert {m.copies for m in log if m.sender == "participant"} == {count}
+
+
+@pytest.mark.parametrize("name", ["FedSGM", "FedCMOO", "FedFW"])
+def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch):
+    algorithm, problem = examples()[name][0]
+    monkeypatch.setattr(ServerEnd, "log", [])
+    Apart(algorithm, problem).one_round()
+    assert ServerEnd.log == messages(algorithm, Vectorized(problem), seeded(0, "rounds"))
 
 
 def test_a_method_in_partials_is_called_by_its_own_name():

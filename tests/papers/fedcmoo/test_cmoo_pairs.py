@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from fedlib.core import Trace
 from papers.fedcmoo.pairs import STUDY, figures, rules
@@ -207,6 +208,17 @@ def test_figures_show_every_data_set_and_method(name, traces):
         x for x in expected if x not in shown and not all(w in shown for w in x.split(" + "))
     ]
     assert not missing
+
+
+def test_a_lead_is_what_fedcmoo_has_more_and_its_band_the_interval(traces):
+    fig = Figure()
+    STUDY.figures["leads"](traces)(fig)
+    for ax, data in zip(fig.axes, ("multi_mnist", "mnist_fashion"), strict=True):
+        own = 100 * traces[f"{data}_fedcmoo_dropout"].metrics["accuracy"]
+        for line, other in zip(ax.lines, ("fsmgda", "pref"), strict=False):
+            less = 100 * traces[f"{data}_{other}_dropout"].metrics["accuracy"]
+            assert line.get_ydata() == pytest.approx((own - less).mean(0))
+    assert figures.interval([1.0, 2.0, 3.0]) == pytest.approx((-0.484, 4.484), abs=1e-3)  # 2 +- t s
 
 
 def test_the_variants_are_compared_on_one_seed(traces):
