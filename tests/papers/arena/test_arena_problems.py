@@ -126,6 +126,19 @@ def test_rows_of_training_validation_and_test_are_apart(name):
     assert problem.rows.flatten().tolist() == [*range(len(parts[0][0]))]
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_validation_and_test_are_measured_on_their_own_rows(name):
+    """A choice by validation must not have seen a row of the test."""
+    problem = problem_of(name)
+    w, count = some_point(problem).float(), len(problem.data)
+    found = problem.metrics(w, problem)
+    assert found["val_f"] != found["test_f"]
+    for side, rows in {"val": problem.heldout[:count], "test": problem.heldout[count:]}.items():
+        m = len(rows[-1])
+        f, g = problem.losses(w, fl.core.types.Batch(rows, torch.full((m,), 1 / m)))
+        torch.testing.assert_close((found[f"{side}_f"], found[f"{side}_g"]), (f, g))
+
+
 def test_every_person_is_in_one_part():
     problem, whole = problem_of("fair"), arena.tasks.people(STAND_IN)
     used = sum(len(x) for x in (problem.data[0], problem.heldout[0], problem.heldout[3]))
