@@ -45,7 +45,7 @@
 # {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points with it,
 # {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
 # {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` without. So does the number of rounds: that lead
-# [shrinks](#at-the-paper-s-scale), on MultiMNIST to nothing that five seeds could tell. The claims are judged on the
+# [shrinks](#at-the-papers-scale), on MultiMNIST to nothing that five seeds could tell. The claims are judged on the
 # authors' network first, and on the printed one beside it.
 #
 # All runs on the grey sets have {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
