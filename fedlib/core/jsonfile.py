@@ -119,7 +119,7 @@ def _seals(sealed: object, text: str) -> bool:
     lists: list[str] = []
 
     def number(found: re.Match[str]) -> str:
-        lists.append("".join(found[0].split()))
+        lists.append(found[0].replace("\n", "").replace(" ", ""))
         return f'"{MARK}{len(lists) - 1}"'
 
     if MARK in text:

@@ -6,15 +6,12 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import torch
-
 from fedlib import checks
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.weights import Least
-from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.kit.claims import Claim
@@ -31,6 +28,9 @@ RATES = {
     "mnist_fashion": {"fsmgda": (2.0, 0.1), "fedcmoo": (1.2, 0.5), "pref": (1.6, 0.3)},
     "cifar10_mnist": dict.fromkeys(("fsmgda", "fedcmoo", "pref"), (1.6, 0.3)),
 }
+
+#: Parameters of the encoder, which the tasks share, by data set: of `pair_lenet` and `pair_cnn`.
+ENCODERS = {"multi_mnist": 28_515, "mnist_fashion": 28_515, "cifar10_mnist": 1_685_888}
 
 #: FSMGDA's weights for two objectives end at 0.001 and 0.999 in the authors' code.
 CLIPPED = Least(0.002, mixture=False)
@@ -109,13 +109,6 @@ def test_pictures(data: str) -> pairs.Pairs:
     return _test(data)
 
 
-@lru_cache(maxsize=1)
-def encoder_sizes() -> dict[str, int]:
-    grey = networks.encoder_size(networks.pair_lenet(torch.Generator()))
-    colour = networks.encoder_size(networks.pair_cnn(torch.Generator()))
-    return {"multi_mnist": grey, "mnist_fashion": grey, "cifar10_mnist": colour}
-
-
 def task(p: Params) -> dict[str, Any]:
     """What every problem on pictures is told."""
     same = {k: p[k] for k in ("clients", "pictures", "test_pictures")}
@@ -136,7 +129,7 @@ def method(name: str, data: str, p: Params, **changes: Any) -> Any:
     common = work(p, RATES[data]["fedcmoo" if name == "scalarized" else name])
     if name == "scalarized":
         return Scalarized(**(common | changes))
-    common["shared"] = encoder_sizes()[data]
+    common["shared"] = ENCODERS[data]
     if name == "fsmgda":
         return FSMGDA(**({**common, "least": CLIPPED} | changes))
     if name == "fedcmoo":

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 #: Fields that are never written: they say nothing, or nothing about numbers.
@@ -86,7 +87,7 @@ class _Writer:
             node = ast.JoinedStr(values=_joined(node.values))
         parts = [
             f"{field}={self.field(node, field, inner if field == 'body' else hidden)}"
-            for field in sorted({*node._fields} - LEFT_OUT)
+            for field in _written(node._fields)
             if getattr(node, field, None) not in (None, [])
         ]
         return f"{type(node).__name__}({', '.join(part for part in parts if part[-3:] != '=[]')})"
@@ -162,12 +163,18 @@ class _Writer:
     def comprehension(self, node: Comprehension, hidden: frozenset[str]) -> str:
         """Its first iterable is outside of its scope."""
         first, *others = node.generators
-        inner = hidden | set(_stored([g.target for g in (first, *others)]))
+        inner = hidden | set(_stored(_within([g.target for g in (first, *others)])))
         source = self.write(first.iter, hidden)
         rest = [first.target, first.ifs, others]
         rest += [getattr(node, f) for f in ("key", "value", "elt") if hasattr(node, f)]
         written = [source, *(self.write(part, inner) for part in rest)]
         return f"{type(node).__name__}({', '.join(written)})"
+
+
+@cache
+def _written(fields: tuple[str, ...]) -> list[str]:
+    """Those of the fields of a class of nodes that are written, in their order."""
+    return sorted({*fields} - LEFT_OUT)
 
 
 def _constant(value: object) -> str:
@@ -226,13 +233,14 @@ def _bound_by(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[
     every = [*held.posonlyargs, *held.args, *held.kwonlyargs, held.vararg, held.kwarg]
     names = {part.arg for part in every if part is not None}
     body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
-    names |= set(_stored(body))
-    return names - {n for part in _within(body) if isinstance(part, ast.Global) for n in part.names}
+    scope = [*_within(body)]
+    names |= set(_stored(scope))
+    return names - {n for part in scope if isinstance(part, ast.Global) for n in part.names}
 
 
 def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that are assigned, defined or captured."""
-    for part in _within(nodes):
+    """The names that are assigned, defined or captured by the nodes of a scope."""
+    for part in nodes:
         if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
             yield part.id
         elif isinstance(part, NAMING) and part.name:

@@ -93,18 +93,21 @@ def took(path: Any) -> float:
 def work(spec: Spec, sizes: frozenset[str] | None = None) -> float:
     """How many rows a run passes through its model, about; gradients count three times.
 
-    `sizes` are the arguments of the problem that count as numbers of rows; by default all.
+    An evaluation passes the test rows and those of the clients, or so many of each as are
+    `measured`. `sizes` are the arguments of the problem that count as numbers of rows; by default
+    all.
     """
     found, own = dict(numbers(describe(spec.algorithm))), arguments(spec)
-    known = own.keys() if sizes is None else sizes
-    rows = max((own[k] for k in ROWS if k in known and k in own), default=1)
-    tested = sum(own[k] for k in TESTED if k in known and k in own)
+    known = {k: v for k, v in own.items() if sizes is None or k in sizes}
+    clients, rows = own.get("clients", 1), max((known.get(k, 0) for k in ROWS), default=0)
+    looked_at = sum(known.get(k, 0) for k in TESTED)
+    looked_at += clients * known["measured"] if "measured" in known else rows
     if found.get("batch_size"):
-        clients = found.get("participants") or own.get("clients") or 1
-        rows = clients * found["batch_size"]
-    a_round = STEP * rows * (found.get("local_steps") or 1)
+        drawn = (found.get("participants") or clients) * found["batch_size"]
+        rows = min(drawn, rows) if rows else drawn  # no client has more rows in a batch than in all
+    a_round = STEP * (rows or 1) * (found.get("local_steps") or 1)
     evaluations = spec.rounds // spec.evaluate_every + 1
-    return float(len(spec.seeds) * (spec.rounds * a_round + evaluations * tested))
+    return float(len(spec.seeds) * (spec.rounds * a_round + evaluations * looked_at))
 
 
 def both(one: Spec, other: Spec) -> frozenset[str]:

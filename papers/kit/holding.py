@@ -54,13 +54,17 @@ class Proved(NamedTuple):
     config: Payload
     made: tuple[tuple[str, ...], str]  # the definitions it starts from, and their digest
 
+    @classmethod
+    def of(cls, run: Payload) -> Proved:
+        """The same of a run that was read."""
+        made = run["provenance"]
+        return cls(run["config"], ((*made["roots"],), made["code"]))
+
 
 @once
 def proved(path: Path) -> Proved:
-    """The same of a file that was read with all its checks."""
-    held = whole(path)
-    made = held["provenance"]
-    return Proved(held["config"], ((*made["roots"],), made["code"]))
+    """The same of a file, read with all its checks."""
+    return Proved.of(whole(path))
 
 
 def whole(path: Path) -> dict[str, Any]:

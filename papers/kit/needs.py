@@ -121,6 +121,8 @@ def entry(config: Config, where: str) -> Any:
 
 def differences(now: Any, then: Any, where: str = "") -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Where two configurations differ, by dotted names; the innermost value of each."""
+    if now is then:
+        return
     if isinstance(now, Mapping) and isinstance(then, Mapping):
         for key in dict.fromkeys([*then, *now]):
             inner = f"{where}.{key}" if where else str(key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.jsonfile import once
@@ -18,7 +18,7 @@ from fedlib.core.types import describe
 from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today
-from papers.kit.holding import proved, whole
+from papers.kit.holding import Proved, whole
 from papers.kit.numbers import Number
 from papers.kit.offline import recipe
 from papers.kit.store import PAPER, Spec
@@ -149,37 +149,46 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
     ill, marks = store.read_health(study.name, PAPER), store.read_marks(study.name, PAPER)
     found = {}
     for reading in claim.each:
-        paths = dict(_unchanged(study, reading.runs, marks))
+        runs = dict(_unchanged(study, reading.runs, marks))
         asked = {key for condition in reading.rule.conditions() for key in condition.keys}
-        larger = any(path.parent.name == PAPER for path in paths.values())
-        if not larger or len(paths) < len(reading.runs) or not asked <= known.keys():
+        larger = any(run.at_paper for run in runs.values())
+        if not larger or len(runs) < len(reading.runs) or not asked <= known.keys():
             continue
-        if is_today({proved(path).made for path in paths.values()}):
-            configs = {name: proved(path).config for name, path in paths.items()}
-            wrong = {name: ill[name].wrong for name in paths}
+        if is_today({run.proved.made for run in runs.values()}):
+            configs = {name: run.proved.config for name, run in runs.items()}
+            wrong = {name: ill[name].wrong for name in runs}
             outcome = reading.judged(known, configs, configs, {}, wrong)
             found[reading.name] = _named(outcome, said(study, reading.runs))
     return found
 
 
+class Marked(NamedTuple):
+    """A stored run as judging takes it, where it lies, and the mark of its content."""
+
+    proved: Proved
+    at_paper: bool
+    mark: str
+
+
 @once
-def marked(path: Path) -> str:
-    """The mark of a stored run, see `runfile.mark`."""
-    return runfile.mark(whole(path))
+def marked(path: Path) -> Marked:
+    """The same of a file, read once with all its checks."""
+    held = whole(path)
+    return Marked(Proved.of(held), path.parent.name == PAPER, runfile.mark(held))
 
 
 def _unchanged(
     study: Study, runs: Iterable[str], marks: Mapping[str, str]
-) -> Iterator[tuple[str, Path]]:
-    """Those of some runs that are as they were when the numbers were derived, and where they lie.
+) -> Iterator[tuple[str, Marked]]:
+    """Those of some runs that are as they were when the numbers were derived.
 
-    A run that was removed since lies nowhere: the full profile's, which would be read in its
+    A run that was removed since is not among them: the full profile's, which would be read in its
     place, has another mark.
     """
     for run in runs:
         path = store.stored_path(study.name, PAPER, run)
-        if run in marks and path.exists() and marked(path) == marks[run]:
-            yield run, path
+        if run in marks and path.exists() and marked(path).mark == marks[run]:
+            yield run, marked(path)
 
 
 def _named(outcome: Outcome, setting: str) -> Outcome:

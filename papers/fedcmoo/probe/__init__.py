@@ -8,7 +8,7 @@ from typing import Any
 
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
-from papers.fedcmoo.common import GREY, encoder_sizes, method, shared, task, work
+from papers.fedcmoo.common import ENCODERS, GREY, method, shared, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.data.attributes import labelled
 from papers.fedcmoo.many import many_problem
@@ -92,7 +92,7 @@ def of_attributes(p: Params) -> Spec:
     pref = FedCMOOPref(
         **work(few, ATTRIBUTE_RATES),
         value_batch_size=p["loss_rows"],
-        shared=encoder_sizes()["mnist_fashion"],
+        shared=ENCODERS["mnist_fashion"],
         shared_batch=True,
     )
     made: Any = attribute_problem

@@ -10,7 +10,7 @@ from expect import refuses
 from fedlib import data
 from fedlib.core import Trace
 from papers import STUDIES
-from papers.fedcmoo.common import pair_problem
+from papers.fedcmoo.common import ENCODERS, pair_problem
 from papers.fedcmoo.data.molecules import ATOMS
 from papers.fedcmoo.data.pairs import NAMES
 from papers.fedcmoo.pairs import figures as cmoo_pairs_figures
@@ -77,10 +77,12 @@ def test_pictures_that_there_are_not(change, sentence):
 def test_problems_are_those_of_the_paper_but_for_the_pictures():
     grey = standin_problem(0, data="mnist_fashion", **SMALL)
     assert (grey.num_clients, grey.num_objectives, grey.config["shared"]) == (4, 2, 28515)
+    assert ENCODERS["mnist_fashion"] == ENCODERS["multi_mnist"] == grey.config["shared"]
     assert grey.config["tasks"] == ["digit", "striped digit"]
     assert len(grey.heldout) == 2
     colour = standin_problem(1, data="cifar10_mnist", **SMALL)
     assert colour.config["pictures"] == 32
+    assert ENCODERS["cifar10_mnist"] == colour.config["shared"]
     assert colour.config["held"] == 8
     assert not grey.w0.equal(standin_problem(1, data="mnist_fashion", **SMALL).w0)
     mixed = standin_problem(0, data="multi_mnist", kinds=("squared", "nll"), **SMALL)

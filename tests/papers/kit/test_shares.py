@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -76,6 +77,23 @@ def test_predicted_seconds_grow_with_the_work():
     own = sorted(known.seconds[n] / work(specs[n]) for n in specs if "fedcmoo" in n)
     assert own[0] <= known.predicted("a new one", spec) / work(spec) <= own[-1]
     assert Costs(specs, {}).predicted(name, spec) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows_a_round", "looked_at"),
+    [
+        ({}, 100 * 64, 20_000 + 50),  # batches, then all rows of the clients and the test rows
+        ({"rows": 600}, 600, 600 + 50),  # clients with six rows draw six
+        ({"measured": 20}, 100 * 64, 100 * 20 + 50),
+        ({"rows": 0}, 100 * 64, 50),  # "all": as many as there are, which is not said
+    ],
+)
+def test_the_work_of_a_run_counts_the_rows_that_pass_its_model(changes, rows_a_round, looked_at):
+    study = STUDIES["fw_stochastic"]
+    spec = study.specs(study.resolve("full"))["mclr_synthetic_iid_code_sto_seed0"]
+    sizes = {"clients": 100, "rows": 20_000, "tested": 50, **changes}
+    spec = replace(spec, problem=partial(spec.problem.func, **sizes), rounds=30, evaluate_every=10)
+    assert work(spec) == 30 * costs.STEP * rows_a_round + 4 * looked_at
 
 
 def test_what_later_runs_took_corrects_what_is_predicted(monkeypatch):
