@@ -120,7 +120,16 @@ class _Sums:
         self.products = 0  # entries that are no longer made
 
     def new(self, target: Any, *args: Any, **kwargs: Any) -> Node:
-        return known(self.graph.call_function(target, args, kwargs))
+        """An operation, done as soon as its arguments are there: gathered rows are given up then.
+
+        A value that is written to is read where the sum was.
+        """
+        made = known(self.graph.call_function(target, args, kwargs))
+        if self.untouched.isdisjoint(made.all_input_nodes):
+            last = max(made.all_input_nodes)
+            if last.op == "call_function":
+                last.append(made)
+        return made
 
     def shaped(self, x: Node, shape: tuple[int, ...]) -> Node:
         while x.target is aten.reshape.default and _shape(x) != shape:

@@ -1,13 +1,16 @@
 """Sums over clients of products: the sum they were, where they become one, what is left alone."""
 
+from itertools import pairwise
+
 import pytest
 import torch
-from randoms import normal
+from randoms import generator, normal
 from torch import nn
 
 import fedlib as fl
 from fedlib import problems
 from fedlib.core import sums
+from fedlib.core.portions import RESHAPES
 from fedlib.core.record import record
 
 N, K, M, P = 7, 5, 6, 8  # clients, rows of each, and the sides of a client's product
@@ -62,6 +65,14 @@ def weighed_halves(w, a, x):
     return WEIGHTS.view(1, N) @ torch.cat(parts)
 
 
+def weights_changed(w, a, x):
+    """In place, after the view by which they are read was made."""
+    weights = WEIGHTS + 0
+    seen = weights.view(1, N)
+    weights.neg_()
+    return w, seen @ (w - 0.1 * gradients(a, x))
+
+
 SUMMED = {
     "one step": one_step,
     "total": lambda w, a, x: (gradients(a, x) * 3 + w).sum(0, keepdim=True),
@@ -70,6 +81,7 @@ SUMMED = {
     "scaled by a tensor": lambda w, a, x: (w - w[0] * gradients(a, x)).mean(0),
     "weighed": lambda w, a, x: WEIGHTS @ (w - 0.1 * gradients(a, x)),
     "weighed halves": weighed_halves,
+    "weights that were changed": weights_changed,
     "weighed and scaled": lambda w, a, x: (w, WEIGHTS @ (w - w[0] * gradients(a, x))),
     "a difference of products": lambda w, a, x: (
         gradients(a, x) - gradients(a.flip(-1), x) - 2 * w
@@ -86,6 +98,32 @@ def test_all_rows_below_each_other_give_the_sum(function):
     for seed in (0, 3):
         given = example(seed=seed)
         torch.testing.assert_close(replay(*given), function(*given), rtol=1e-12, atol=1e-13)
+
+
+def last_use(node, places):
+    """Where a value is read last, by itself or as a view of it."""
+    views = [n for n in node.users if n.target in RESHAPES]
+    return max(*(places[n] for n in node.users), *(last_use(n, places) for n in views), -1)
+
+
+def test_gathered_rows_are_given_up_before_the_next_are_gathered():
+    order = torch.randperm(N * K, generator=generator())
+
+    def function(w, a, table):
+        parts = []
+        for s in (slice(0, 3), slice(3, 5), slice(5, N)):
+            rows = order[s.start * K : s.stop * K]
+            parts.append(w - 0.1 * gradients(a[s], table.index_select(0, rows).view(-1, K, P)))
+        return torch.cat(parts).mean(0)
+
+    w, a, x = example()
+    replay = record(function, w, a, x.flatten(0, 1))
+    nodes = [*replay.graph.graph.nodes]
+    places = {node: i for i, node in enumerate(nodes)}
+    gathered = [n for n in nodes if n.target is aten.index_select.default]
+    assert len(gathered) == 3
+    for one, following in pairwise(gathered):
+        assert last_use(one, places) < places[following]
 
 
 def test_parts_of_a_value_are_summed_as_they_are():
