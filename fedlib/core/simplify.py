@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -276,10 +277,11 @@ def _select_rows(graph: Graph, node: Node) -> None:
 
 
 def _merge_equals(graph: Graph, written: set[Node]) -> None:
-    """Do an operation once if an earlier one has the same arguments."""
+    """Do an operation once if an earlier one has the same arguments, and take a part of it once."""
     seen: dict[str, Node] = {}
     for node in graph.nodes:
-        if _pure(node) and written.isdisjoint([node, *node.all_input_nodes]):
+        part = node.target is operator.getitem
+        if (part or _pure(node)) and written.isdisjoint([node, *node.all_input_nodes]):
             key = repr((node.target, node.args, sorted(node.kwargs.items())))
             if seen.setdefault(key, node) is not node:
                 node.replace_all_uses_with(seen[key])

@@ -21,6 +21,17 @@ def test_equal_operations_are_done_once():
     same(steps, numbers(5, 2), numbers(2), numbers(3))
 
 
+def test_operations_on_a_part_of_an_operation_are_done_once_too():
+    def twice(x):
+        basis, triangle = torch.linalg.qr(x)
+        again, _ = torch.linalg.qr(x)
+        return basis @ x, again @ x, triangle
+
+    names, _ = simplified(twice, numbers(3, 3))
+    assert names.count("linalg_qr") == names.count("mm") == 1
+    same(twice, numbers(3, 3))
+
+
 def test_chains_of_views_become_one_and_idle_views_none():
     def views(x):
         return x.unsqueeze(0).view(1, 6, 2).unsqueeze(3).view(3, 4) + 1, x.view(3, 4).expand(3, 4)
