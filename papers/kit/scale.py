@@ -19,6 +19,7 @@ from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today
 from papers.kit.holding import Proved, whole
+from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.offline import recipe
 from papers.kit.store import PAPER, Spec
@@ -65,11 +66,15 @@ def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[st
 def said(study: Study, runs: Iterable[str]) -> str:
     """The paper's setting of some runs in words: rounds, seeds, and what the full one has less."""
     full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    found: dict[str, dict[Any, None]] = {}
-    for run in runs:
+    found: dict[str, dict[Any, None]] = {"rounds": {}, "seeds": {}}
+    seeds: dict[str, set[int]] = {}
+    for run in (names := tuple(runs)):
+        seeds.setdefault(ONE_SEED.sub("", run), set()).update(paper[run].seeds)
+    for run in names:
         own = facts(paper[run])
         _, other = differing(facts(full[run]) if run in full else {}, own)
-        for name, value in {"rounds": own["rounds"], "seeds": own["seeds"], **other}.items():
+        several = len(seeds[ONE_SEED.sub("", run)])
+        for name, value in {"rounds": own["rounds"], **other, "seeds": several}.items():
             found.setdefault(name, {})[value] = None
     each = (f"{k.replace('_', ' ')} {' or '.join(map(str, v))}" for k, v in found.items())
     return ", ".join(each)

@@ -215,3 +215,9 @@ def test_the_campaign_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
     assert "E1_0.1" in lines
     assert "0 claims wait: none" in lines
     assert [short.done for short in shortfall(own)] == [False, True]
+
+
+def test_seeds_that_are_runs_of_their_own_are_counted_together():
+    study = STUDIES["fw_stochastic"]
+    claim = next(c for c in study.claims if c.id == "fedfw/C9")
+    assert scale.said(study, claim.runs).startswith("rounds 300, seeds 3, ")

@@ -36,10 +36,12 @@ TRACED_3 = {
 
 
 def merged(traces: Traces) -> dict[str, Trace]:
+    """Runs with all their seeds, without those of which some seeds are not there yet."""
     parts: dict[str, list[Trace]] = {}
     for name, trace in traces.items():
         parts.setdefault(name.rsplit("_seed", 1)[0], []).append(trace)
-    return {name: together(each) for name, each in parts.items()}
+    most = max(map(len, parts.values()), default=0)
+    return {name: together(each) for name, each in parts.items() if len(each) == most}
 
 
 def together(parts: list[Trace]) -> Trace:
