@@ -216,7 +216,7 @@ def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch)
     people.cache_clear()
     problem.cache_clear()
     assert main(["reproduce", "fairness", "--device", "cpu", "--missing"]) == 2
-    assert re.search(r"^adult: adult\.data is not in .*FEDLIB_DATA", capsys.readouterr().err)
+    assert re.search(r"(?m)^adult: adult\.data is not in .*FEDLIB_DATA", capsys.readouterr().err)
 
 
 def offline(*_, **__):
