@@ -18,6 +18,7 @@ from fedlib.core.commands import Parser, carried_out, count, known
 from papers.kit import record
 from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
+from papers.kit.seen import remembered
 from papers.kit.store import results_dir
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def carry_out(given: argparse.Namespace) -> int:
             return campaign.carry_out(studies, given.jobs, given.memory, given.device)
         print("\n".join(campaign.listed(studies)))
     elif given.command == "claims":
-        with garbage_kept():
+        with garbage_kept(), remembered():
             list_claims()
     elif given.command == "health":
         list_health(given.study, every=given.all)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,16 +28,20 @@ def once(make: Callable[[Path], T]) -> Callable[[Path], T]:
     def remembered(path: Path, state: object) -> T:  # noqa: ARG001 - part of the cache's key
         return make(path)
 
-    return lambda path: remembered(path, _state(path))
+    @wraps(make)
+    def of_now(path: Path) -> T:
+        return remembered(path, state_of(path))
+
+    return of_now
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
+def state_of(path: Path) -> tuple[int, ...] | None:
     """What tells one state of a file from another; None where there is no file."""
     try:
         held = path.stat()
     except OSError:
         return None
-    return held.st_mtime_ns, held.st_size, held.st_ino
+    return held.st_mtime_ns, held.st_ctime_ns, held.st_size, held.st_ino
 
 
 def read(path: Path, kind: str | None = None) -> dict[str, Any]:

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from fedlib.core import Problem
 from fedlib.core.protocols import Algorithm
 from papers.kit.canonical import Meaning, Text, canonical
+from papers.kit.seen import PACKAGES, recalled, written
 
-#: The folder in which our packages lie side by side, and the packages; one may not be there.
+#: The folder in which our packages lie side by side; one may not be there.
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("fedlib", "papers")
 GONE = Text("gone", ())  # in place of a definition that is not there
 
 CHECKS = "fedlib.checks"  # a call of one of its functions decides no number
@@ -70,23 +69,17 @@ def code_digest(roots: Sequence[str]) -> str:
 
 def is_today(made: Iterable[tuple[tuple[str, ...], str]]) -> bool:
     """Whether some definitions, each with those they reach, have the digests that are given."""
-    now = source()
-    return all(now.digest(roots) == code for roots, code in made)
+    now = cache(source)
+
+    def digest(roots: tuple[str, ...]) -> Any:
+        return recalled("code", roots, lambda: now().digest(roots))
+
+    return all(digest(roots) == code for roots, code in made)
 
 
 def source() -> Source:
     """Our packages as they are now."""
-    return _source(ROOT, tuple(_state(ROOT / name) for name in PACKAGES))
-
-
-def _state(folder: Path) -> tuple[Any, ...]:
-    """When the files of a folder were written."""
-    if not folder.is_dir():
-        return ()
-    with os.scandir(folder) as entries:
-        listed = [e for e in entries if e.name != "__pycache__"]
-    files = ((e.name, e.stat().st_mtime_ns) for e in listed if e.name.endswith(".py"))
-    return (*sorted(files), *(_state(Path(e.path)) for e in listed if e.is_dir()))
+    return _source(ROOT, tuple(written(ROOT / name) for name in PACKAGES))
 
 
 @lru_cache(maxsize=4)

@@ -19,6 +19,7 @@ import numpy as np
 from fedlib.core.jsonfile import digest, once, read
 from fedlib.core.trace import LARGEST_MODEL
 from papers.kit.numbers import DIGITS, significant
+from papers.kit.seen import recalled
 
 Payload = Mapping[str, Any]
 
@@ -58,13 +59,19 @@ class Proved(NamedTuple):
     def of(cls, run: Payload) -> Proved:
         """The same of a run that was read."""
         made = run["provenance"]
-        return cls(run["config"], ((*made["roots"],), made["code"]))
+        return cls.held((run["config"], (made["roots"], made["code"])))
+
+    @classmethod
+    def held(cls, found: Any) -> Proved:
+        """The same of what JSON makes of it."""
+        config, (roots, code) = found
+        return cls(config, ((*roots,), code))
 
 
 @once
 def proved(path: Path) -> Proved:
     """The same of a file, read with all its checks."""
-    return Proved.of(whole(path))
+    return Proved.held(recalled("run", path, lambda: Proved.of(whole(path))))
 
 
 def whole(path: Path) -> dict[str, Any]:

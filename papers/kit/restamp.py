@@ -30,8 +30,9 @@ from typing import Any
 from fedlib import checks
 from fedlib.core.jsonfile import as_text, digest, read, write_json
 from papers.kit import fingerprint
-from papers.kit.fingerprint import PACKAGES, Source, source
+from papers.kit.fingerprint import Source, source
 from papers.kit.replay import Run, play
+from papers.kit.seen import PACKAGES
 
 #: Run by the Python of today on the modules of then: which of many provenances are fresh.
 ASK = """

@@ -18,10 +18,11 @@ from fedlib.core.types import describe
 from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today
-from papers.kit.holding import Proved, whole
+from papers.kit.holding import Payload, Proved, whole
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.offline import recipe
+from papers.kit.seen import recalled
 from papers.kit.store import PAPER, Spec
 
 if TYPE_CHECKING:
@@ -178,8 +179,12 @@ class Marked(NamedTuple):
 @once
 def marked(path: Path) -> Marked:
     """The same of a file, read once with all its checks."""
-    held = whole(path)
-    return Marked(Proved.of(held), path.parent.name == PAPER, runfile.mark(held))
+    found, mark = recalled("marked", path, lambda: _proved_and_mark(whole(path)))
+    return Marked(Proved.held(found), path.parent.name == PAPER, mark)
+
+
+def _proved_and_mark(run: Payload) -> tuple[Proved, str]:
+    return Proved.of(run), runfile.mark(run)
 
 
 def _unchanged(

@@ -24,7 +24,7 @@ from process import ran
 
 from fedlib.core import jsonfile
 from papers import STUDIES
-from papers.kit import fingerprint, store
+from papers.kit import fingerprint, seen, store
 
 ROOT = Path(__file__).resolve().parents[2]
 build, small = test_book_ext.build, test_notebooks.small
@@ -75,7 +75,7 @@ def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
 
 
 def test_a_changed_definition_makes_the_runs_stale_that_depend_on_it(tmp_path, monkeypatch):
-    for package in fingerprint.PACKAGES:
+    for package in seen.PACKAGES:
         if (fingerprint.ROOT / package).is_dir():
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(fingerprint.ROOT / package, tmp_path / package, ignore=ignored)
