@@ -7,6 +7,7 @@ from math import inf
 from statistics import median
 from typing import Any
 
+import papers
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.core.provenance import versions
 from fedlib.core.run import resolve_device
@@ -14,11 +15,10 @@ from papers.jobs import Done, Progress, spread
 from papers.kit import store
 from papers.kit.numbers import significant
 from papers.kit.shares import Job
-from papers.kit.shortfall import Short, ordered, shortfall
+from papers.kit.shortfall import RECORD, Short, history, ordered, setting, shortfall
 from papers.kit.store import PAPER
 from papers.kit.study import Study
 
-RECORD = "campaign.json"  # of the results folder: what was predicted and what it took
 UNKNOWN = 3.0  # gigabytes of a group, where none of its study was computed yet
 HOUR = 3600.0
 HEAD = "  core-h  decides  group, and what is stored -> what the paper has"
@@ -33,6 +33,9 @@ def listed(studies: Sequence[Study]) -> Iterator[str]:
     hours = sum(short.job.seconds for short in found if not short.done) / HOUR
     claims = {claim for short in found if not short.done for claim in short.waiting}
     done = sum(short.done for short in found)
+    lost = sum(short.diverged is not None for short in found)
+    if lost:
+        yield f"{lost} of them diverged when they were tried: there is nothing to store of them"
     yield f"{done} of {len(found)} groups are stored; the others take about {hours:.3g} core-hours"
     yield f"{len(claims)} claims wait: {', '.join(sorted(claims)) or 'none'}"
     yield from accuracy(history())
@@ -43,7 +46,15 @@ def said(short: Short) -> str:
     changes = [
         f"{name} {short.now.get(name, 'none')} -> {then}" for name, then in short.paper.items()
     ]
-    return f"{short.job.title}: {', '.join(changes) or 'as the paper has it'}"
+    return f"{short.job.title}: {', '.join(changes) or 'as the paper has it'}{ended(short)}"
+
+
+def ended(short: Short) -> str:
+    """How a group ended that was tried in vain; empty for others."""
+    if short.diverged is None:
+        return ""
+    seed, after = short.diverged
+    return f"; diverged after round {after} (seed {seed})"
 
 
 def accuracy(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -62,10 +73,13 @@ def accuracy(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def carry_out(studies: Sequence[Study], processes: int, memory: float | None, device: str) -> int:
-    """Compute what the campaign lacks, so many groups at a time; 2 if some were refused."""
+    """Compute what the campaign lacks, so many groups at a time; 2 if some were refused.
+
+    Those that diverged in the same setting are not tried again.
+    """
     resolve_device(device)
     found = [short for study in studies for short in shortfall(study)]
-    jobs = [short.job for short in ordered(found)]
+    jobs = [short.job for short in ordered(found) if short.diverged is None]
     if not jobs:
         settle(studies)  # of groups that were computed by a process that was killed
         print("campaign: nothing is left to compute")
@@ -84,7 +98,7 @@ def carry_out(studies: Sequence[Study], processes: int, memory: float | None, de
     for done in runs:
         bar.tell(done)
         refused += bool(done.refused)
-        if not done.refused and not done.elsewhere:
+        if done.diverged or not (done.refused or done.elsewhere):
             enter(done)
     bar.bar.close()
     settle(studies)
@@ -105,34 +119,39 @@ def expected(job: Job, known: Mapping[str, Mapping[str, Any]]) -> float:
     return max(peaks, default=UNKNOWN)
 
 
-def history() -> dict[str, dict[str, Any]]:
-    """What was predicted of each group that was computed, and what it took."""
-    path = store.results_dir() / RECORD
-    return dict(read(path, "campaign")["groups"]) if path.exists() else {}
-
-
 def enter(done: Done) -> None:
-    """Add a group to the record.
+    """Add a group to the record: what it took, or where it diverged."""
+    entry = {
+        "runs": len(done.job.group),
+        "predicted": significant(done.job.seconds, 3),
+        "peak_gb": significant(done.peak, 3),
+        "date": versions()["date"],
+        **(_ended(done) if done.diverged else _took(done)),
+    }
+    content = {
+        "schema": SCHEMA,
+        "kind": "campaign",
+        "groups": {**history(), f"{done.job.study}/{done.job.group[0]}": entry},
+    }
+    write_json(store.results_dir() / RECORD, {**content, "digest": digest(content)})
 
-    Seconds are of its runs, over all times that it was begun; those of a core are known where it
-    was computed in one go.
+
+def _ended(done: Done) -> dict[str, Any]:
+    """Which setting diverged, and where."""
+    job, (seed, after) = done.job, done.diverged or (0, 0)
+    study = papers.STUDIES[job.study]
+    spec = study.specs(study.resolve(job.profile))[job.names[0]]
+    return {"setting": setting(spec), "seed": seed, "round": after}
+
+
+def _took(done: Done) -> dict[str, Any]:
+    """Seconds of its runs, over all times that it was begun, and the device.
+
+    The seconds of a core are known where it was computed in one go.
     """
     job = done.job
     runs = [read(store.run_path(job.study, job.profile, name), "run") for name in job.names]
     took = sum(run["provenance"]["wall_s"] for run in runs)
     at_once = {"core_s": significant(done.busy, 3)} if took <= 1.01 * done.seconds else {}
-    entry = {
-        "runs": len(job.group),
-        "predicted": significant(job.seconds, 3),
-        "seconds": significant(took, 3),
-        **at_once,
-        "peak_gb": significant(done.peak, 3),
-        "device": runs[0]["provenance"]["device"],
-        "date": versions()["date"],
-    }
-    content = {
-        "schema": SCHEMA,
-        "kind": "campaign",
-        "groups": {**history(), f"{job.study}/{job.group[0]}": entry},
-    }
-    write_json(store.results_dir() / RECORD, {**content, "digest": digest(content)})
+    device = runs[0]["provenance"]["device"]
+    return {"seconds": significant(took, 3), **at_once, "device": device}

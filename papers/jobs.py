@@ -23,6 +23,7 @@ from tqdm import tqdm
 import papers
 from fedlib.core.commands import REFUSALS, SENTENCE
 from fedlib.core.run import resolve_device
+from fedlib.core.walk import Diverged
 from fedlib.data import DataError
 from papers.kit import store
 from papers.kit.shares import Job, jobs_of, listing, longest_first, share
@@ -45,6 +46,7 @@ class Done:
     job, seconds, peak : which, how long it took here, most gigabytes of its process.
     busy : how long of that a core worked at it; less where others had the cores.
     refused : the sentence that it ended in, empty if it was done.
+    diverged : the seed, and the round after which its model was not finite, if it ended in that.
     elsewhere : whether another process works at it.
     notes : what there is to say of its runs.
     """
@@ -56,6 +58,7 @@ class Done:
     elsewhere: bool = False
     notes: tuple[str, ...] = ()
     busy: float = 0.0
+    diverged: tuple[int, int] | None = None
 
 
 def work(job: Job, device: str = "cpu", recompute: bool = False) -> Done:
@@ -79,7 +82,8 @@ def work(job: Job, device: str = "cpu", recompute: bool = False) -> Done:
     except (*REFUSALS, OSError, DataError) as error:
         if SENTENCE.fullmatch(str(error)) is None:
             raise
-        return Done(job, refused=str(error))
+        where = (error.seed, error.round) if isinstance(error, Diverged) else None
+        return Done(job, monotonic() - began, peak(), str(error), diverged=where)
     ill = {name: health.wrong for name, health in study.health(made).items() if health.wrong}
     notes = tuple(f"{job.study}/{name} is not healthy: {wrong}" for name, wrong in ill.items())
     took, busy = monotonic() - began, process_time() - worked

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from fedlib.core.jsonfile import read
+from fedlib.core.jsonfile import digest, read
 from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.claims import Claim
@@ -20,6 +20,7 @@ from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 OPEN = ("not judged", "undecided")
+RECORD = "campaign.json"  # of the results folder: what was predicted of groups and what they took
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Short:
     done : whether all of it is stored in the paper's setting.
     seconds : what that took, on one core; 0 before.
     waiting : claims that are not judged or undecided and look at one of the runs.
+    diverged : the seed, and the round after which its model was not finite, if it was tried and
+        there is nothing to store.
     """
 
     job: Job
@@ -43,6 +46,7 @@ class Short:
     done: bool
     seconds: float
     waiting: tuple[str, ...]
+    diverged: tuple[int, int] | None = None
 
 
 def shortfall(study: Study) -> list[Short]:
@@ -50,6 +54,7 @@ def shortfall(study: Study) -> list[Short]:
     if not study.at_paper:
         return []
     full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    known = history()
     waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
     for job in jobs_of(study, PAPER):
@@ -64,8 +69,27 @@ def shortfall(study: Study) -> list[Short]:
         claims = tuple(name for name, runs in waiting.items() if runs & {*names})
         done = all(took is not None for took in there)
         took = sum(one or 0.0 for one in there) if done else 0.0
-        found.append(Short(replace(job, names=names), now, then, done, took, claims))
+        end = None if done else diverged(known.get(f"{study.name}/{job.group[0]}"), paper[names[0]])
+        found.append(Short(replace(job, names=names), now, then, done, took, claims, end))
     return found
+
+
+def history() -> dict[str, dict[str, Any]]:
+    """What was predicted of each group that was computed, and what it took or how it ended."""
+    path = store.results_dir() / RECORD
+    return dict(read(path, "campaign")["groups"]) if path.exists() else {}
+
+
+def diverged(entry: Mapping[str, Any] | None, spec: Spec) -> tuple[int, int] | None:
+    """The seed and the round at which a group ended, if it was computed in this setting."""
+    if not entry or entry.get("setting") != setting(spec):
+        return None
+    return entry["seed"], entry["round"]
+
+
+def setting(spec: Spec) -> str:
+    """A short digest of what is computed; of its problem only what the algorithm has of it."""
+    return digest([describe(spec.algorithm), spec.rounds, [*spec.seeds]])[:16]
 
 
 def decided(study: Study, claim: Claim) -> bool:

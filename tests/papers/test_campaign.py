@@ -79,6 +79,35 @@ def test_it_stores_what_is_missing_and_what_that_took(toy, capsys):
     assert "2 of 2 groups are stored" in listing
 
 
+def test_a_group_that_diverges_is_said_and_not_tried_again(toy, monkeypatch, capsys):
+    def steep(params):
+        found = toy.specs(params)
+        soft = replace(found["soft_lr1"], algorithm=replace(found["soft_lr1"].algorithm, lr=1e300))
+        return {**found, "soft_lr1": soft}
+
+    study = replace(toy, specs=steep)
+    monkeypatch.setitem(STUDIES, toy.name, study)
+    assert campaign.carry_out([study], 1, None, "cpu") == 2
+    assert "not done: np_workshop/paper/soft_lr0.1 and 1 more: " in capsys.readouterr().out
+    one, other = sorted(shortfall(study), key=lambda short: short.done)
+    assert (one.done, other.done, other.diverged) == (False, True, None)
+    seed, after = one.diverged
+    assert seed in study.resolve("paper")["seeds"]
+    assert 0 <= after < 6  # rounds that ended well
+    held = campaign.history()[f"np_workshop/{one.job.group[0]}"]
+    assert (held["seed"], held["round"]) == (seed, after)
+    assert not {"seconds", "core_s"} & held.keys()
+    listing = "\n".join(campaign.listed([study]))
+    assert f"; diverged after round {after} (seed {seed})" in listing
+    assert "1 of them diverged" in listing
+    tried = []
+    monkeypatch.setattr(campaign, "spread", lambda some, *_, **__: tried.extend(some) or ())
+    assert campaign.carry_out([study], 1, None, "cpu") == 0
+    assert not tried
+    assert campaign.carry_out([toy], 1, None, "cpu") == 0  # other step sizes: another setting
+    assert "soft_lr0.1" in [job.group[0] for job in tried]
+
+
 def test_a_run_that_the_paper_and_the_full_profile_share_is_not_computed_twice(toy):
     toy.reproduce("full", device="cpu", recompute=False)
     shared = replace(toy, at_paper={"lr": 0.2})  # of no run of these
