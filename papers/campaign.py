@@ -140,8 +140,9 @@ def _ended(done: Done) -> dict[str, Any]:
     """Which setting diverged, and where."""
     job, (seed, after) = done.job, done.diverged or (0, 0)
     study = papers.STUDIES[job.study]
-    spec = study.specs(study.resolve(job.profile))[job.names[0]]
-    return {"setting": setting(spec), "seed": seed, "round": after}
+    specs = study.specs(study.resolve(job.profile))
+    where = {"seed": seed, "round": after}
+    return {"setting": setting([specs[name] for name in job.names]), **where}
 
 
 def _took(done: Done) -> dict[str, Any]:

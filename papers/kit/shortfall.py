@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -69,7 +69,8 @@ def shortfall(study: Study) -> list[Short]:
         claims = tuple(name for name, runs in waiting.items() if runs & {*names})
         done = all(took is not None for took in there)
         took = sum(one or 0.0 for one in there) if done else 0.0
-        end = None if done else diverged(known.get(f"{study.name}/{job.group[0]}"), paper[names[0]])
+        entry = None if done else known.get(f"{study.name}/{job.group[0]}")
+        end = diverged(entry, [paper[name] for name in names])
         found.append(Short(replace(job, names=names), now, then, done, took, claims, end))
     return found
 
@@ -80,16 +81,16 @@ def history() -> dict[str, dict[str, Any]]:
     return dict(read(path, "campaign")["groups"]) if path.exists() else {}
 
 
-def diverged(entry: Mapping[str, Any] | None, spec: Spec) -> tuple[int, int] | None:
+def diverged(entry: Mapping[str, Any] | None, specs: Sequence[Spec]) -> tuple[int, int] | None:
     """The seed and the round at which a group ended, if it was computed in this setting."""
-    if not entry or entry.get("setting") != setting(spec):
+    if not entry or entry.get("setting") != setting(specs):
         return None
     return entry["seed"], entry["round"]
 
 
-def setting(spec: Spec) -> str:
-    """A short digest of what is computed; of its problem only what the algorithm has of it."""
-    return digest([describe(spec.algorithm), spec.rounds, [*spec.seeds]])[:16]
+def setting(specs: Sequence[Spec]) -> str:
+    """A short digest of what is computed, without its problem, which may need data."""
+    return digest([[describe(s.algorithm), s.rounds, [*s.seeds]] for s in specs])[:16]
 
 
 def decided(study: Study, claim: Claim) -> bool:
