@@ -15,7 +15,7 @@ from papers.jobs import Done, Progress, spread
 from papers.kit import store
 from papers.kit.numbers import significant
 from papers.kit.shares import Job
-from papers.kit.shortfall import RECORD, Short, history, ordered, setting, shortfall
+from papers.kit.shortfall import RECORD, Short, ended, history, ordered, setting, shortfall
 from papers.kit.store import PAPER
 from papers.kit.study import Study
 
@@ -46,15 +46,9 @@ def said(short: Short) -> str:
     changes = [
         f"{name} {short.now.get(name, 'none')} -> {then}" for name, then in short.paper.items()
     ]
-    return f"{short.job.title}: {', '.join(changes) or 'as the paper has it'}{ended(short)}"
-
-
-def ended(short: Short) -> str:
-    """How a group ended that was tried in vain; empty for others."""
-    if short.diverged is None:
-        return ""
-    seed, after = short.diverged
-    return f"; diverged after round {after} (seed {seed})"
+    return f"{short.job.title}: {', '.join(changes) or 'as the paper has it'}" + (
+        f"; {end}" if (end := ended([short])) else ""
+    )
 
 
 def accuracy(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -50,6 +50,8 @@ class Campaign(BookDirective):
 
     def row(self, some: list[Short]) -> list[Cell]:
         """The cells of groups that lack the same."""
+        from papers.kit.shortfall import ended
+
         names = [name for short in some for name in short.job.names]
         left = [short for short in some if not short.done]
         claims = sorted({claim for short in left for claim in short.waiting}, key=number)
@@ -60,7 +62,7 @@ class Campaign(BookDirective):
             said(some[0].now),
             said(some[0].paper),
             f"{sum(short.done for short in some)} of {len(some)}",
-            hours(some) + ended(some),
+            hours(some) + (f" ({end})" if (end := ended(some)) else ""),
             ", ".join(claims) or NONE,
         ]
 
@@ -71,13 +73,6 @@ def hours(some: list[Short]) -> str:
     took = sum(short.seconds for short in some) / HOUR
     shown = f"{left:.0f}" if left >= TEN else f"{left:.2g}"
     return shown + (f" (took {took:.2g})" if took else "")
-
-
-def ended(some: list[Short]) -> str:
-    """Where those ended of which there is nothing to store."""
-    places = [short.diverged for short in some if short.diverged]
-    shown = (f"diverged after round {after} with seed {seed}" for seed, after in places)
-    return f" ({'; '.join(shown)})" if places else ""
 
 
 def said(facts: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.scale import numbers_of
-from papers.kit.shortfall import Short, shortfall
+from papers.kit.shortfall import Short, ended, shortfall
 from papers.kit.snippet import snippet
 from papers.kit.study import Params, Study, Traces
 
@@ -79,7 +79,8 @@ def shortfall_table(study: Study) -> pd.DataFrame:
         done = sum(len(short.job.names) for short in some if short.done)
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         sizes = [listed(facts) or "nothing" for facts in (some[0].now, some[0].paper)]
-        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}"))
+        end = f"; {end}" if (end := ended(some)) else ""
+        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}{end}"))
     columns = ["runs", "stored now", "the paper", "stored as the paper has it"]
     return pd.DataFrame(rows, columns=columns).set_index("runs").rename_axis(None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -86,6 +86,12 @@ def diverged(entry: Mapping[str, Any] | None, specs: Sequence[Spec]) -> tuple[in
     if not entry or entry.get("setting") != setting(specs):
         return None
     return entry["seed"], entry["round"]
+
+
+def ended(some: Iterable[Short]) -> str:
+    """Where those of some groups ended that were tried in vain; empty if there are none."""
+    places = [short.diverged for short in some if short.diverged is not None]
+    return "; ".join(f"diverged after round {after} with seed {seed}" for seed, after in places)
 
 
 def setting(specs: Sequence[Spec]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from papers import STUDIES, campaign, jobs
-from papers.kit import store
+from papers.kit import report, store
 from papers.kit.shares import Job
 from papers.kit.shortfall import Short, ordered, shortfall
 
@@ -98,8 +98,10 @@ def test_a_group_that_diverges_is_said_and_not_tried_again(toy, monkeypatch, cap
     assert (held["seed"], held["round"]) == (seed, after)
     assert not {"seconds", "core_s"} & held.keys()
     listing = "\n".join(campaign.listed([study]))
-    assert f"; diverged after round {after} (seed {seed})" in listing
+    assert f"; diverged after round {after} with seed {seed}" in listing
     assert "1 of them diverged" in listing
+    told = report.shortfall_table(study)["stored as the paper has it"]
+    assert told.tolist() == [f"1 of 3; diverged after round {after} with seed {seed}"]
     tried = []
     monkeypatch.setattr(campaign, "spread", lambda some, *_, **__: tried.extend(some) or ())
     assert campaign.carry_out([study], 1, None, "cpu") == 0

@@ -24,8 +24,8 @@ GRIDS = {
 
 SHORT = (
     "The other four of the paper's columns are EMNIST's and not judged: MNIST, which stands in for "
-    "EMNIST-10, is observed. 10,000 of 50,000 rows of CIFAR-10, at most 600 generated ones a "
-    "client."
+    "EMNIST-10, is observed. In the paper's setting all rows; in the full profile 10,000 of 50,000 "
+    "rows of CIFAR-10 and at most 600 generated ones a client."
 )
 
 
