@@ -13,7 +13,7 @@ def root(tmp_path):
     """A folder like the repository's, with one file of code."""
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "fedlib").mkdir()
-    (tmp_path / "fedlib" / "code.py").write_text("one = 1\n")
+    (tmp_path / "fedlib" / "code.py").write_text("one = 1\n", encoding="utf-8")
     return tmp_path
 
 
@@ -45,19 +45,24 @@ def test_outside_it_is_always_looked_for():
     assert [seen.recalled("kind", "key", lambda n=n: n) for n in range(2)] == [0, 1]
 
 
+def rewritten(path, text):
+    """Write a file and give it the time 5, so that its time tells nothing."""
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, ns=(5, 5))
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda path: path.write_text("another text"),
-        lambda path: (path.write_text("text"), os.utime(path, ns=(5, 5))),  # as it was, set back
+        lambda path: path.write_text("another text", encoding="utf-8"),
+        lambda path: rewritten(path, "text"),  # as it was, set back
         lambda path: path.unlink(),
     ],
     ids=["written", "its time set back", "removed"],
 )
 def test_a_file_that_is_another_is_looked_at_again(root, call, change):
     path = root / "held.json"
-    path.write_text("text")
-    os.utime(path, ns=(5, 5))
+    rewritten(path, "text")
     assert call(path)[1] == 1
     assert call(path)[1] == 0
     change(path)
@@ -74,7 +79,7 @@ def test_other_code_finds_all_anew(root, call):
 def test_only_what_the_last_call_used_is_kept(root, call):
     call("a", "b")
     call("b", "c")
-    held = json.loads((root / "_build" / "seen.json").read_text())["found"]
+    held = json.loads((root / "_build" / "seen.json").read_text(encoding="utf-8"))["found"]
     assert sorted(held) == ["kind b None", "kind c None"]
 
 
@@ -82,7 +87,7 @@ def test_only_what_the_last_call_used_is_kept(root, call):
 def test_a_damaged_memory_is_none(root, call, text):
     place = root / "_build" / "seen.json"
     place.parent.mkdir()
-    place.write_text(text)
+    place.write_text(text, encoding="utf-8")
     assert call("a") == ([[1, "a"]], 1)
     assert call("a") == ([[1, "a"]], 0)
 
@@ -123,7 +128,8 @@ def test_a_run_is_read_once_and_a_change_of_it_is_noticed(root, monkeypatch):
     assert once == proved() == holding.Proved.of(read(path))
     assert len(reads) == 1
     held = path.stat()
-    path.write_text(path.read_text().replace('"rounds": 100', '"rounds": 101'))
+    text = path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101')
+    path.write_text(text, encoding="utf-8")
     os.utime(path, ns=(held.st_atime_ns, held.st_mtime_ns))
     assert path.stat().st_size == held.st_size
     with pytest.raises(ValueError, match="restore it or reproduce"):
