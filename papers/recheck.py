@@ -13,7 +13,7 @@ from fedlib.core.jsonfile import digest
 from fedlib.core.provenance import versions
 from papers.kit import rechecked
 from papers.kit.recheck import Stretch, differences, sample
-from papers.kit.store import problem_here
+from papers.kit.store import said_of
 from papers.kit.study import Study
 
 
@@ -38,7 +38,7 @@ def recheck(
         for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
             if time.monotonic() - began > seconds:
                 break
-            if problem_here(spec) is None:
+            if said_of(spec) is None:
                 continue
             found = differences(study, spec, part)
             seeds = ", ".join(map(str, part.seeds))
@@ -76,7 +76,7 @@ def tell(done: Sequence[Stretch], wrong: int, took: float, studies: Sequence[Stu
     for study in studies:
         lacking = not all(map(data.available, study.data))
         specs = study.specs(study.resolve("full")).values() if lacking else ()
-        away[study.name] = sum(problem_here(spec) is None for spec in specs)
+        away[study.name] = sum(said_of(spec) is None for spec in specs)
         never[study.name] = sum(one is None for one in rechecked.of_study(study.name).values())
     if any(away.values()):
         print(f"recheck: not checked here, without their data: {_counted(away)}")

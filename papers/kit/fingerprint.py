@@ -47,10 +47,13 @@ def roots_of(
 
     `maker` is what made the problem (data, split, start), a function or a `partial` of one.
     """
-    things = [problem.losses, problem.metrics, problem.gradient, problem.set]
-    things += _parts(problem.set)
-    things += [*(problem.pooled or ()), problem.simulator]
-    return sorted({*_named(things), *own_roots(algorithm, maker)})
+    return sorted({*roots_of_problem(problem), *own_roots(algorithm, maker)})
+
+
+def roots_of_problem(problem: Problem) -> list[str]:
+    """Those that only the problem tells, once it is made."""
+    things = [problem.losses, problem.metrics, problem.gradient, problem.set, problem.simulator]
+    return _named([*things, *_parts(problem.set), *(problem.pooled or ())])
 
 
 def own_roots(algorithm: Algorithm, maker: Callable[[int], Problem] | None = None) -> list[str]:
@@ -224,6 +227,12 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
         for f in fields(value):
             yield from _parts(getattr(value, f.name))
+
+
+def is_definition(thing: Any) -> bool:
+    """Whether a function or a class stands at the top of a module of ours, under its own name."""
+    root = _root(thing)
+    return root is not None and root.partition(":")[2] == getattr(thing, "__qualname__", None)
 
 
 def _root(thing: Any) -> str | None:

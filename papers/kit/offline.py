@@ -7,12 +7,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedlib.core import Problem
+from fedlib.core.types import describe
 from fedlib.data import DataError, File, cache
+from papers.kit.fingerprint import is_definition, roots_of_problem
 
 Maker = Callable[[int], Problem]
+SAID: dict[Any, Said] = {}  # by what tells the problem; in this process
+
+
+class Said(NamedTuple):
+    """What is told of a problem when its data are gone."""
+
+    config: dict[str, Any]
+    roots: tuple[str, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Said:
+        return cls(describe(problem.config), tuple(roots_of_problem(problem)))
 
 
 @contextmanager
@@ -35,11 +49,31 @@ def offline() -> Iterator[None]:
             cache._download = usual
 
 
-def made_here(maker: Maker, seed: int) -> Problem | None:
-    """The problem of a seed; None without its data, which are not downloaded."""
+def said(maker: Maker, seed: int) -> Said:
+    """What the problem of a seed says of itself.
+
+    It is made, which may need its data; only once where a definition of our packages makes it of
+    arguments, and every time where a function of somebody's own may look at more than these.
+
+    Raises
+    ------
+    fedlib.data.DataError
+        if its data are not there and cannot be fetched.
+    """
+    how = recipe(maker)
+    told = (how, repr(how), seed, cache.cache_folder())  # 1 and 1.0 are equal, and not alike
+    if not (is_definition(getattr(maker, "func", maker)) and _is_hashable(told)):
+        return Said.of(maker(seed))
+    if told not in SAID:
+        SAID[told] = Said.of(maker(seed))
+    return SAID[told]
+
+
+def said_here(maker: Maker, seed: int) -> Said | None:
+    """The same; None without its data, which are not downloaded."""
     with offline():
         try:
-            return maker(seed)
+            return said(maker, seed)
         except DataError:
             return None
 
@@ -47,5 +81,13 @@ def made_here(maker: Maker, seed: int) -> Problem | None:
 def recipe(maker: Maker) -> Any:
     """The function that makes a problem, and its arguments."""
     if isinstance(maker, partial):
-        return maker.func, maker.args, dict(sorted(maker.keywords.items()))
+        return maker.func, maker.args, tuple(sorted(maker.keywords.items()))
     return maker
+
+
+def _is_hashable(thing: Any) -> bool:
+    try:
+        hash(thing)
+    except TypeError:
+        return False
+    return True

@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.jsonfile import SCHEMA, digest
 from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL
-from papers.kit.fingerprint import code_digest, roots_of
+from papers.kit.fingerprint import code_digest
 from papers.kit.numbers import number, significant
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ STAMPED = ("roots", "code", "restamped")  # of the provenance: what a restamp ch
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
-    roots = roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem)
     content = {
         "schema": SCHEMA,
         "kind": "run",
@@ -37,7 +36,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
         "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
         "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace, roots),
+        "provenance": provenance(trace, spec.roots()),
     }
     return {**content, "digest": digest(content)}
 

@@ -19,10 +19,10 @@ from fedlib.core.jsonfile import read
 from fedlib.core.provenance import ROOT
 from fedlib.core.types import Problem, describe
 from papers.kit import runfile, scale, store
-from papers.kit.fingerprint import own_roots, roots_of
+from papers.kit.fingerprint import own_roots
 from papers.kit.holding import held_together
 from papers.kit.numbers import Number
-from papers.kit.store import Spec, problem_here
+from papers.kit.store import Spec, said_of
 from papers.kit.study import Study
 
 Payloads = Mapping[str, Mapping[str, Any]]
@@ -97,11 +97,10 @@ def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
         if given != stored:
             yield f"output_w must be stored where the algorithm has an output, {given} and {stored}"
     held = payload["provenance"]
-    problem = problem_here(spec)
-    if problem is not None:
+    if said_of(spec) is not None:
         if payload["key"] != spec.key():
             yield f"key must be {spec.key()}, its configuration changed; reproduce it"
-        roots = roots_of(spec.algorithm, problem, spec.problem)
+        roots = spec.roots()
         if roots != held["roots"]:
             yield f"roots must be those of today, {', '.join({*roots} ^ {*held['roots']})} differ"
     elif missing := {*own_roots(spec.algorithm, spec.problem)} - {*held["roots"]}:

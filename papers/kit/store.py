@@ -24,10 +24,10 @@ from fedlib.core.protocols import Algorithm
 from fedlib.core.provenance import ROOT
 from fedlib.core.types import describe
 from fedlib.core.whole import clear_parts
-from papers.kit.fingerprint import code_digest, roots_of
+from papers.kit.fingerprint import code_digest, own_roots
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
-from papers.kit.offline import made_here, recipe
+from papers.kit.offline import Said, recipe, said, said_here
 from papers.kit.runfile import mark, to_payload, to_trace
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
@@ -68,11 +68,16 @@ class Spec:
         """
         return {
             "algorithm": describe(self.algorithm),
-            "problem": problem or describe(self.problem(self.seeds[0]).config),
+            "problem": problem or said(self.problem, self.seeds[0]).config,
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
+
+    def roots(self) -> list[str]:
+        """The definitions that the run starts from."""
+        own = own_roots(self.algorithm, self.problem)
+        return sorted({*own, *said(self.problem, self.seeds[0]).roots})
 
     def key(self, problem: Any = None) -> str:
         """A short digest of the configuration, as in `config`."""
@@ -125,10 +130,9 @@ def compute_or_load(
         if missing.isdisjoint(group):
             continue
         path = checkpoint_path(study, profile, group) if store else None
-        for name, trace in compute(group, device, progress, path).items():
-            if name not in missing:
-                continue
-            payload = to_payload(study, profile, name, group[name], trace)
+        computed = compute(group, device, progress, path)
+        for name in missing & {*group}:
+            payload = to_payload(study, profile, name, group[name], computed[name])
             if store:
                 write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload)
@@ -168,16 +172,15 @@ def is_stored(
     if not path.exists():
         return False
     payload = read(path, "run")
-    if problem_here(spec) is not None:
+    if said_of(spec) is not None:
         return bool(payload["key"] == spec.key())
-    if declared is None or recipe(spec.problem) != recipe(declared.problem):
-        return False
-    return bool(payload["key"] == spec.key(payload["config"]["problem"]))
+    alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
+    return alike and bool(payload["key"] == spec.key(payload["config"]["problem"]))
 
 
-def problem_here(spec: Spec) -> Problem | None:
-    """The problem of a run's first seed; None without its data, which are not downloaded."""
-    return made_here(spec.problem, spec.seeds[0])
+def said_of(spec: Spec) -> Said | None:
+    """What the problem of a run says of itself; None without its data, which are not downloaded."""
+    return said_here(spec.problem, spec.seeds[0])
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -204,7 +207,7 @@ def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
     """Where the progress of a group goes: one file for one configuration and one state of code."""
     name, spec = next(iter(group.items()))
-    code = code_digest(roots_of(spec.algorithm, spec.problem(spec.seeds[0]), spec.problem))
+    code = code_digest(spec.roots())
     all_keys = digest({n: s.key() for n, s in group.items()})[:16]
     return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
 

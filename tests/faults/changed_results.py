@@ -26,7 +26,7 @@ from papers import STUDIES
 from papers.kit import runfile, store
 from papers.kit.recheck import differences, stretch
 from papers.kit.standing import standing
-from papers.kit.store import problem_here
+from papers.kit.store import said_of
 
 Held = dict[str, Any]
 Change = Callable[[Held], None]
@@ -186,7 +186,7 @@ def recomputed(study: str, run: str, rng: np.random.Generator) -> list[str]:
     """What a recomputation says of a run, as far and in as many seeds as it goes in CI."""
     held = STUDIES[study]
     spec = held.specs(held.resolve("full"))[run]
-    if problem_here(spec) is None:
+    if said_of(spec) is None:
         return []
     return differences(held, spec, stretch(held, run, spec, rng, SECONDS))
 

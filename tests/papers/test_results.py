@@ -19,7 +19,7 @@ from papers.kit.holding import held_together, rounded
 from papers.kit.numbers import significant
 from papers.kit.recheck import Stretch, differences, sample
 from papers.kit.rules import VERDICTS
-from papers.kit.store import problem_here
+from papers.kit.store import said_of
 from papers.ssca import common
 
 WORKSHOP = STUDIES["np_workshop"]
@@ -112,7 +112,7 @@ class TestRecomputing:
             made.cache_clear()  # other tests may have read the real ones
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
         study = STUDIES["ssca_tradeoff"]
-        here = [problem_here(s) is not None for s in study.specs(study.resolve("full")).values()]
+        here = [said_of(s) is not None for s in study.specs(study.resolve("full")).values()]
         assert (here.count(True), here.count(False)) == (2, 24)  # two with made-up data
 
     def test_the_command_says_what_it_saw_and_what_nobody_has(self, tmp_path, monkeypatch, capsys):

@@ -1,11 +1,32 @@
-"""What is done without a network: nothing is fetched, and notebooks are not told of widgets."""
+"""What is done without a network, and what a problem says of itself."""
 
 import warnings
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from fedlib.data import DataError, cache
-from papers.kit.offline import made_here, offline
+from fedlib.sets import Ball
+from papers.fedcmoo.toy.problems import federation, plane
+from papers.fedfw.lowrank.problems import pictures_within
+from papers.kit import offline as kit
+from papers.kit.fingerprint import roots_of_problem
+from papers.kit.offline import offline, said, said_here
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """The problems that were made and described, from a memory that is empty at first."""
+    seen = []
+
+    def noted(problem):
+        seen.append(problem)
+        return roots_of_problem(problem)
+
+    monkeypatch.setattr(kit, "SAID", {})
+    monkeypatch.setattr(kit, "roots_of_problem", noted)
+    return seen
 
 
 def test_nothing_is_fetched_meanwhile_and_downloads_are_back_afterwards():
@@ -15,11 +36,16 @@ def test_nothing_is_fetched_meanwhile_and_downloads_are_back_afterwards():
     assert cache._download is usual
 
 
-def test_a_problem_without_its_data_is_none():
+def test_a_problem_without_its_data_says_nothing_and_is_asked_again():
+    asked = []
+
     def maker(seed):
+        asked.append(seed)
         raise DataError("not there")
 
-    assert made_here(maker, 0) is None
+    assert said_here(maker, 0) is None
+    assert said_here(maker, 0) is None
+    assert asked == [0, 0]
 
 
 def test_only_what_is_said_of_widgets_is_not_passed_on():
@@ -29,3 +55,49 @@ def test_only_what_is_said_of_widgets_is_not_passed_on():
             warnings.warn("IProgress not found. Please update jupyter", stacklevel=1)
             with pytest.raises(UserWarning, match="something else"):
                 warnings.warn("something else", stacklevel=1)
+
+
+def test_a_problem_of_ours_is_described_once_for_its_arguments(described):
+    first = said(partial(federation, tasks=3, dim=4), 0)
+    assert first.config["objectives"] == 3
+    assert "papers.fedcmoo.toy.problems:gram_metrics" in first.roots
+    assert said(partial(federation, dim=4, tasks=3), 0) is first
+    assert len(described) == 1
+    assert said(partial(federation, tasks=2, dim=4), 0).config["objectives"] == 2
+    assert said(partial(federation, tasks=3, dim=4), 1) is not first
+    assert said(plane, 0).config["kind"] == "plane"
+    assert len(described) == 4
+
+
+def test_arguments_that_are_equal_but_not_alike_are_told_apart(described):
+    whole, real = (said(partial(federation, dim=5, scale=scale), 0) for scale in (2, 2.0))
+    assert whole is not real
+
+
+def test_another_folder_of_data_may_hold_other_data(described, monkeypatch, tmp_path):
+    said(plane, 0)
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+    said(plane, 0)
+    assert len(described) == 2
+
+
+def test_a_function_that_looks_at_more_than_its_arguments_is_called_every_time(described):
+    rate = 1
+
+    def maker(seed):
+        made = plane(seed)
+        return replace(made, config={**made.config, "rate": rate})
+
+    assert said(maker, 0).config["rate"] == 1
+    rate = 2
+    assert said(maker, 0).config["rate"] == 2
+    assert said(partial(maker), 0).config["rate"] == 2
+
+
+def test_arguments_without_a_hash_are_described_every_time(described):
+    class Changing(Ball):
+        __hash__ = None
+
+    maker = partial(pictures_within, convex_set=Changing(1.0), rows=100)
+    assert said(maker, 0) == said(maker, 0)
+    assert len(described) == 2
