@@ -41,6 +41,7 @@ LOOKS = frozenset(
 MAKERS = frozenset({torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor, Tensor.new})
 DEPENDENT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 MASKS = (torch.bool, torch.uint8)
+OWN = "fedlib"  # the namespace of operations that are code of this library
 
 
 class Dependent(RuntimeError):
@@ -73,7 +74,7 @@ def has_own_code(graph: Graph) -> bool:
 
     A simulator's episodes part where a number is rounded otherwise.
     """
-    return any(getattr(node.target, "namespace", "") == "fedlib" for node in graph.nodes)
+    return any(getattr(node.target, "namespace", "") == OWN for node in graph.nodes)
 
 
 @contextmanager
@@ -152,7 +153,10 @@ class _Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
             function = aten.lift_fresh_copy.default
         given = self.nodes(args), {k: self.nodes(v) for k, v in kwargs.items()}
         with torch._C.DisableTorchFunction():
-            value = function(*args, **kwargs)
+            if function.namespace == OWN:
+                value = _zeros(function, args, kwargs)
+            else:
+                value = function(*args, **kwargs)
         noted = self.graph.call_function(function, *given)
         if isinstance(value, Tensor):
             self.mark(value, noted)
@@ -196,6 +200,14 @@ def _depends_on_values(function: Any, args: Any) -> bool:
     if function is aten.index.Tensor:
         return any(rows is not None and rows.dtype in MASKS for rows in args[1])
     return not {*DEPENDENT}.isdisjoint(function.tags)
+
+
+def _zeros(function: Any, args: Any, kwargs: Any) -> Any:
+    """Zeros, shaped as what an operation of ours gives: a simulator would play for nobody."""
+    meta = pytree.tree_map_only(Tensor, _without_data, (args, kwargs))
+    where = next(x.device for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor))
+    shaped = function(*meta[0], **meta[1])
+    return pytree.tree_map_only(Tensor, lambda x: torch.zeros_like(x, device=where), shaped)
 
 
 def _tensors(values: Any) -> bool:

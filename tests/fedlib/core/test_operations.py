@@ -84,6 +84,34 @@ def test_a_shape_that_depends_on_values_is_recorded_all_the_same():
     assert replay(torch.tensor([4.0, 5.0, 0.0])) == 9.0
 
 
+def test_an_operation_of_ours_is_not_computed_meanwhile():
+    played = []
+    schema = "(Tensor x, int much) -> (Tensor, Tensor)"
+
+    @torch.library.custom_op("fedlib::tested", mutates_args=(), schema=schema)
+    def tested(x, much):
+        played.append(much)
+        return x * much, x.sum(-1).long()
+
+    @tested.register_fake
+    def _(x, much):
+        return torch.empty_like(x), x.new_empty(x.shape[:-1], dtype=torch.long)
+
+    def step(x):
+        scaled, sums = tested(2.0 * x, 3)
+        return scaled - 1.0, sums + 1
+
+    x = torch.rand(4, 3, dtype=torch.float64)
+    graph = operations(step, (x,))
+    assert not played
+    scaled, sums = (node.meta["val"] for node in graph.graph.output_node().args[0])
+    assert (scaled.shape, scaled.dtype) == ((4, 3), torch.float64)
+    assert (sums.shape, sums.dtype) == ((4,), torch.long)
+    for given, expected in zip(graph(x), step(x), strict=True):
+        assert torch.equal(given, expected)
+    assert played == [3, 3]
+
+
 def test_no_compiler_is_imported():
     code = (
         "import sys, torch; from fedlib.core.record import record;"
