@@ -10,12 +10,14 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
+from fedlib.compress import TopK
 from fedlib.core import compiled, walk
 from fedlib.core.batched import Batched
-from fedlib.core.compiled import cost, rounds_of_a_call
+from fedlib.core.compiled import WAYS, agree, cost, near, rounds_of_a_call
 from fedlib.core.launches import Launches, launches
 from fedlib.core.record import record
 from fedlib.core.schedule import Schedule
+from fedlib.testing.examples import examples
 
 METHOD = fl.FedAvg(lr=0.2, local_steps=2, participants=5)
 compiler = pytest.mark.skipif(
@@ -113,6 +115,74 @@ def test_without_a_compiler_a_long_run_is_replayed_and_says_so(long, monkeypatch
     monkeypatch.setattr(compiled, "LONG", math.inf)
     assert one.provenance["compiled"] == 0
     assert torch.equal(one.state.w, ran(rounds=9).state.w)
+
+
+def spoiled(monkeypatch, ways, by):
+    """The compiler makes what the operations do, but for the first number when asked some ways."""
+    asked = []
+
+    def stand_in(graph, inputs, way):
+        asked.append(way)
+        wrong = by if way in ways else 0.0
+        return lambda *given: [x + wrong * (i == 0) for i, x in enumerate(graph(*given))], []
+
+    monkeypatch.setattr(compiled, "compiled_once", stand_in)
+    return asked
+
+
+@pytest.mark.parametrize(("by", "count"), [(0.0, 1), (1e-12, 1), (1e-6, 2)])
+def test_what_the_compiler_makes_wrong_is_made_another_way(by, count, long, monkeypatch):
+    asked = spoiled(monkeypatch, WAYS[:1], by)
+    one = ran(rounds=9)
+    assert asked == [*WAYS[:count]]
+    assert one.provenance["compiled"] == 8
+    monkeypatch.setattr(compiled, "LONG", math.inf)
+    torch.testing.assert_close(one.state.w, ran(rounds=9).state.w, rtol=0, atol=1e-10)
+
+
+def test_a_run_whose_every_compilation_is_wrong_is_replayed_and_says_so(long, monkeypatch):
+    asked = spoiled(monkeypatch, WAYS, 1e-6)
+    with pytest.warns(UserWarning, match="replayed, not compiled: .*makes other numbers"):
+        one = ran(rounds=9)
+    assert asked == [*WAYS]
+    monkeypatch.setattr(compiled, "LONG", math.inf)
+    assert torch.equal(one.state.w, ran(rounds=9).state.w)
+
+
+@compiler
+def test_memories_compressed_both_ways_are_compiled_right(long, monkeypatch):
+    """A graph that inductor of torch 2.13 orders wrongly if it keeps what several steps read."""
+    monkeypatch.setattr(compiled, "MOST", 1)
+    method = examples()["FedSGM"][0].algorithm
+    assert isinstance(method.downlink, TopK)
+    settings = {"rounds": 4, "seeds": (0, 1), "progress": False}
+    one = fl.run(method, examples()["FedSGM"][0].problem, **settings)
+    assert one.provenance["compiled"] == 4
+    monkeypatch.setattr(compiled, "LONG", math.inf)
+    other = fl.run(method, examples()["FedSGM"][0].problem, **settings)
+    for x, y in zip(one.state, other.state, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-9, atol=1e-12)
+
+
+def test_the_second_of_two_calls_begins_where_the_first_one_ended():
+    start, draw = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    right = lambda w, x: (w + x, x.sum())  # noqa: E731
+    wrong = lambda w, x: (1.1 * w + x, x.sum())  # right at a start of zeros  # noqa: E731
+    assert agree(right, right, [start, draw], slice(0, 1))
+    assert not agree(wrong, right, [start, draw], slice(0, 1))
+
+
+def test_what_is_near_is_told_by_the_largest_entry():
+    x = torch.tensor([1e-9, math.nan, math.inf, 2.0])
+    assert near(x, x)
+    assert near(x + 1e-5, x)
+    assert not near(x + 1e-2, x)
+    assert not near(x.nan_to_num(), x)
+    assert not near(x.double() + 1e-6, x.double())
+    assert near(torch.empty(0), torch.empty(0))
+    assert near(torch.zeros(2), torch.zeros(2))
+    assert not near(torch.ones(2), torch.zeros(2))
+    assert not near(torch.tensor([10**9 + 1]), torch.tensor([10**9]))
 
 
 def test_evaluations_between_calls_are_where_they_belong(long, monkeypatch):
