@@ -282,6 +282,13 @@ def test_unknown_names_are_refused(program, words, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_compiled_rounds_were_right_when_they_were_measured():
+    held = json.loads((ROOT / "benchmarks" / "compiled.json").read_text(encoding="utf-8"))
+    apart = {k: row["difference"] for k, row in held["results"].items() if "skipped" not in row}
+    assert len(apart) > 20
+    assert not {name: much for name, much in apart.items() if not much < 1e-6}
+
+
 def test_what_the_book_shows_is_stored_whole_and_names_no_place():
     expected = {
         "peers": {peers.RATES, *tasks.TASKS},
