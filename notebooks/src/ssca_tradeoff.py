@@ -150,7 +150,7 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
 # {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$ with samples split,
 # {result}`ssca_tradeoff@paper/features_ssca.order:.3f` and {result}`ssca_tradeoff@paper/features_limit.order:.3f` with features;
-# each level ends as far above its $U$ as here:
+# no excess is half a percent of $U$ away from the one above:
 
 # %% tags=["hide-input"]
 report.scale_table(study, limits, {"cost": "cost F", "excess": "excess of the cost", "norm": "squared norm", "accuracy": "test accuracy"})

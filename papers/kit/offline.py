@@ -57,7 +57,7 @@ def said(maker: Maker, seed: int) -> Said:
 
     Raises
     ------
-    fedlib.data.DataError
+    DataError
         if its data are not there and cannot be fetched.
     """
     how = recipe(maker)
