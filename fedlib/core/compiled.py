@@ -126,7 +126,7 @@ class Kernels(Recording):
 
 
 def compiled_once(
-    graph: GraphModule, inputs: Sequence[Tensor], way: Mapping[str, Any]
+    graph: GraphModule, inputs: Sequence[Shaped[Tensor, "..."]], way: Mapping[str, Any]
 ) -> tuple[Function, list[Any]]:
     """What inductor makes of a graph, as a function and as its own record."""
     from torch._inductor import config  # takes seconds, and few runs need it
@@ -151,7 +151,9 @@ def compiled_once(
     return whole, made
 
 
-def agree(one: Function, other: Function, inputs: Sequence[Tensor], state: slice) -> bool:
+def agree(
+    one: Function, other: Function, inputs: Sequence[Shaped[Tensor, "..."]], state: slice
+) -> bool:
     """Whether two functions give the same but for rounding, in two calls one after the other.
 
     What they give first is the state, which the second call begins from.
