@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,25 +30,35 @@ class Said(NamedTuple):
 
 
 @contextmanager
-def offline() -> Iterator[None]:
-    """Nothing is downloaded meanwhile: a data set that is not there is a DataError.
+def without_widgets() -> Iterator[None]:
+    """It is not said in a notebook that progress bars of downloads would need widgets."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        yield
 
-    Nor is it said in a notebook that progress bars of downloads would need widgets.
-    """
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Nothing is downloaded meanwhile: a data set that is not there is a DataError."""
     usual = cache._download
 
     def refuse(file: File, path: Path) -> Path:
         raise OSError(f"{file.path} is not wanted from afar, for {path}")
 
     cache._download = refuse
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "IProgress not found")
-        try:
-            yield
-        finally:
-            cache._download = usual
+    try:
+        yield
+    finally:
+        cache._download = usual
 
 
+@without_widgets()
+def problems(maker: Maker, seeds: Iterable[int]) -> dict[int, Problem]:
+    """The problems of seeds, by seed."""
+    return {seed: maker(seed) for seed in seeds}
+
+
+@without_widgets()
 def said(maker: Maker, seed: int) -> Said:
     """What the problem of a seed says of itself.
 

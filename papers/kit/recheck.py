@@ -21,6 +21,7 @@ from torch import Tensor
 from fedlib.core import Problem, Trace, run
 from papers.kit import runfile, store
 from papers.kit.close import Close, close_of
+from papers.kit.offline import problems
 from papers.kit.store import Spec
 from papers.kit.study import Study
 
@@ -171,7 +172,7 @@ def compared(
 
 def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
     """A stretch computed now, of problems with so much noise."""
-    made = {seed: spec.problem(seed) for seed in part.seeds}
+    made = problems(spec.problem, part.seeds)
     if shift:
         made = {seed: _shifted(problem, shift, seed) for seed, problem in made.items()}
     trace: Trace = run(

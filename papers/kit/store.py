@@ -27,7 +27,7 @@ from fedlib.core.whole import clear_parts
 from papers.kit.fingerprint import code_digest, own_roots
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
-from papers.kit.offline import Said, recipe, said, said_here
+from papers.kit.offline import Said, problems, recipe, said, said_here
 from papers.kit.runfile import mark, to_payload, to_trace
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
@@ -217,7 +217,7 @@ def compute(
 ) -> dict[str, Trace]:
     """The runs of a group, computed together."""
     first = next(iter(group.values()))
-    made = {seed: first.problem(seed) for seed in first.seeds}
+    made = problems(first.problem, first.seeds)
     traces = run(
         [spec.algorithm for spec in group.values()],
         made.__getitem__,

@@ -12,7 +12,7 @@ from papers.fedcmoo.toy.problems import federation, plane
 from papers.fedfw.lowrank.problems import pictures_within
 from papers.kit import offline as kit
 from papers.kit.fingerprint import roots_of_problem
-from papers.kit.offline import offline, said, said_here
+from papers.kit.offline import offline, problems, said, said_here
 
 
 @pytest.fixture
@@ -48,13 +48,28 @@ def test_a_problem_without_its_data_says_nothing_and_is_asked_again():
     assert asked == [0, 0]
 
 
-def test_only_what_is_said_of_widgets_is_not_passed_on():
+def test_only_what_is_said_of_widgets_is_not_passed_on(monkeypatch):
+    """The first look for a folder of data imports what warns."""
+    usual = cache.cache_folder
+
+    def folder():
+        warnings.warn("IProgress not found. Please update jupyter", stacklevel=1)
+        return usual()
+
+    def maker(seed):
+        folder()
+        return plane(seed)
+
+    def another(seed):
+        warnings.warn("something else", stacklevel=1)
+
+    monkeypatch.setattr(cache, "cache_folder", folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with offline():
-            warnings.warn("IProgress not found. Please update jupyter", stacklevel=1)
-            with pytest.raises(UserWarning, match="something else"):
-                warnings.warn("something else", stacklevel=1)
+        assert said(maker, 0).config == said_here(plane, 0).config
+        assert [*problems(maker, [3, 5])] == [3, 5]
+        with pytest.raises(UserWarning, match="something else"):
+            said(another, 0)
 
 
 def test_a_problem_of_ours_is_described_once_for_its_arguments(described):
