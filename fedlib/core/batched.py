@@ -106,7 +106,7 @@ class Batched:
     def _together(self, draws: Sequence[Draw], rounds: int) -> Draw:
         # field by field: on small problems the general tree_map would cost a fifth of a round
         parts: list[Any] = [
-            self._arrived(torch.stack(each).view(rounds, -1, *each[0].shape))
+            self._arrived(_stacked(each).view(rounds, -1, *each[0].shape))
             if isinstance(each[0], Tensor)
             else ()
             for each in zip(*draws, strict=True)
@@ -255,6 +255,18 @@ def part(draws: Draw, which: int | slice) -> Draw:
     """One round, or some, of the draws `[rounds, S, ...]` of many."""
     parts: list[Any] = [x[which] if isinstance(x, Tensor) else x for x in draws]
     return Draw(*parts)._replace(others=tuple(part(other, which) for other in draws.others))
+
+
+def _stacked(draws: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "n ..."]:
+    """The draws of all seeds in one tensor."""
+    try:
+        return torch.stack(draws)
+    except RuntimeError:
+        shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in draws)]
+        raise ValueError(
+            f"run: the draws of all seeds must have one shape, got {shapes[:2]} (all rows of "
+            "unequally many, say); run the seeds one by one."
+        ) from None
 
 
 def _curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:

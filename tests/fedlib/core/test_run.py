@@ -15,6 +15,7 @@ from fedlib.core.grid import fill, floats
 from fedlib.core.run import resolve_device
 from fedlib.data.split_labels import padded
 from fedlib.problems import quadratics
+from fedlib.testing.examples import examples
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
@@ -142,6 +143,14 @@ def test_a_grid_of_different_methods_is_refused():
 def test_seeds_of_different_shapes_are_refused():
     with pytest.raises(ValueError, match="must have equal shapes, seed 1"):
         quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
+
+
+def test_seeds_whose_draws_have_different_shapes_are_refused():
+    method, whole = examples()["ConstrainedVerticalSSCA"][1]
+    shorter = replace(whole, rows=whole.rows[:, :-1], sizes=(whole.sizes[0] - 1,))
+    with pytest.raises(ValueError, match=r"draws of all seeds must have one shape, got \[\["):
+        quiet(method, [whole, shorter].__getitem__, seeds=[0, 1])
+    quiet(method, [whole, shorter].__getitem__, seeds=[1], rounds=1)
 
 
 def test_auto_is_a_device_that_exists():
