@@ -257,7 +257,7 @@ def part(draws: Draw, which: int | slice) -> Draw:
     return Draw(*parts)._replace(others=tuple(part(other, which) for other in draws.others))
 
 
-def _stacked(draws: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "n ..."]:
+def _stacked(draws: tuple[Shaped[Tensor, "..."], ...]) -> Shaped[Tensor, "n ..."]:
     """The draws of all seeds in one tensor."""
     try:
         return torch.stack(draws)
