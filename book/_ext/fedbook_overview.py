@@ -11,7 +11,7 @@ from fedbook_figures import ThemedFigure
 from fedbook_svg import darkened
 from sphinx.application import Sphinx
 
-SIZE = (8.4, 4.3)
+SIZE = (8.2, 4.3)
 
 
 class Overview(ThemedFigure):
