@@ -38,6 +38,7 @@ from parameters import (
     check_parameters,
     declared_parameters,
     literal,
+    placed,
     unknown,
 )
 from stamping import ROOT, NotebookError, stamp, write
@@ -107,7 +108,7 @@ def execute(
         done = papermill.execute_notebook(
             notebook,
             str(Path(folder) / f"{name}.ipynb"),
-            parameters=given,
+            parameters=placed(name, notebook, given),
             kernel_name="python3",
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,

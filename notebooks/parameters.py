@@ -9,6 +9,8 @@ from nbformat import NotebookNode
 from stamping import NotebookError
 
 Parameters = dict[str, object]
+#: Where a study's notebook takes the parameters of the study that have no line of their own.
+OTHERS = "others"
 
 
 def unknown(who: str, what: str, name: str, known: Iterable[str]) -> str:
@@ -42,15 +44,35 @@ def profiles_of(name: str) -> dict[str, Parameters]:
     return {"quick": {}, "full": {}}
 
 
+def parameters_of(name: str) -> tuple[str, ...]:
+    """The parameters of the study of this name; a note has none but those of its cell."""
+    from papers import STUDIES
+
+    return tuple(STUDIES[name].parameters) if name in STUDIES else ()
+
+
+def placed(name: str, notebook: NotebookNode, given: Parameters) -> Parameters:
+    """What papermill writes: a parameter of the study without a line of its own among `others`."""
+    declared = declared_parameters(name, notebook)
+    others = {key: value for key, value in given.items() if key not in declared}
+    own = {key: value for key, value in given.items() if key in declared}
+    if others:
+        own[OTHERS] = {**given.get(OTHERS, {}), **others}  # type: ignore[dict-item]
+    return own
+
+
 def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> None:
-    """Refuses a name that the parameters cell does not have and a value of another kind."""
+    """Refuses a name that neither cell nor study have, and a value of another kind."""
     declared, profiles = declared_parameters(name, notebook), profiles_of(name)
+    known = {**dict.fromkeys(parameters_of(name) if OTHERS in declared else ()), **declared}
+    if isinstance(given.get(OTHERS), dict):
+        given = {**given, **given[OTHERS]}  # type: ignore[dict-item]
     for key, value in given.items():
-        if key not in declared:
-            raise NotebookError(unknown(name, "parameter", key, declared))
+        if key not in known:
+            raise NotebookError(unknown(name, "parameter", key, known))
         if key == "profile" and value not in profiles:
             raise NotebookError(unknown(name, "profile", str(value), profiles))
-        default = declared[key]
+        default = known[key]
         if default is None:  # None means the profile's own value, which then shows the kind
             default = profiles.get(str(given.get("profile", declared.get("profile"))), {}).get(key)
         if default is None and key in declared and not is_count(value):

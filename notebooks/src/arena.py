@@ -32,6 +32,7 @@ passes = None  # gradients of every client in a run, None: the profile's
 local_steps = None  # local steps E, None: the profile's
 grid = None  # configurations of every method, None: the profile's
 stand_in = None  # that many generated people in place of Adult, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -49,6 +50,7 @@ from papers.kit.claims import check
 study = STUDIES["arena"]
 changes = {"seeds": seeds, "passes": passes, "local_steps": local_steps, "grid": grid}
 changes |= {"stand_in": stand_in}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -32,6 +32,7 @@ profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 200, sho
 seeds = None  # list of instances, None: the profile's
 rounds = None  # T where it is not varied, None: the profile's
 local_steps = None  # E where it is not varied, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -44,6 +45,7 @@ from papers.kit.claims import check
 
 study = STUDIES["bounds"]
 changes = {"seeds": seeds, "rounds": rounds, "local_steps": local_steps}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

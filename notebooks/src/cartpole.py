@@ -40,6 +40,7 @@ participants = None  # clients a round, None: the profile's
 tolerance = None  # switching threshold epsilon in units of cost, None: the profile's
 beta = None  # sharpness of soft switching, None: the profile's
 damping = None  # damping of the Fisher matrix, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -60,6 +61,7 @@ from papers.kit.claims import check
 study = STUDIES["cartpole"]
 changes = {"seeds": seeds, "rounds": rounds, "participants": participants}
 changes |= {"tolerance": tolerance, "beta": beta, "damping": damping}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

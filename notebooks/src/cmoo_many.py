@@ -46,6 +46,7 @@ clients = None  # clients N, None: the profile's
 participants = None  # clients a round, None: the profile's
 local_steps = None  # local steps E, None: the profile's
 alpha = None  # concentration of the Dirichlet split, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -62,6 +63,7 @@ from papers.kit.claims import check
 study = STUDIES["cmoo_many"]
 changes = {"seeds": seeds, "rounds": rounds, "source": source, "clients": clients}
 changes |= {"participants": participants, "local_steps": local_steps, "alpha": alpha}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -64,6 +64,7 @@ clients = None  # clients N, None: the profile's
 participants = None  # clients a round, None: the profile's
 local_steps = None  # local steps E, None: the profile's
 alpha = None  # concentration of the Dirichlet split, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -83,6 +84,7 @@ study = STUDIES["cmoo_pairs"]
 changes = {"seeds": seeds, "rounds": rounds, "mixed_rounds": mixed_rounds}
 changes |= {"colour_rounds": colour_rounds, "clients": clients, "participants": participants}
 changes |= {"local_steps": local_steps, "alpha": alpha, "source": source}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -31,6 +31,7 @@ gram_rounds = None  # rounds with two grey tasks, None: the profile's
 attribute_rounds = None  # rounds with forty attributes, None: the profile's
 progress_rounds = None  # rounds of local progress, None: the profile's
 participants = None  # clients a round, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -47,6 +48,7 @@ from papers.kit.claims import check
 study = STUDIES["cmoo_probe"]
 changes = {"seeds": seeds, "gram_rounds": gram_rounds, "attribute_rounds": attribute_rounds}
 changes |= {"progress_rounds": progress_rounds, "participants": participants, "source": source}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -43,6 +43,7 @@ lr = None  # step size of the clients' Adam, None: the profile's
 batch = None  # molecules of a minibatch, None: the profile's; 128 in the paper, for a GPU
 local_steps = None  # local steps E, None: the profile's
 test_molecules = None  # test molecules, None: the profile's; at most 10,000
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -57,6 +58,7 @@ study = STUDIES["cmoo_qm9"]
 changes = {"seeds": seeds, "rounds": rounds, "fsmgda_rounds": fsmgda_rounds, "lr": lr}
 changes |= {"batch": batch, "local_steps": local_steps, "test_molecules": test_molecules}
 changes |= {"source": source}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

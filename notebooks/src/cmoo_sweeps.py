@@ -31,6 +31,7 @@ steps = None  # list of numbers of local steps, None: the profile's
 preference_rounds = None  # rounds of the runs with preferences, None: the profile's
 ratios = None  # list of r_2 / r_1, None: the profile's
 tolerances = None  # list of thresholds of the divergence, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -48,6 +49,7 @@ from papers.kit.claims import check
 study = STUDIES["cmoo_sweeps"]
 changes = {"seeds": seeds, "step_rounds": step_rounds, "steps": steps, "tolerances": tolerances}
 changes |= {"preference_rounds": preference_rounds, "ratios": ratios, "source": source}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -47,6 +47,7 @@ rounds = None  # rounds of the sweep over local steps, None: the profile's
 horizons = None  # T of the rate, None: the profile's
 tolerances = None  # FedCMOO-Pref's epsilon, None: the profile's
 scale = None  # factor of objective 1 in the scale mismatch, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "cpu"  # "auto", "cpu" or "cuda"; the problems are too small for a GPU
 recompute = False  # compute even what is stored
 
@@ -64,6 +65,7 @@ from papers.kit.claims import check
 study = STUDIES["cmoo_toy"]
 changes = {"seeds": seeds, "lr": lr, "rounds": rounds, "horizons": horizons}
 changes |= {"tolerances": tolerances, "scale": scale}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

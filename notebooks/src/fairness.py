@@ -38,6 +38,7 @@ beta = None  # sharpness of soft switching, None: the profile's
 participants = None  # clients a round, None: the profile's
 alpha = None  # concentration of the Dirichlet split, None: the profile's
 stand_in_rows = None  # that many generated rows in place of Adult, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -55,6 +56,7 @@ from papers.kit.claims import check
 study = STUDIES["fairness"]
 changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
 changes |= {"participants": participants, "alpha": alpha, "stand_in_rows": stand_in_rows}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

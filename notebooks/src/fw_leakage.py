@@ -34,6 +34,7 @@ steps = None  # steps of L-BFGS, None: the profile's
 hidden = None  # hidden cells of the mlp, None: the profile's
 radius = None  # radius of the balls, None: the profile's
 sharpness = None  # of the softened arg max, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 recompute = False  # compute even what is stored
 
 # %%
@@ -45,6 +46,7 @@ from papers.kit.claims import check
 
 study = STUDIES["fw_leakage"]
 changes = {"seeds": seeds, "steps": steps, "hidden": hidden, "radius": radius, "sharpness": sharpness}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, recompute=recompute, **changes)  # on the CPU, seed by seed
 numbers = study.numbers(traces, profile, **changes)

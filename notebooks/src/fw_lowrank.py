@@ -36,6 +36,7 @@ rates = None  # grid of step sizes, None: the profile's
 proximal = None  # grid of FedDR's eta, None: the profile's
 lanczos = None  # steps of Lanczos in the oracle, None: the profile's
 sides = None  # sides of the matrices that are timed, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 recompute = False  # compute even what is stored
 
 # %%
@@ -49,6 +50,7 @@ from papers.kit.claims import check
 study = STUDIES["fw_lowrank"]
 changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "rank": rank, "penalties": penalties}
 changes |= {"rates": rates, "proximal": proximal, "lanczos": lanczos, "sides": sides}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, recompute=recompute, **changes)  # the clock counts seconds of a CPU
 numbers = study.numbers(traces, profile, **changes)

@@ -36,6 +36,7 @@ stochastic_rounds = None  # rounds for Theorem 3, None: the profile's
 horizons = None  # list of T for Theorem 2, None: the profile's
 share_rounds = None  # rounds of Figures 2 and 3, None: the profile's
 penalty_rounds = None  # rounds of Figure 4, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -55,6 +56,7 @@ changes = {"seeds": seeds, "balls": balls, "pair_rounds": pair_rounds, "horizons
 changes |= {"convex_rounds": convex_rounds, "convex_penalties": convex_penalties}
 changes |= {"stochastic_rounds": stochastic_rounds, "share_rounds": share_rounds}
 changes |= {"penalty_rounds": penalty_rounds}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -48,6 +48,7 @@ cifar_rows = None  # training pictures of CIFAR-10, 0: without, None: the profil
 most = None  # most generated rows of a client, 0: without, None: the profile's
 lambdas = None  # grid of lambda_0, None: the profile's
 rates = None  # grid of FedDR's step sizes on pictures, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -62,6 +63,7 @@ from papers.kit.claims import check
 study = STUDIES["fw_stochastic"]
 changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "batch": batch, "rows": rows}
 changes |= {"cifar_rows": cifar_rows, "most": most, "lambdas": lambdas, "rates": rates}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -50,6 +50,7 @@ most = None  # most generated rows of a client, 0: without, None: the profile's
 lambdas = None  # grid of lambda_0, None: the profile's
 etas = None  # grid of FedDR's eta, None: the profile's
 code_rounds = None  # rounds of protocol (b), None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -65,6 +66,7 @@ study = STUDIES["fw_tables"]
 changes = {"seeds": seeds, "rounds": rounds, "rows": rows, "cifar_rows": cifar_rows}
 changes |= {"cnn_rows": cnn_rows, "most": most, "lambdas": lambdas, "etas": etas}
 changes |= {"code_rounds": code_rounds}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -39,6 +39,7 @@ beta = None  # sharpness of soft switching, None: the profile's
 participants = None  # clients a round, None: the profile's
 local_steps = None  # local steps E, None: the profile's
 fraction = None  # K/d of Top-K, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -50,6 +51,7 @@ from papers.kit.claims import check
 study = STUDIES["np_unified"]
 changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
 changes |= {"participants": participants, "local_steps": local_steps, "fraction": fraction}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

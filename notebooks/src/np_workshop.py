@@ -54,6 +54,7 @@ lr = None  # step size of the main curves, None: the profile's
 tolerance = None  # threshold and level epsilon, None: the profile's
 beta = None  # sharpness of soft switching, None: the profile's
 local_steps = None  # local steps E, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -65,6 +66,7 @@ from papers.kit.claims import check
 study = STUDIES["np_workshop"]
 changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance}
 changes |= {"beta": beta, "local_steps": local_steps}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -50,6 +50,7 @@ rates = None  # SGD's first step sizes, None: the profile's
 falls = None  # exponents with which they fall, None: the profile's
 clients = None  # clients, None: the profile's
 hidden = None  # hidden cells, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -64,6 +65,7 @@ from papers.ssca.convergence.numbers import CROSSED, HE, LOOKS, halves
 study = STUDIES["ssca_convergence"]
 changes = {"seeds": seeds, "rounds": rounds, "batches": batches, "levels": levels}
 changes |= {"rates": rates, "falls": falls, "clients": clients, "hidden": hidden}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -48,6 +48,7 @@ exponents = None  # list of exponents with which they fall, None: the profile's
 penalties = None  # list of first penalties that grow, None: the profile's
 growth = None  # factor by which they grow, None: the profile's
 patience = None  # rounds between two looks at the slack, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -67,6 +68,7 @@ study = STUDIES["ssca_long"]
 changes = {"seeds": seeds, "rounds": rounds, "every": every, "batches": batches, "levels": levels}
 changes |= {"scales": scales, "exponents": exponents, "penalties": penalties}
 changes |= {"limit_seeds": limit_seeds, "growth": growth, "patience": patience}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

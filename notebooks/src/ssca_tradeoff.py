@@ -46,6 +46,7 @@ theorem_seeds = None  # seeds of the runs of Theorem 5, None: the profile's
 theorem_levels = None  # their U, None: the profile's
 theorem_rounds = None  # their rounds with the constraint, None: the profile's
 continued_rounds = None  # their rounds afterwards, None: the profile's
+others = {}  # more parameters of the study, {"name": value}
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -62,6 +63,7 @@ study = STUDIES["ssca_tradeoff"]
 changes = {"seeds": seeds, "rounds": rounds, "batch": batch, "ridges": ridges, "levels": levels}
 changes |= {"theorem_seeds": theorem_seeds, "theorem_levels": theorem_levels}
 changes |= {"theorem_rounds": theorem_rounds, "continued_rounds": continued_rounds}
+changes |= others
 params = study.resolve(profile, **changes)
 traces = study.compute(profile, device=device, recompute=recompute, **changes)
 numbers = study.numbers(traces, profile, **changes)

@@ -155,9 +155,11 @@ def of_page(start):
 def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd):
     line, view = recipe([*of_page("make notebook NAME=np_workshop"), "VIEW=html"])
     small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
-    assert driver.main([*small, "-p", "seeds", "[0,1]"]) == 0, capfd.readouterr().err
+    changed = ["-p", "seeds", "[0,1]", "-p", "fraction", "0.25"]  # this one has no line there
+    assert driver.main([*small, *changed]) == 0, capfd.readouterr().err
     notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
     assert '"rounds": 3' in notebook
+    assert '"fraction": 0.25' in notebook
     assert "papers.kit.kept" not in notebook
     assert not capfd.readouterr().err
     subprocess.run([sys.executable, *view[1:], "--folder", str(tmp_path)], cwd=ROOT, check=True)
@@ -169,6 +171,7 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert Number.from_json(ran).value != store.read_numbers("np_workshop")["loss_ratio.main"].value
     shown = re.findall(r'<span class="result" title="[^"]*2 seeds[^"]*">([^<]*)</span>', text)
     assert f"{Number.from_json(ran).value:.2f}" in shown
+    assert re.search(r"<td>fraction</td>\s*<td>[^<]*</td>\s*<td>0.25</td>", text)
     assert "{result}" not in text
     assert "{cite}" not in text
     assert not re.search("thebe|mybinder|executablebooks", text)

@@ -9,6 +9,8 @@ import jupytext
 import nbformat
 import pytest
 
+from papers import STUDIES
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
 COMMITTED = [
@@ -135,6 +137,29 @@ def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence
     assert said.endswith(".\n")
     assert said.count("\n") == 1
     assert not (folder / "quick").exists()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_parameter_of_a_study_can_be_given_to_its_notebook(name, driver):
+    source, every = driver.read_source(name), STUDIES[name].resolve("quick")
+    given = driver.placed(name, source, {"profile": "quick", **every})
+    declared = driver.declared_parameters(name, source)
+    assert given.keys() <= declared.keys()
+    assert {**given, **given.get("others", {})}.items() >= every.items()
+    driver.check_parameters(name, source, {"profile": "quick", **every})
+    (cell,) = (c.source for c in source.cells if "study.resolve(" in c.source)
+    taken = cell[cell.index("changes = ") : cell.index("params = ")]
+    here = {name: name for name in declared} | {"others": {"of the study": 1}}
+    exec(taken, here)
+    assert here["changes"].items() >= {"of the study": 1}.items()
+    assert {*declared} - {*here["changes"]} <= {"profile", "device", "recompute", "others"}
+
+
+def test_without_a_place_for_others_the_cells_own_parameters_are_all(driver, small, monkeypatch):
+    monkeypatch.setitem(STUDIES, "small", STUDIES["np_workshop"])
+    small()
+    with pytest.raises(sys.modules["stamping"].NotebookError, match="no parameter 'fraction'"):
+        driver.check_parameters("small", driver.read_source("small"), {"fraction": 0.2})
 
 
 def test_second_parameters_cell_is_refused(driver, small):

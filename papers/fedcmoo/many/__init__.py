@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fedlib import data
+from fedlib import checks, data
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
@@ -130,9 +130,14 @@ def encoder(source: str) -> int:
     return networks.encoder_size(made(torch.Generator()))
 
 
+def source_of(p: Params) -> str:
+    checks.one_of("cmoo_many", "source", p["source"], range(len(SOURCES)))
+    return SOURCES[p["source"]]
+
+
 def method(name: str, tasks: str, p: Params) -> Any:
     """An algorithm with the paper's step sizes: `"fsmgda"`, `"fedcmoo"` or `"pref"`."""
-    common = {**work(p, RATES[tasks]), "shared": encoder(SOURCES[p["source"]])}
+    common = {**work(p, RATES[tasks]), "shared": encoder(source_of(p))}
     if name == "fsmgda":
         return FSMGDA(**common, least=CLIPPED if tasks == "halves" else None)
     if name == "fedcmoo":
@@ -145,7 +150,7 @@ def specs(p: Params) -> dict[str, Spec]:
     for tasks, count in SETS.items():
         each = [f"{what}_{k}" for k in range(1, count + 1) for what in ("loss", "accuracy")]
         keep = ("loss", "accuracy", *each, "direction", "mu", "fallback")
-        problem = partial(many_problem, source=SOURCES[p["source"]], tasks=tasks, **task(p))
+        problem = partial(many_problem, source=source_of(p), tasks=tasks, **task(p))
         for name in reversed(METHODS):
             made = method(name, tasks, p)
             found[f"{tasks}_{name}"] = Spec(
@@ -158,7 +163,7 @@ def attribute_table(p: Params, traces: Traces) -> pd.DataFrame:
     """The attributes: number, task among five, share of positives, final test losses as tasks."""
     import pandas as pd
 
-    source = SOURCES[p["source"]]
+    source = source_of(p)
     train = own_pictures(source, "train", p["pictures"])
     groups = members(train, source, "groups") or ()
     where = {k: g + 1 for g, group in enumerate(groups) for k in group}
