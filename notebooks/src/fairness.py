@@ -244,6 +244,7 @@ plot.show(
 # %% tags=["hide-input"]
 readings = {"2 steps": "lr0.0001", "2 epochs": "epochs", "2 Adam steps": "adam"}
 readings |= {"2 Adam epochs": "adam_epochs"}
+readings = {r: a for r, a in readings.items() if f"hard_{a}.f" in numbers}
 modes = {"no constraint": "fedavg", "hard": "hard", "soft": "soft"}
 slow_runs = {f"{r}, {m}": f"{b}_{a}" for r, a in readings.items() for m, b in modes.items()}
 own_sign = {f"2 Adam epochs, own sign, {m}": f"{m}_adam_epochs_client" for m in ("hard", "soft")}
@@ -291,12 +292,13 @@ report.runs_table(numbers, signs, gained, health)
 # %% tags=["nbval-check-output"]
 level, late = 1.05 * params["tolerance"], {m: numbers[f"{m}.g"].value for m in traces}
 smallest, largest = (f"penalty_rho{pick(params['rhos']):g}" for pick in (min, max))
-slow = [numbers[f"{m}_lr0.0001.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
 check("without the constraint the mean late gap exceeds twice the level", late["fedavg"] > 2 * level)
 check("mean late gap of hard and of soft at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
 check("mean late gap of soft below that of hard", late["soft"] < late["hard"])
 check("smallest penalty ends above the level, largest below", late[smallest] > level > late[largest])
-check("at step 1e-4 no mean late test accuracy is 0.005 above the majority's", max(slow) < numbers["majority"].value + 0.005)
+if 1e-4 in params["lrs"]:
+    slow = [numbers[f"{m}_lr0.0001.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
+    check("at step 1e-4 no mean late test accuracy is 0.005 above the majority's", max(slow) < numbers["majority"].value + 0.005)
 _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
 
 # %% [markdown]

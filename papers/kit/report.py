@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -37,12 +38,13 @@ def parameter_table(study: Study, params: Params) -> pd.DataFrame:
 def program(study: Study, params: Params, *runs: str) -> Markdown:
     """A run, and the first of those that advance with it, as code that runs as it stands.
 
-    It is the first of `runs` that these parameters have.
+    It is the first of `runs` that these parameters have, else the run with the nearest name.
     """
     from IPython.display import Markdown  # in a notebook it is there, for a script it is not needed
 
     specs = study.specs(params)
-    code = snippet(specs, next((run for run in runs if run in specs), runs[0]))
+    there = [run for run in runs if run in specs] or get_close_matches(runs[0], specs, 1, 0)
+    code = snippet(specs, there[0])
     return Markdown(f"```python\n{code}\n```")  # type: ignore[no-untyped-call]
 
 

@@ -1,6 +1,8 @@
 """Notebook sources, and whether the committed notebooks are what the driver makes of them."""
 
+import ast
 import importlib
+import re
 import sys
 from datetime import date
 from pathlib import Path
@@ -153,6 +155,18 @@ def test_every_parameter_of_a_study_can_be_given_to_its_notebook(name, driver):
     exec(taken, here)
     assert here["changes"].items() >= {"of the study": 1}.items()
     assert {*declared} - {*here["changes"]} <= {"profile", "device", "recompute", "others"}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_run_that_is_shown_as_a_program_is_one_of_the_study(name, driver):
+    study = STUDIES[name]
+    shown = re.findall(
+        r"report\.program\(study, params, (.*)\)",
+        (driver.SOURCES / f"{name}.py").read_text("utf-8"),
+    )
+    (runs,) = (ast.literal_eval(f"({names},)") for names in shown)
+    for profile in ("quick", "full"):
+        assert {*runs} & {*study.specs(study.resolve(profile))}, profile
 
 
 def test_without_a_place_for_others_the_cells_own_parameters_are_all(driver, small, monkeypatch):

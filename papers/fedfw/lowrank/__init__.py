@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from fedlib import checks
 from fedlib.algorithms.baselines import FedAvg
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
@@ -79,6 +80,8 @@ def specs(p: Params) -> dict[str, Spec]:
 
 
 def sizes(task: str, p: Params) -> dict[str, Any]:
+    if len(p[task]) != 2:
+        raise ValueError(checks.sentence("fw_lowrank", task, "be rows and columns", p[task]))
     rows, columns = map(int, p[task])
     if task == "completion":
         shape = {"users": rows, "items": columns, "observed": float(p["observed"])}

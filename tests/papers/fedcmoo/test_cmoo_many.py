@@ -258,3 +258,9 @@ def test_the_study_takes_a_copy_of_celeba(faces):
     assert spec.algorithm.shared == 11_168_832 == task.config["shared"]
     halves = STUDY.specs(p)["halves_fedcmoo"].problem(0)
     assert torch.equal(halves.data[1].flatten(1).bool(), torch.from_numpy(faces[:8]))
+
+
+@pytest.mark.parametrize("source", [3, -1])
+def test_a_source_that_is_not_there_is_refused(source):
+    with pytest.raises(ValueError, match=f"cmoo_many: source must be .*, got {source}"):
+        STUDY.specs(STUDY.resolve("quick", source=source))

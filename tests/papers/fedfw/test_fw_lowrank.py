@@ -192,3 +192,8 @@ def test_figures_draw_one_task_or_two():
     for make in FIGURES.values():
         for some in (traces, one):
             assert all(ax.lines for ax in drawn(make, some))
+
+
+def test_a_matrix_has_rows_and_columns():
+    with pytest.raises(ValueError, match="fw_lowrank: regression must be rows and columns, got"):
+        STUDY.specs(STUDY.resolve("quick", regression=[13]))

@@ -7,7 +7,7 @@ import pytest
 
 import fedlib
 from papers import STUDIES
-from papers.kit import runfile, snippet, store
+from papers.kit import report, runfile, snippet, store
 
 
 def executed(code, monkeypatch, run):
@@ -70,3 +70,12 @@ def test_unknown_runs_are_refused():
     study = STUDIES["np_workshop"]
     with pytest.raises(ValueError, match=r"snippet: name must be a run such as hard, .*got 'x'\."):
         snippet.snippet(study.specs(study.resolve("quick")), "x")
+
+
+def test_a_page_shows_the_run_of_the_nearest_name_where_parameters_do_not_make_the_one_it_names():
+    study = STUDIES["bounds"]
+    for horizons, rounds in ((100, 31), 100), ((31, 7), 31):
+        params = study.resolve("quick", horizons=horizons)
+        code = report.program(study, params, "soft_corrected_T100").data
+        assert f"rounds={rounds}," in code
+        assert f'"soft_corrected_T{rounds}": algorithm' in code
