@@ -171,7 +171,7 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert Number.from_json(ran).value != store.read_numbers("np_workshop")["loss_ratio.main"].value
     shown = re.findall(r'<span class="result" title="[^"]*2 seeds[^"]*">([^<]*)</span>', text)
     assert f"{Number.from_json(ran).value:.2f}" in shown
-    assert re.search(r"<td>fraction</td>\s*<td>[^<]*</td>\s*<td>0.25</td>", text)
+    assert re.search(r"<th[^>]*>fraction</th>\s*<td[^>]*>0.25</td>", text)
     assert "{result}" not in text
     assert "{cite}" not in text
     assert not re.search("thebe|mybinder|executablebooks", text)
