@@ -263,6 +263,8 @@ def _stacked(draws: tuple[Shaped[Tensor, "..."], ...]) -> Shaped[Tensor, "n ..."
         return torch.stack(draws)
     except RuntimeError:
         shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in draws)]
+        if len(shapes) == 1:  # too little memory, say
+            raise
         raise ValueError(
             f"run: the draws of all seeds must have one shape, got {shapes[:2]} (all rows of "
             "unequally many, say); run the seeds one by one."

@@ -11,6 +11,7 @@ from randoms import normal
 
 import fedlib as fl
 from fedlib import checks
+from fedlib.core import batched
 from fedlib.core.grid import fill, floats
 from fedlib.core.run import resolve_device
 from fedlib.data.split_labels import padded
@@ -151,6 +152,15 @@ def test_seeds_whose_draws_have_different_shapes_are_refused():
     with pytest.raises(ValueError, match=r"draws of all seeds must have one shape, got \[\["):
         quiet(method, [whole, shorter].__getitem__, seeds=[0, 1])
     quiet(method, [whole, shorter].__getitem__, seeds=[1], rounds=1)
+
+
+def test_what_fails_for_another_reason_is_not_called_a_difference_of_shapes(monkeypatch):
+    def full(*_):
+        raise RuntimeError("not enough memory")
+
+    monkeypatch.setattr(torch, "stack", full)
+    with pytest.raises(RuntimeError, match="not enough memory"):
+        batched._stacked((torch.ones(2), torch.ones(2)))
 
 
 def test_auto_is_a_device_that_exists():
