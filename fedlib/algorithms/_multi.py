@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -83,7 +84,7 @@ def draw_tasks(
         problem,
         rng,
         participants=participants,
-        local_steps=step_range(local_steps, tasks, shared_batch)[1],
+        local_steps=first_batches(tasks, shared_batch) + local_steps - 1,
         batch_size=batch_size,
         value_batch_size=value_batch_size,
     )
@@ -91,10 +92,9 @@ def draw_tasks(
     return draw._replace(uplink=noise.up, downlink=noise.down)
 
 
-def step_range(local_steps: int, tasks: int, shared_batch: bool) -> tuple[int, int]:
-    """First and last + 1 of the batches of steps 2 .. E; the gradients of step 1 precede them."""
-    first = 1 if shared_batch else tasks
-    return first, first + local_steps - 1
+def first_batches(tasks: int, shared_batch: bool) -> int:
+    """How many batches the gradients of step 1 take; those of steps 2 .. E follow them."""
+    return 1 if shared_batch else tasks
 
 
 def task_batch(client: Client, first: int, count: int) -> tuple[Batch, int | None]:
@@ -123,18 +123,21 @@ def task_gradients(
     return gradients
 
 
-def local_steps(
-    client: Client,
-    u: Float[Tensor, "d"],
-    weights: Float[Tensor, "M"],
-    lr: float | Float[Tensor, ""],
-    first: int,
-    last: int,
-) -> Float[Tensor, "d"]:
-    """At the client: steps on the weighted sum of its objectives, on batches first .. last - 1."""
-    for step in range(first, last):
-        u = u - lr * client.gradient(u, client.batch(step), weights)
-    return u
+def weighted_gradient(
+    client: Client, weights: Float[Tensor, "M"], shared_batch: bool
+) -> Callable[[Tensor, int], Tensor]:
+    """At the client: the gradient of its weighted objectives, in the first step what it remembers.
+
+    That are the gradients which it has sent for the Gram matrix.
+    """
+    before = first_batches(len(weights), shared_batch)
+
+    def gradient(u: Tensor, step: int) -> Tensor:
+        if step == 0:
+            return weights @ client.memory
+        return client.gradient(u, client.batch(before + step - 1), weights)
+
+    return gradient
 
 
 def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info:

@@ -22,7 +22,8 @@ from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_one_constraint, check_work, draw_round
-from fedlib.core.types import Draw, Info, Problem
+from fedlib.core.types import Draw, Info, Problem, later
+from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
 
@@ -53,6 +54,7 @@ class FedAvg:
     local_steps : E.
     participants : n.
     batch_size : rows of a minibatch, or None for full local gradients.
+    local : the steps of line 3, `SGD()` or `Adam()`.
 
     Differs: clients are weighted equally (the papers' f is the plain mean over clients), and a
     local step is one minibatch, not an epoch.
@@ -62,6 +64,7 @@ class FedAvg:
     local_steps: Count
     participants: Count
     batch_size: Count | None = None
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -81,11 +84,10 @@ class FedAvg:
 
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
-        u = w  # 2
         weights = client.objective_weights(w)
-        for step in range(self.local_steps):
-            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 3
-        return u
+        return self.local(
+            w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
+        )  # 2, 3
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
@@ -114,6 +116,7 @@ class PenaltyFedAvg:
     lr, local_steps, participants, tolerance, level : as in FedSGM.
     rho : penalty; the run can only end feasible if it exceeds the problem's multiplier.
     batch_size, value_batch_size : as in FedSGM.
+    local : the steps of line 5, `SGD()` or `Adam()`.
 
     Differs: as in the paper's appendix G.1, without its optional compression. Where the problem
     pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign.
@@ -127,6 +130,7 @@ class PenaltyFedAvg:
     level: float = 0.0
     batch_size: Count | None = None
     value_batch_size: Count | None = None
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -156,10 +160,11 @@ class PenaltyFedAvg:
 
         `on` in {-1, 0, 1} comes with the sign of the constraint's slope.
         """
-        w = u = client.model  # 4
+        w = client.model  # 4
         weights = torch.stack([torch.ones_like(on), on * self.rho])
-        for step in range(self.local_steps):
-            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 5
+        u = self.local(
+            w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
+        )  # 5
         return w - u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

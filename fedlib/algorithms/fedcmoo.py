@@ -21,17 +21,17 @@ from fedlib.algorithms._multi import (
     check_numbers,
     check_problem,
     draw_tasks,
-    local_steps,
     shared_part,
-    step_range,
     task_gradients,
     weight_info,
+    weighted_gradient,
 )
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info, Problem
+from fedlib.core.types import Draw, Info, Problem, later
+from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.preference import Preference
 from fedlib.weights.rules import FindWeights, Least, Weights
@@ -67,6 +67,7 @@ class FedCMOO:
     shared : the first parameters of the model, which all objectives share (the encoder): they alone
         enter G; None for all. The weights multiply the gradients of all parameters.
     shared_batch : one batch for all objectives in line 2, in place of one each.
+    local : the steps of lines 5 and 6, `SGD()`, or `Adam()` as the paper trains on QM9 (section D).
 
     Differs: projection onto the problem's set, if it has one, as everywhere in this library; the
     authors' code rolls the model back when the loss grows, which is not done here.
@@ -89,6 +90,7 @@ class FedCMOO:
     weights: Weights = FindWeights()
     shared: Count | None = None
     shared_batch: bool = False
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -119,9 +121,8 @@ class FedCMOO:
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
-        u = client.model - self.lr * (lam @ client.memory)  # 5
-        first, last = step_range(self.local_steps, len(lam), self.shared_batch)
-        u = local_steps(client, u, lam, self.lr, first, last)  # 6
+        gradient = weighted_gradient(client, lam, self.shared_batch)
+        u = self.local(client.model, gradient, self.local_steps, self.lr)  # 5, 6
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -157,7 +158,7 @@ class FedCMOOPref:
 
     Parameters
     ----------
-    lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch : as in
+    lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
     preference : the linear programme of line 5 and its ratios r.
     least : the smallest weight, or None; the paper's experiments have `Least(0.2)` but for Fig. 4.
@@ -185,6 +186,7 @@ class FedCMOOPref:
     shared: Count | None = None
     shared_batch: bool = False
     value_batch_size: Count | None = None
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -220,9 +222,8 @@ class FedCMOOPref:
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E steps on the weighted objectives, the first with what it remembers."""
-        u = client.model - self.lr * (lam @ client.memory)  # 6
-        first, last = step_range(self.local_steps, len(lam), self.shared_batch)
-        u = local_steps(client, u, lam, self.lr, first, last)  # 7
+        gradient = weighted_gradient(client, lam, self.shared_batch)
+        u = self.local(client.model, gradient, self.local_steps, self.lr)  # 6, 7
         return (client.model - u) / (self.local_steps * self.lr)  # 8
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

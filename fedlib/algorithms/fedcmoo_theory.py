@@ -17,7 +17,6 @@ from fedlib.algorithms._multi import (
     State,
     check_numbers,
     check_problem,
-    local_steps,
     task_gradients,
     weight_info,
 )
@@ -116,7 +115,9 @@ class FedCMOOTheory:
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At a client of S: E steps on the weighted objectives."""
-        u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 5, 6
+        u = client.model  # 5
+        for step in range(self.local_steps):
+            u = u - self.lr * client.gradient(u, client.batch(step), lam)  # 6
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
     def mean_gradients(

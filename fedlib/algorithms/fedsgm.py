@@ -24,7 +24,8 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
-from fedlib.core.types import Draw, Info, Problem
+from fedlib.core.types import Draw, Info, Problem, later
+from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
 
@@ -74,6 +75,7 @@ class FedSGM:
     value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
     resample_for_update : line 2 asks a second sample of n clients, independent of S, as the
         theorems for n < N assume; False is the algorithm as printed, one sample for both.
+    local : the steps of line 5, `SGD()` as printed, or `Adam()`.
 
     Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
     problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
@@ -101,6 +103,7 @@ class FedSGM:
     batch_size: Count | None = None
     value_batch_size: Count | None = None
     resample_for_update: bool = False
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -149,10 +152,11 @@ class FedSGM:
 
         `sigma` in [-1, 1] comes with the sign of the constraint's slope.
         """
-        w = u = client.model  # 4
+        w = client.model  # 4
         weights = torch.stack([1 - sigma.abs(), sigma])
-        for step in range(self.local_steps):
-            u = u - self.lr * client.gradient(u, client.batch(step), weights)  # 5
+        u = self.local(
+            w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
+        )  # 5
         delta = (w - u) / self.lr  # 6
         if not self.remembers:
             return self.uplink(delta, client.noise)

@@ -19,7 +19,6 @@ from fedlib.algorithms._multi import (
     State,
     check_numbers,
     check_problem,
-    local_steps,
     shared_part,
     task_batch,
     task_gradients,
@@ -30,7 +29,8 @@ from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import draw_round
-from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.core.types import Batch, Draw, Info, Problem, later
+from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import gram_of
 from fedlib.weights.rules import Least, MinNorm, Weights
 
@@ -56,6 +56,7 @@ class FSMGDA:
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
+    local : the steps of line 3, `SGD()` or `Adam()`, whose moments every objective has for itself.
     weights : the rule of line 6.
     least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
         `Least(0.002, mixture=False)`.
@@ -75,6 +76,7 @@ class FSMGDA:
     weights: Weights = MinNorm()
     least: Least | None = None
     shared: Count | None = None
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -105,12 +107,13 @@ class FSMGDA:
             own = Batch(data, own.weight.reshape(tasks, steps, -1))
 
         def alone(batches: Batch, task: Tensor) -> Tensor:
-            u = client.model  # 2
-            for e in range(steps):
+            def gradient(u: Tensor, e: int) -> Tensor:
                 batch = batches
                 if axis is not None:
                     batch = Batch(tuple(x[e] for x in batches.data), batches.weight[e])
-                u = u - self.lr * client.gradient(u, batch, task)  # 3
+                return client.gradient(u, batch, task)
+
+            u = self.local(client.model, gradient, steps, self.lr)  # 2, 3
             return (client.model - u) / (steps * self.lr)  # 4
 
         each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
@@ -150,6 +153,7 @@ class Scalarized:
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+    local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
 
     Raises
@@ -164,6 +168,7 @@ class Scalarized:
     server_lr: Positive = 1.0
     batch_size: Count | None = None
     task: Count | None = None
+    local: LocalSteps = later(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -189,7 +194,12 @@ class Scalarized:
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
-        u = local_steps(client, client.model, lam, self.lr, 0, self.local_steps)  # 2, 3
+        u = self.local(
+            client.model,
+            lambda u, t: client.gradient(u, client.batch(t), lam),
+            self.local_steps,
+            self.lr,
+        )  # 2, 3
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -227,10 +227,19 @@ def pullback(
     return derivative
 
 
+def later(default: Any) -> Any:
+    """A field that joins a dataclass after runs of it were stored: `describe` is silent of it.
+
+    Only at its default, with which the class does what it did before: keys of runs stay the same.
+    """
+    return field(default=default, metadata={"later": True})
+
+
 def describe(value: Any) -> Any:
-    """A JSON value that names a dataclass and all its fields, recursively."""
+    """A JSON value that names a dataclass and its fields, recursively; as to some, see `later`."""
     if is_dataclass(value) and not isinstance(value, type):
-        inner = {f.name: describe(getattr(value, f.name)) for f in fields(value)}
+        said = {f.name: getattr(value, f.name) for f in fields(value) if _is_said(value, f)}
+        inner = {name: describe(x) for name, x in said.items()}
         return {"type": type(value).__name__, **inner}
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
@@ -241,3 +250,8 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")
+
+
+def _is_said(value: Any, f: Field[Any]) -> bool:
+    """Whether a field belongs into the description of a dataclass."""
+    return not (f.metadata.get("later") and getattr(value, f.name) == f.default)

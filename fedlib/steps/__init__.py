@@ -1,6 +1,7 @@
-"""How far and which way: step sizes, switching, convex stand-ins."""
+"""How far and which way: local steps, step sizes, switching, convex stand-ins."""
 
+from fedlib.steps.local import SGD, Adam
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic
 from fedlib.steps.switching import Hard, Soft
 
-__all__ = ["Convex", "Fixed", "Hard", "Nonconvex", "PowerLaw", "Soft", "Stochastic"]
+__all__ = ["SGD", "Adam", "Convex", "Fixed", "Hard", "Nonconvex", "PowerLaw", "Soft", "Stochastic"]

@@ -13,9 +13,9 @@ from fedlib.algorithms.multiobjective import FSMGDA
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
+from fedlib.steps import Adam
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
-from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 from papers.fedcmoo.problems.generated_molecules import RULE, generated
 from papers.fedcmoo.problems.qm9 import qm9
 from papers.fedcmoo.qm9 import claims, figures
@@ -114,18 +114,19 @@ def specs(p: Params) -> dict[str, Spec]:
         "participants": p["participants"],
         "batch_size": p["batch"],
         "shared": sizes()[1],
+        "local": Adam(),
     }
     stand_in = stands_in("cmoo_qm9", p)
     held = {k: p[k] for k in ("clients", "molecules", "test_molecules")}
     problem = partial(generated_problem if stand_in else molecule_problem, **held)
     keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
     seeds, every = tuple(p["seeds"]), p["evaluate_every"]
-    main = Spec(AdamFedCMOO(**common), problem, p["rounds"], seeds, every, keep)
-    preferred = AdamFedCMOOPref(**common, value_batch_size=p["loss_rows"])
+    main = Spec(FedCMOO(**common), problem, p["rounds"], seeds, every, keep)
+    preferred = FedCMOOPref(**common, value_batch_size=p["loss_rows"])
     found = {
         "qm9_fedcmoo": main,
         "qm9_pref": replace(main, algorithm=preferred),
-        "qm9_fsmgda": replace(main, algorithm=AdamFSMGDA(**common), rounds=p["fsmgda_rounds"]),
+        "qm9_fsmgda": replace(main, algorithm=FSMGDA(**common), rounds=p["fsmgda_rounds"]),
     }
     watched = partial(watched_problem, stand_in=stand_in, **held)
     return found | _watched(p, common, watched) | _counted(p)
@@ -137,13 +138,13 @@ def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]
     keep = (*LOSSES, "alive", "spread", "direction")
     common = {**common, "batch_size": p["code_batch"]}
     short = {**common, "lr": lr / 10}
-    plain = Spec(AdamFSMGDA(**common), problem, rounds, (0,), 1, keep)
+    plain = Spec(FSMGDA(**common), problem, rounds, (0,), 1, keep)
     return {
         "code_fsmgda": plain,
-        "code_fsmgda_lr": replace(plain, algorithm=AdamFSMGDA(**short)),
+        "code_fsmgda_lr": replace(plain, algorithm=FSMGDA(**short)),
         "code_fsmgda_slope": replace(plain, problem=partial(problem, slope=SLOPE)),
         "code_fsmgda_targets": replace(plain, problem=partial(problem, scale=SCALE)),
-        "code_fedcmoo": replace(plain, algorithm=AdamFedCMOO(**common)),
+        "code_fedcmoo": replace(plain, algorithm=FedCMOO(**common)),
     }
 
 

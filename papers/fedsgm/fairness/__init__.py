@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,9 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
 from fedlib.data import census as adult
 from fedlib.problems import fairness
-from fedlib.steps import Hard, Soft
+from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.fairness import claims, figures
-from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -176,8 +175,7 @@ def _readings(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
     found: dict[str, Spec] = {}
     for name, full in main.items():
         plain: Any = replace(full.algorithm, lr=float(p["printed_lr"]))  # type: ignore[type-var]
-        kind = AdamFedAvg if name == "fedavg" else AdamFedSGM
-        adam = kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+        adam = replace(plain, local=Adam())
         long = {"local_steps": p["epoch_steps"]}
         for reading, method in {
             "epochs": replace(plain, **long),

@@ -1,0 +1,107 @@
+"""How a client makes its local steps: plain gradient steps, or Adam from moments that are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.checks import Count, Positive
+
+
+@runtime_checkable
+class LocalSteps(Protocol):
+    """Goes some steps from a point along gradients."""
+
+    def __call__(
+        self,
+        u: Float[Tensor, "d"],
+        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
+        steps: Count,
+        lr: float | Float[Tensor, ""],
+    ) -> Float[Tensor, "d"]:
+        """Where `steps` steps of size `lr` from `u` end.
+
+        `gradient` maps a point and the number of the step, 0 the first, to `[d]`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Plain steps, `u <- u - lr gradient(u, t)`: the local steps that the papers write.
+
+    >>> SGD()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.5)
+    tensor([0.2500])
+    """
+
+    def __call__(
+        self,
+        u: Float[Tensor, "d"],
+        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
+        steps: Count,
+        lr: float | Float[Tensor, ""],
+    ) -> Float[Tensor, "d"]:
+        """Where the steps end."""
+        checks.arguments(SGD.__call__, locals())
+        for step in range(steps):
+            u = u - lr * gradient(u, step)
+        return u
+
+
+@dataclass(frozen=True)
+class Adam:
+    r"""Adam, begun anew by every client in every round: no moments are kept or sent.
+
+        1  g = gradient(u, t)
+        2  m <- beta_1 m + (1 - beta_1) g;  v <- beta_2 v + (1 - beta_2) g^2
+        3  u <- u - lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + eps)
+
+    >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
+    tensor([0.5027])
+
+    Parameters
+    ----------
+    betas, eps : as in `torch.optim.Adam`; its step size is the method's `lr`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for betas outside of [0, 1) or an eps that is not positive.
+
+    Reference: Kingma, Ba, *Adam: A Method for Stochastic Optimization*, ICLR 2015, Algorithm 1.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: Positive = 1e-8
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+        for beta in self.betas:
+            checks.at_least("Adam", "every entry of betas", beta, 0)
+            if beta >= 1:
+                rule = "be below 1"
+                raise ValueError(checks.sentence("Adam", "every entry of betas", rule, beta))
+
+    def __call__(
+        self,
+        u: Float[Tensor, "d"],
+        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
+        steps: Count,
+        lr: float | Float[Tensor, ""],
+    ) -> Float[Tensor, "d"]:
+        """Where the steps end."""
+        checks.arguments(Adam.__call__, locals())
+        m = v = torch.zeros_like(u)
+        for step in range(steps):
+            g = gradient(u, step)  # 1
+            m = self.betas[0] * m + (1 - self.betas[0]) * g  # 2
+            v = self.betas[1] * v + (1 - self.betas[1]) * g * g  # 2
+            first, second = (1 - beta ** (step + 1) for beta in self.betas)
+            u = u - lr * (m / first) / ((v / second).sqrt() + self.eps)  # 3
+        return u
