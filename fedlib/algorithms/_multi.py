@@ -125,7 +125,7 @@ def task_gradients(
 
 def weighted_gradient(
     client: Client, weights: Float[Tensor, "M"], shared_batch: bool
-) -> Callable[[Tensor, int], Tensor]:
+) -> Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]]:
     """At the client: the gradient of its weighted objectives, in the first step what it remembers.
 
     That are the gradients which it has sent for the Gram matrix.

@@ -63,7 +63,7 @@ class Adam:
         3  u <- u - lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + eps)
 
     >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
-    tensor([0.5027])
+    tensor([0.5044])
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ from fedlib.vertical import Composite, Partition
 from papers.arena.clock import Clock
 from papers.arena.followed import Followed
 from papers.fedcmoo.guarded import GuardedFedCMOOPref
-from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 from papers.fedcmoo.probe.methods import GramProbe, ProgressProbe
 from papers.fedcmoo.theory import Setting as MultiSetting
 from papers.fedcmoo.toy.problems import DirectionProbe
@@ -32,7 +31,6 @@ from papers.fedfw.lowrank.watched import Accelerated, Watched
 from papers.fedfw.lowrank.watched import Clock as OracleClock
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.theory_fw import Constants
-from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
 from papers.fedsgm.theory import Setting
 from papers.kit.needs import Needs
 from papers.kit.store import Spec
@@ -67,7 +65,7 @@ def ingredients() -> Iterator[Any]:
     yield Blocks((fl.Ball(1.0), fl.Box(1.0)), (2, 3))
     yield PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 1, 0))
     yield from (fl.PowerLaw(0.5, 0.5), fl.Convex(), fl.Nonconvex(10), fl.Stochastic())
-    yield from (fl.Fixed(0.5), fl.Soft(2.0), fl.FindWeights(), fl.Least())
+    yield from (fl.Fixed(0.5), fl.Soft(2.0), fl.Adam(), fl.FindWeights(), fl.Least())
     yield CartPole()
     yield fl.Preference(ratios=(1.0, 2.0))
     halves = (torch.tensor([0, 2]), torch.tensor([1, 3]))
@@ -85,9 +83,7 @@ def of_studies() -> Iterator[Any]:
     """What the studies add: methods, probes, settings of theorems, what a study declares."""
     several = fl.FedCMOO(**WORK)
     constrained = fl.ConstrainedSSCA(1.0, RHO, GAMMA, penalty=10.0, levels=0.3)
-    yield from (AdamFedCMOO(**WORK), AdamFedCMOOPref(**WORK), AdamFSMGDA(**WORK))
     yield from (GuardedFedCMOOPref(**WORK, judges=2, judge_rows=rows) for rows in (None, 2))
-    yield from (AdamFedSGM(**WORK, tolerance=0.1), AdamFedAvg(**WORK))
     yield from (Clock(), OracleClock(), Followed(several), DirectionProbe(), GramProbe(several))
     yield ProgressProbe(several, fl.FSMGDA(**WORK))
     network = Network("lenet", 1, 8)

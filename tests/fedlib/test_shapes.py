@@ -24,7 +24,6 @@ with install_import_hook(names, "fedlib_checker.check"):
     import fedlib as fl
     import fedlib.sets
     from fedlib import metrics
-    from papers.fedcmoo import local_adam
     from fedlib.problems import pareto
 from fedlib.testing.examples import examples
 from problems import np_problem
@@ -66,8 +65,8 @@ for some in examples().values():
         one_round(*example)
 several = pareto(torch.randn(6, 3, 3, 20))
 settings = {"lr": 0.1, "local_steps": 2, "participants": 4}
-for kind in (local_adam.AdamFedCMOO, local_adam.AdamFedCMOOPref, local_adam.AdamFSMGDA):
-    one_round(kind(**settings, batch_size=2), several)
+for kind in (fl.FedCMOO, fl.FedCMOOPref, fl.FSMGDA):
+    one_round(kind(**settings, batch_size=2, local=fl.Adam()), several)
 try:
     fl.TopK(0.1)(torch.zeros(3, 4))
 except Exception as error:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from planted import about, drawn, fails_alone
 
+import fedlib as fl
 from fedlib import data
 from fedlib.core import Trace
-from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 from papers.fedcmoo.qm9 import STUDY, molecule_problem
 from papers.fedcmoo.qm9.figures import codes_of, targets_of, uploads_of
 from papers.fedcmoo.qm9.numbers import (
@@ -242,10 +242,11 @@ def test_figures_draw_and_tables_hold_what_was_measured(numbers):
 
 def test_the_runs_are_those_of_the_paper_but_for_their_size():
     specs = STUDY.specs(FULL)
-    kinds = {"fedcmoo": AdamFedCMOO, "pref": AdamFedCMOOPref, "fsmgda": AdamFSMGDA}
+    kinds = {"fedcmoo": fl.FedCMOO, "pref": fl.FedCMOOPref, "fsmgda": fl.FSMGDA}
     for m, kind in kinds.items():
         algorithm = specs[f"qm9_{m}"].algorithm
         assert type(algorithm) is kind
+        assert algorithm.local == fl.Adam()
         assert (algorithm.lr, algorithm.server_lr, algorithm.local_steps) == (0.01, 1.0, 14)
         assert (algorithm.participants, algorithm.shared) == (4, 616_960)
 

@@ -11,7 +11,6 @@ import fedlib as fl
 from papers import STUDIES
 from papers.fedsgm.curves import tuned
 from papers.fedsgm.fairness import clients_table
-from papers.fedsgm.fairness.local_adam import AdamFedAvg, AdamFedSGM
 from papers.fedsgm.fairness.readings import meant_table
 from papers.kit.numbers import exact
 
@@ -79,7 +78,7 @@ def test_adam_at_the_clients_equals_its_plain_twin(kind):
     problem, sigmas = task(), set()
     switch = fl.Soft(30.0) if kind == "soft" else fl.Hard()
     uplink = fl.TopK(0.2) if kind == "dropped" else fl.Identity()
-    method = AdamFedSGM(**common, switch=switch, uplink=uplink)
+    method = fl.FedSGM(**common, switch=switch, uplink=uplink, local=fl.Adam())
     w = x = 4 * problem.w0
     start = method.init(problem)._replace(w=w, x=x)
     kept = torch.zeros(4, problem.dim, dtype=w.dtype)
@@ -101,7 +100,7 @@ def test_adam_at_the_clients_equals_its_plain_twin(kind):
 
 
 def test_averaging_with_adam_at_the_clients_equals_its_plain_twin():
-    method = AdamFedAvg(lr=0.1, local_steps=3, participants=3, batch_size=12)
+    method = fl.FedAvg(lr=0.1, local_steps=3, participants=3, batch_size=12, local=fl.Adam())
     problem = task()
     w = problem.w0
     for _, draw, state, _ in walk(method, problem, 3):

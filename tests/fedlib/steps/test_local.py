@@ -1,4 +1,4 @@
-"""Local Adam: against torch's own, step by step, and whole rounds by hand on both engines."""
+"""Local steps: Adam against torch's own, step by step, and whole rounds by hand on all engines."""
 
 from dataclasses import replace
 
@@ -12,15 +12,16 @@ from rounds import walk
 import fedlib as fl
 from fedlib.core import Sequential
 from fedlib.core.sampling import seeded
-from fedlib.steps.adam import adam
+from fedlib.core.types import describe
+from fedlib.steps.local import SGD, Adam
 from fedlib.testing.contract import CHECKS
 from fedlib.weights.rules import minimum_norm
-from papers.fedcmoo.local_adam import AdamFedCMOO, AdamFedCMOOPref, AdamFSMGDA
 
-WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
+PLAIN = {"lr": 0.05, "local_steps": 3, "participants": 4}
+WORK = {**PLAIN, "local": Adam()}
 EXACT = fl.OneWay(fl.Exact())
-PAIRS = [(AdamFedCMOO, fl.FedCMOO), (AdamFedCMOOPref, fl.FedCMOOPref), (AdamFSMGDA, fl.FSMGDA)]
-each = pytest.mark.parametrize("kind", [a for a, _ in PAIRS], ids=lambda k: k.__name__)
+KINDS = [fl.FedCMOO, fl.FedCMOOPref, fl.FSMGDA, fl.Scalarized, fl.FedAvg]
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 
 
 def torch_adam(start, gradient, steps, **options):
@@ -48,15 +49,15 @@ def test_every_step_is_that_of_torch(dtype, close, betas):
 
     expected = torch_adam(start, gradient, 20, lr=0.03, betas=betas, eps=1e-8)
     for steps in range(1, 21):
-        u = adam(start, gradient, steps, 0.03, betas, 1e-8)
+        u = Adam(betas)(start, gradient, steps, 0.03)
         torch.testing.assert_close(u, expected[steps - 1], atol=close, rtol=close)
     assert (expected[-1] - start).abs().min() > 0.01
 
 
 def test_a_gradient_of_zero_moves_nothing_and_eps_damps_small_ones():
-    still = adam(torch.ones(3), lambda u, _: 0 * u, 5, 0.1)
+    still = Adam()(torch.ones(3), lambda u, _: 0 * u, 5, 0.1)
     assert torch.equal(still, torch.ones(3))
-    small = adam(torch.zeros(1), lambda u, _: u + 1e-3, 1, 0.1, eps=1e-3)
+    small = Adam(eps=1e-3)(torch.zeros(1), lambda u, _: u + 1e-3, 1, 0.1)
     assert small.item() == pytest.approx(-0.05)  # half a step: |g| is eps
 
 
@@ -70,16 +71,15 @@ def end(problem, j, rows, lam, method, first=None):
         some = rows[step - (first is not None)]
         return sum(lam[k] * (u - centres[some, k].mean(0)) for k in range(len(lam)))
 
-    options = {"lr": method.lr, "betas": method.betas, "eps": method.eps}
+    options = {"lr": method.lr, "betas": method.local.betas, "eps": method.local.eps}
     return torch_adam(problem.w0 if j is None else j, gradient, method.local_steps, **options)[-1]
 
 
 @pytest.mark.parametrize("shared_batch", [False, True])
 def test_a_round_of_fedcmoo_by_hand(shared_batch):
     problem = three_objectives()
-    method = AdamFedCMOO(
-        **WORK, server_lr=1.3, batch_size=2, gram=EXACT, betas=(0.7, 0.9), shared_batch=shared_batch
-    )
+    work = {**PLAIN, "local": Adam(betas=(0.7, 0.9))}
+    method = fl.FedCMOO(**work, server_lr=1.3, batch_size=2, gram=EXACT, shared_batch=shared_batch)
     w, centres = problem.w0, problem.data[0]
     for _, draw, state, _ in walk(method, problem, 3, seed=5):
         ends = []
@@ -96,7 +96,7 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
 
 def test_a_round_of_pref_by_hand():
     problem = three_objectives()
-    method = AdamFedCMOOPref(**WORK, batch_size=2, gram=EXACT, least=None)
+    method = fl.FedCMOOPref(**WORK, batch_size=2, gram=EXACT, least=None)
     ((_, draw, after, _),) = walk(method, problem, 1, seed=4)
     w, centres = problem.w0, problem.data[0]
     ends = []
@@ -110,7 +110,7 @@ def test_a_round_of_pref_by_hand():
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_a_round_of_fsmgda_by_hand(batch_size):
     problem = three_objectives()
-    method = AdamFSMGDA(**WORK, server_lr=0.7, batch_size=batch_size)
+    method = fl.FSMGDA(**WORK, server_lr=0.7, batch_size=batch_size)
     ((_, draw, after, _),) = walk(method, problem, 1, seed=1)
     w, deltas = problem.w0, torch.zeros(3, 5, dtype=torch.float64)
     for place, j in enumerate(draw.participants):
@@ -135,10 +135,10 @@ def test_a_round_is_the_same_on_all_engines_and_with_every_client_twice(kind, ba
     torch.testing.assert_close(a.w, b.w, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize(("kind", "parent"), PAIRS, ids=lambda k: k.__name__)
-def test_the_draw_and_the_bits_are_those_of_the_parent(kind, parent):
+@each
+def test_the_draw_and_the_bits_are_those_of_plain_steps(kind):
     problem = three_objectives()
-    ours, theirs = kind(**WORK, batch_size=2), parent(**WORK, batch_size=2)
+    ours, theirs = kind(**WORK, batch_size=2), kind(**PLAIN, batch_size=2)
     draws = [m.draw(problem, seeded(2, "rounds")) for m in (ours, theirs)]
     for a, b in zip(*draws, strict=True):
         assert (a == () and b == ()) or torch.equal(a, b)
@@ -153,7 +153,7 @@ def test_the_draw_and_the_bits_are_those_of_the_parent(kind, parent):
 
 def test_moments_start_anew_in_every_round():
     problem = objectives(tasks=1, clients=3, spread=0.2)
-    method = AdamFedCMOO(lr=0.05, local_steps=1, participants=3, gram=fl.MeanOfGrams())
+    method = fl.FedCMOO(lr=0.05, local_steps=1, participants=3, gram=fl.MeanOfGrams(), local=Adam())
     w = fl.run(method, problem, rounds=3, progress=False).state.w[0]
     u = problem.w0
     for _ in range(3):  # the first step of a fresh Adam is lr times the sign
@@ -172,11 +172,26 @@ def test_the_objectives_fall_and_a_grid_over_step_sizes_runs(kind):
     np.testing.assert_allclose(both[1].metrics["f"], alone.metrics["f"], atol=1e-9)
 
 
-@each
-def test_refusals(kind):
-    method = kind(**WORK)
-    refuses("every entry of betas must be below 1, got 1.0", replace, method, betas=(0.9, 1.0))
-    refuses("every entry of betas must be at least 0", replace, method, betas=(-0.1, 0.9))
-    refuses("betas must have 2 entries", replace, method, betas=(0.9,))
-    refuses("eps must be positive", replace, method, eps=0.0)
-    refuses("lr must be positive", replace, method, lr=-1.0)
+def test_plain_steps_by_hand():
+    u = SGD()(torch.tensor([1.0, 2.0]), lambda u, t: u * t, 3, 0.5)
+    assert torch.equal(u, torch.tensor([0.0, 0.0]))  # times 1, 1/2, 0
+
+
+def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others():
+    method = fl.FedAvg(lr=0.1, local_steps=2, participants=2)
+    assert describe(method) == {
+        "type": "FedAvg", "lr": 0.1, "local_steps": 2, "participants": 2, "batch_size": None
+    }  # fmt: skip
+    assert describe(replace(method, local=SGD())) == describe(method)
+    other = describe(replace(method, local=Adam()))
+    assert other.pop("local") == {"type": "Adam", "betas": [0.9, 0.999], "eps": 1e-8}
+    assert other == describe(method)
+
+
+def test_refusals():
+    refuses("every entry of betas must be below 1, got 1.0", Adam, betas=(0.9, 1.0))
+    refuses("every entry of betas must be at least 0", Adam, betas=(-0.1, 0.9))
+    refuses("betas must have 2 entries", Adam, betas=(0.9,))
+    refuses("eps must be positive", Adam, eps=0.0)
+    work = {"lr": 0.1, "local_steps": 1, "participants": 1}
+    refuses("FedAvg: local must be", fl.FedAvg, error=TypeError, **work, local="adam")
