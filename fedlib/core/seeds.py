@@ -75,11 +75,14 @@ def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None
     """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
     first = _shapes(problems[0])
     for p, seed in zip(problems, seeds, strict=False):
-        if _shapes(p) != first:
-            raise ValueError(
-                f"run: the problems of all seeds must have equal shapes, seed {seed} of {p.name} "
-                "differs; only the clients' numbers of rows may."
-            )
+        own = _shapes(p)
+        for name in {**first, **own}:
+            if own.get(name) != first.get(name):
+                raise ValueError(
+                    "run: the problems of all seeds must have equal shapes, but for the clients' "
+                    f"rows; {name} of {p.name} is {own.get(name)} with seed {seed} and "
+                    f"{first.get(name)} with seed {seeds[0]}; run the seeds one by one."
+                )
         for name in ("name", "num_objectives", "num_constraints", "one_by_one"):
             one, other = getattr(problems[0], name), getattr(p, name)
             if one != other:
@@ -102,10 +105,15 @@ def check_same_sets(first: Any, other: Any, seed: int) -> None:
         )
 
 
-def _shapes(problem: Problem) -> Any:
-    """All shapes of a problem's tensors but the number of rows a client."""
-    whole = {**problem.tensors(), "rows": problem.rows[:, 0]}
-    return pytree.tree_map(lambda x: x.shape, whole)
+def _shapes(problem: Problem) -> dict[str, tuple[int, ...] | None]:
+    """All shapes of a problem's tensors, by name, but the number of rows a client."""
+    whole = {**problem.tensors(), "clients": problem.rows[:, 0]}
+    del whole["rows"]
+    leaves = pytree.tree_flatten_with_path(whole)[0]
+    return {
+        pytree.keystr(path).removeprefix("['").replace("']", "", 1): tuple(x.shape)
+        for path, x in leaves
+    }
 
 
 def padded(problems: Sequence[Problem]) -> list[Problem]:
