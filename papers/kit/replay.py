@@ -17,17 +17,18 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Run = tuple[str, str, str]  # study, profile, name
 
 
 class Played(NamedTuple):
-    """The key of a run, a digest of its first rounds, and the definitions that it starts from."""
+    """A run's key, a digest of its first rounds, the definitions it starts from, its setting."""
 
     key: str
     rounds: str
     roots: tuple[str, ...]
+    config: dict[str, Any]
 
 
 #: Run by the Python of today on the modules of a tree. One line a group: per run its key, the
@@ -78,7 +79,7 @@ for study, profile, names in wanted:
         held = {name: replace(spec, problem=made.__getitem__) for name, spec in group.items()}
         found = {n: (spec.key(), digest(t)) for (n, spec), t in zip(held.items(), traces)}
         roots = {n: roots_of(s.algorithm, made[few[0]], s.problem) for n, s in group.items()}
-        found = {n: (*pair, roots[n]) for n, pair in found.items()}
+        found = {n: (*pair, roots[n], held[n].config()) for n, pair in found.items()}
         print(json.dumps([study, profile, found]), flush=True)
 """
 
@@ -105,7 +106,7 @@ def play(tree: Path, runs: Iterable[Run], rounds: int) -> dict[Run, Played]:
         raise ValueError(f"replay: the code in {tree.name} must compute the rounds, got {last}.")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     return {
-        (study, profile, name): Played(key, digest, tuple(roots))
+        (study, profile, name): Played(key, digest, tuple(roots), config)
         for study, profile, found in lines
-        for name, (key, digest, roots) in found.items()
+        for name, (key, digest, roots, config) in found.items()
     }

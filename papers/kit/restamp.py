@@ -9,7 +9,8 @@ are refused, and stay as they are. The run remembers the digest and the commit t
 A definition may have changed without changing a bit of a run: a fault that float32 does not see,
 say. Such a run is restamped if the code of then and the code of now are both asked for its first
 rounds (`papers.kit.replay`) and give the same bits, and if a reason is given. How many rounds were
-replayed, and the reason, are remembered with the stamp.
+replayed, and the reason, are remembered with the stamp. So is the key that the run had, if its
+algorithm is described in other words today; all else of its configuration must be the same.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from fedlib import checks
 from fedlib.core.jsonfile import as_text, digest, read, write_json
 from papers.kit import fingerprint
 from papers.kit.fingerprint import Source, source
-from papers.kit.replay import Run, play
+from papers.kit.replay import Played, Run, play
 from papers.kit.seen import PACKAGES
 
 #: Run by the Python of today on the modules of then: which of many provenances are fresh.
@@ -89,16 +90,21 @@ def restamp(
         same = _same_rounds(changed, tree, replay.rounds) if replay and changed else {}
     for path, run in runs.items():
         stamp: dict[str, Any] = {"commit": full[:12]}
+        new = dict[str, Any]()
         try:
             roots = found[path]
             if isinstance(roots, Changed) and replay:
                 if path not in same:
                     raise Refused(f"differs in its first {replay.rounds} rounds; compute it again")
                 stamp |= {"replayed": replay.rounds, "reason": replay.reason}
-                roots = same[path]
+                played = same[path]
+                if played.key != run["key"]:
+                    stamp |= {"key": run["key"]}
+                    new = {"key": played.key, "config": played.config}
+                roots = played.roots
             if isinstance(roots, Refused):
                 raise roots
-            _write(path, run, roots, now.digest(roots), stamp)
+            _write(path, run, new, roots, now.digest(roots), stamp)
             done.append(path)
         except Refused as error:
             refused[path] = f"restamp: {'/'.join(_run_of(path))} {error}."
@@ -123,14 +129,22 @@ def _roots_now(
 
 def _same_rounds(
     runs: Mapping[Path, Mapping[str, Any]], tree: Path, rounds: int
-) -> dict[Path, tuple[str, ...]]:
-    """The roots now of runs with the same first rounds by another work tree's code and today's."""
+) -> dict[Path, Played]:
+    """Runs with the same first rounds by another work tree's code and today's, as of today."""
     wanted = [_run_of(path) for path in runs]
     then, now = (play(where, wanted, rounds) for where in (tree, fingerprint.ROOT))
-    same = {run: now[run] for run in wanted if run in then and run in now}
-    same = {run: played for run, played in same.items() if played[:2] == then[run][:2]}
-    found = {path: same[_run_of(path)] for path in runs if _run_of(path) in same}
-    return {path: played.roots for path, played in found.items() if played.key == runs[path]["key"]}
+    found = {}
+    for path, run in runs.items():
+        one, other = then.get(_run_of(path)), now.get(_run_of(path))
+        if one and other and one.key == run["key"] and _alike(one, other):
+            found[path] = other
+    return found
+
+
+def _alike(then: Played, now: Played) -> bool:
+    """Whether two played runs are one, but for the words that describe its algorithm."""
+    settings = [{k: v for k, v in x.config.items() if k != "algorithm"} for x in (then, now)]
+    return then.rounds == now.rounds and settings[0] == settings[1]
 
 
 def _run_of(path: Path) -> Run:
@@ -178,7 +192,7 @@ class _Moved:
         if same:
             listed = " and ".join(same)
             raise Refused(f"names {old}, which may be any of {listed}; say which is meant")
-        raise Refused(f"names {old}, of which today has no equal; compute it again")
+        raise Changed(f"names {old}, of which today has no equal; compute it again")
 
     @cached_property
     def everything(self) -> list[str]:
@@ -233,9 +247,14 @@ def _git(*words: str) -> str:
 
 
 def _write(
-    path: Path, run: Mapping[str, Any], roots: Sequence[str], code: str, why: Mapping[str, Any]
+    path: Path,
+    run: Mapping[str, Any],
+    new: Mapping[str, Any],
+    roots: Sequence[str],
+    code: str,
+    why: Mapping[str, Any],
 ) -> None:
-    """Write a run with its new stamp; nothing else of the file changes, to the byte."""
+    """Write a run with its new stamp and what else is new; nothing else changes, to the byte."""
     if path.read_bytes() != as_text(run).encode():
         raise Refused("is not written as this version writes it; compute it again")
     held = run["provenance"]
@@ -246,6 +265,6 @@ def _write(
         "code": code,
         "restamped": [*held.get("restamped", ()), stamp],
     }
-    content = {**run, "provenance": held}
+    content = {**run, **new, "provenance": held}
     del content["digest"]
     write_json(path, {**content, "digest": digest(content)})

@@ -143,7 +143,8 @@ def test_a_grid_of_different_methods_is_refused():
 
 def test_seeds_of_different_shapes_are_refused():
     with pytest.raises(
-        ValueError, match=r"clients of neyman_pearson.* is \(19,\) with seed 1 and \(20,\) with seed 0"
+        ValueError,
+        match=r"clients of neyman_pearson.* is \(19,\) with seed 1 and \(20,\) with seed 0",
     ):
         quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
 

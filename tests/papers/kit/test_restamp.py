@@ -208,13 +208,14 @@ def test_code_that_cannot_tell_what_is_fresh_stops_it(place):
 
 WHY = Replay(3, "another way to write the same number")
 RUN = ("toy", "full", "run")
+SETTING = {"algorithm": {"type": "Method"}, "rounds": 9}
 
 
 @pytest.fixture
 def rounds(place, monkeypatch):
     """What the code then and the code now answer when the run is replayed."""
-    now = Played("one", "bits", ("fedlib.helpers:problem", "fedlib.helpers:twice"))
-    answers = {"then": {RUN: Played("one", "bits", ())}, "now": {RUN: now}}
+    now = Played("one", "bits", ("fedlib.helpers:problem", "fedlib.helpers:twice"), SETTING)
+    answers = {"then": {RUN: Played("one", "bits", (), SETTING)}, "now": {RUN: now}}
 
     def play(tree, runs, count):
         assert runs == [RUN]
@@ -246,8 +247,9 @@ def test_a_changed_definition_that_gives_the_same_rounds_is_restamped_with_its_r
 @pytest.mark.parametrize(
     ("when", "answer"),
     [
-        ("now", {RUN: Played("one", "other bits", ())}),
-        ("now", {RUN: Played("two", "bits", ())}),
+        ("now", {RUN: Played("one", "other bits", (), SETTING)}),
+        ("now", {RUN: Played("two", "bits", (), {**SETTING, "rounds": 8})}),
+        ("then", {RUN: Played("two", "bits", (), SETTING)}),
         ("now", {}),
         ("then", {}),
     ],
@@ -262,6 +264,22 @@ def test_other_bits_another_key_or_a_run_that_is_gone_are_refused(place, rounds,
     assert path.read_bytes() == before
     expected = "restamp: toy/full/run differs in its first 3 rounds; compute it again."
     assert sentences == {path: expected}
+
+
+def test_a_run_whose_algorithm_has_another_description_gets_its_key_and_remembers_the_old_one(
+    place, rounds
+):
+    path = stored(place)
+    edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
+    other = {**SETTING, "algorithm": {"type": "Method", "local": {"type": "Adam"}}}
+    rounds["now"] = {RUN: rounds["now"][RUN]._replace(key="two", config=other)}
+    before = read(path)
+    assert restamp([path], "HEAD", replay=WHY) == ([path], {})
+    after = read(path)
+    assert (after["key"], after["config"]) == ("two", other)
+    assert after["provenance"]["restamped"][0]["key"] == before["key"] == "one"
+    same = before.keys() - {"key", "config", "provenance", "digest"}
+    assert {k: before[k] for k in same} == {k: after[k] for k in same}
 
 
 def test_a_replay_makes_no_run_fresh_that_was_stale(place, rounds):
