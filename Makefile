@@ -83,10 +83,10 @@ federation: $(STAMP)
 	$(BIN)/python -m pytest -m flower tests/fedlib/flower
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
-# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Four
-# notebooks a process, JOBS processes at a time.
+# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Ten
+# notebooks a process, whose kernels share what notebooks/forking.py imports; JOBS at a time.
 nbval: $(STAMP)
-	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 4 $(BIN)/python -m pytest -o addopts= -W default \
+	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 10 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 

@@ -153,19 +153,6 @@ def arguments_of(name, extension):
         yield shlex.split(arguments.removeprefix("ARGS="))
 
 
-def test_a_command_with_other_seeds_draws_them(driver, extension, tmp_path):
-    *_, arguments = arguments_of("np_workshop", extension)
-    assert driver.main(["np_workshop", *arguments, "--out", str(tmp_path)]) == 0
-    done = json.loads((tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8"))
-    assert done["metadata"]["fedlib"]["parameters"] == {"profile": "quick", "seeds": [3, 4]}
-    shown = ["".join(o.get("data", {}).get("text/html", "")) for c in done["cells"]
-             for o in c.get("outputs", [])]  # fmt: skip
-    assert any("<td>3, 4</td>" in text for text in shown)  # the table of parameters
-    figures = [text for text in shown if "fed-figure" in text]
-    source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text(encoding="utf-8")
-    assert len(figures) == source.count("plot.show(")
-
-
 def test_the_figure_of_a_claim_is_shown_on_its_page():
     for study, claim in all_claims():
         if claim.figure:

@@ -5,6 +5,7 @@ rounds and in a folder of the test.
 """
 
 import importlib
+import json
 import re
 import shlex
 import subprocess
@@ -155,12 +156,17 @@ def of_page(start):
 def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd):
     line, view = recipe([*of_page("make notebook NAME=np_workshop"), "VIEW=html"])
     small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
-    changed = ["-p", "seeds", "[0,1]", "-p", "fraction", "0.25"]  # this one has no line there
+    changed = ["-p", "seeds", "[3,4]", "-p", "fraction", "0.25"]  # this one has no line there
     assert driver.main([*small, *changed]) == 0, capfd.readouterr().err
     notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
     assert '"rounds": 3' in notebook
     assert '"fraction": 0.25' in notebook
     assert "papers.kit.kept" not in notebook
+    assert "<td>3, 4</td>" in notebook  # the table of parameters
+    source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text(encoding="utf-8")
+    outputs = [o for c in json.loads(notebook)["cells"] for o in c.get("outputs", ())]
+    shown = ["".join(o.get("data", {}).get("text/html", "")) for o in outputs]
+    assert sum("fed-figure" in text for text in shown) == source.count("plot.show(")
     assert not capfd.readouterr().err
     subprocess.run([sys.executable, *view[1:], "--folder", str(tmp_path)], cwd=ROOT, check=True)
     assert not capfd.readouterr().err

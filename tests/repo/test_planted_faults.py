@@ -51,11 +51,11 @@ def change_a_digit(text, rng):
     return f"{text[:place]}{other}{text[place + 1 :]}"
 
 
-def test_a_changed_digit_in_any_results_file_is_noticed(tmp_path):
+def test_a_changed_digit_in_one_of_five_results_files_is_noticed(tmp_path):
     files, rng = sorted(store.results_dir().glob("*/full/*.json")), np.random.default_rng(0)
     assert files
     copy = tmp_path / "copy.json"
-    for path in files:
+    for path in files[::5]:
         copy.write_text(change_a_digit(path.read_text(encoding="utf-8"), rng), encoding="utf-8")
         with pytest.raises(ValueError, match=REPAIR):
             jsonfile.read(copy)

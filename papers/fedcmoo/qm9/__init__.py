@@ -145,6 +145,9 @@ def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]
         "code_fsmgda_slope": replace(plain, problem=partial(problem, slope=SLOPE)),
         "code_fsmgda_targets": replace(plain, problem=partial(problem, scale=SCALE)),
         "code_fedcmoo": replace(plain, algorithm=FedCMOO(**common)),
+        "code_pref": replace(
+            plain, algorithm=FedCMOOPref(**common, value_batch_size=p["loss_rows"])
+        ),
     }
 
 

@@ -171,6 +171,7 @@ CHANGED = {
     "fsmgda_slope": "activation with slope {slope:g} below zero",
     "fsmgda_targets": "targets times {scale:g}",
     "fedcmoo": "FedCMOO",
+    "pref": "FedCMOO-Pref",
 }
 
 
@@ -190,7 +191,7 @@ def changed(traces: Traces) -> dict[str, str]:
 
 def codes(traces: Traces) -> plot.Drawing:
     """Living units of the code, and how it varies from molecule to molecule, against rounds."""
-    labels, lines = changed(traces), ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
+    labels, lines = changed(traces), ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-", "--")
 
     def against(metric: str, share: bool, **frame: Any) -> Layer:
         def draw(ax: Axes) -> None:

@@ -12,7 +12,7 @@ from papers.kit.study import Params, Traces
 METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
-CODES = ("fsmgda", "fsmgda_lr", "fsmgda_slope", "fsmgda_targets", "fedcmoo")
+CODES = ("fsmgda", "fsmgda_lr", "fsmgda_slope", "fsmgda_targets", "fedcmoo", "pref")
 STILL = 1e-6  # a direction that is this share of the first one, or less, is none
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
 FLOAT_BITS = 32

@@ -55,6 +55,7 @@ def traces(**changes):
         "fsmgda_slope": coded([39, 20, 3, 3], [9, 5, 4, 3], slope=0.01),
         "fsmgda_targets": coded([39, 22, 0, 0], [9, 5, 0, 0], scale=0.1),
         "fedcmoo": coded([39, 30, 33, 35], [9, 8, 8, 9]),
+        "pref": coded([39, 22, 1, 0], [9, 5, 1, 0]),
     }
     return runs | {f"code_{name}": run for name, run in codes.items()} | changes
 
@@ -123,8 +124,9 @@ def test_what_becomes_of_a_code_is_told_and_when_nothing_moves_any_more(numbers)
         "activation with slope 0.01 below zero",
         "targets times 0.1",
         "FedCMOO",
+        "FedCMOO-Pref",
     ]
-    assert table["direction zero from round"].tolist() == ["2", "never", "never", "2", "never"]
+    assert table["direction zero from round"].tolist() == ["2", "never", "never", "2", "never", "3"]
     watched = [run.metrics for name, run in traces().items() if name.startswith("code_")]
     alive, spread = (
         [line.get_ydata() for line in ax.lines] for ax in drawn(STUDY.figures["codes"], traces())
