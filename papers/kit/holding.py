@@ -34,6 +34,7 @@ PROVENANCE = {
 }
 RESTAMPED = {"code", "commit", "date"}
 REPLAYED = RESTAMPED | {"replayed", "reason"}  # where definitions changed and no bit of the run
+RENAMED = REPLAYED | {"key"}  # and the algorithm is described in other words
 BITS = ("bits_up", "bits_down")
 WHOLE = 1e-6  # how far the number of all bits may be from a whole one
 #: What entries of the provenance look like.
@@ -214,7 +215,7 @@ def _is_root(name: str) -> bool:
 def _days(held: Payload) -> Iterator[Wrong]:
     """A run is older than its restamps, each of which is older than the next, and than today."""
     stamps = held.get("restamped", [])
-    if any({*stamp} not in (RESTAMPED, REPLAYED) for stamp in stamps):
+    if any({*stamp} not in (RESTAMPED, REPLAYED, RENAMED) for stamp in stamps):
         yield "provenance restamped", f"have {', '.join(sorted(RESTAMPED))} each", stamps
         return
     days = [held["date"], *(stamp["date"] for stamp in stamps)]
