@@ -78,9 +78,9 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m 'not flower'
 
-# Real processes of Flower on the loopback, with both cores for them alone.
+# Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: half of the methods.
 federation: $(STAMP)
-	$(BIN)/python -m pytest -m flower tests/fedlib/flower
+	DRAW=$(DRAW) $(BIN)/python -m pytest -m flower tests/fedlib/flower
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
 # (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Ten
