@@ -18,7 +18,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book pages test lint types unit nbval notebook lab notebooks reproduce claims \
-	bench federation mutants recheck clean clean-all
+	bench federation mutants recheck clean clean-all bytecode
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -62,7 +62,7 @@ check-book: $(STAMP)
 	$(BIN)/python -m pytest -n 2 tests/built
 
 # All of a study's page follows from stored runs; of the notes, which compute, three, others every day.
-pages: $(STAMP)
+pages: bytecode
 	$(BIN)/python notebooks/replay.py studies --jobs $(JOBS)
 	$(BIN)/python notebooks/replay.py notes --draw 3 --jobs $(JOBS)
 
@@ -75,7 +75,12 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-unit: $(STAMP)
+# Tests and notebooks start hundreds of processes; where these may not write bytecode, each would
+# compile our packages anew.
+bytecode: $(STAMP)
+	@$(BIN)/python -m compileall -q fedlib papers
+
+unit: bytecode
 	$(BIN)/python -m pytest -n 2 -m 'not flower'
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: half of the methods.
@@ -85,7 +90,7 @@ federation: $(STAMP)
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
 # (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Ten
 # notebooks a process, whose kernels share what notebooks/forking.py imports; JOBS at a time.
-nbval: $(STAMP)
+nbval: bytecode
 	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 10 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
