@@ -85,9 +85,9 @@ class FedAvg:
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         weights = client.objective_weights(w)
-        return self.local(
+        return self.local(  # 2, 3
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
-        )  # 2, 3
+        )
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
@@ -162,9 +162,9 @@ class PenaltyFedAvg:
         """
         w = client.model  # 4
         weights = torch.stack([torch.ones_like(on), on * self.rho])
-        u = self.local(
+        u = self.local(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
-        )  # 5
+        )
         return w - u
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

@@ -154,9 +154,9 @@ class FedSGM:
         """
         w = client.model  # 4
         weights = torch.stack([1 - sigma.abs(), sigma])
-        u = self.local(
+        u = self.local(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
-        )  # 5
+        )
         delta = (w - u) / self.lr  # 6
         if not self.remembers:
             return self.uplink(delta, client.noise)

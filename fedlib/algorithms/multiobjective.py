@@ -194,12 +194,12 @@ class Scalarized:
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
-        u = self.local(
+        u = self.local(  # 2, 3
             client.model,
             lambda u, t: client.gradient(u, client.batch(t), lam),
             self.local_steps,
             self.lr,
-        )  # 2, 3
+        )
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
