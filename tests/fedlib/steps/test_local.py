@@ -1,6 +1,7 @@
 """Local steps: Adam against torch's own, step by step, and whole rounds by hand on all engines."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import fedlib as fl
 from fedlib.core import Sequential
 from fedlib.core.sampling import seeded
 from fedlib.core.types import describe
+from fedlib.problems import quadratics
 from fedlib.steps.local import SGD, Adam
 from fedlib.testing.contract import CHECKS
 from fedlib.weights.rules import minimum_norm
@@ -195,3 +197,13 @@ def test_refusals():
     refuses("eps must be positive", Adam, eps=0.0)
     work = {"lr": 0.1, "local_steps": 1, "participants": 1}
     refuses("FedAvg: local must be", fl.FedAvg, error=TypeError, **work, local="adam")
+
+
+@pytest.mark.parametrize("kind", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])
+def test_with_a_constraint_the_first_step_is_that_of_adam_too(kind):
+    problem = quadratics(torch.tensor([[1.0, -3.0]] * 4), torch.zeros(4, 2), level=9.0)
+    method = kind(lr=0.05, local_steps=1, participants=4, tolerance=0.1, local=Adam())
+    ((_, _, after, info),) = walk(method, problem, 1)
+    assert info["sigma"] == 0  # the step is on the objective, |w - (1, -3)|^2 / 2
+    moved = (after.w - problem.w0) / 0.05
+    torch.testing.assert_close(moved, torch.tensor([1.0, -1.0]).to(moved), atol=1e-6, rtol=0)
