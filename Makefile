@@ -88,10 +88,10 @@ federation: $(STAMP)
 	DRAW=$(DRAW) $(BIN)/python -m pytest -m flower tests/fedlib/flower
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
-# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Ten
+# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Seven
 # notebooks a process, whose kernels share what notebooks/forking.py imports; JOBS at a time.
 nbval: bytecode
-	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 10 $(BIN)/python -m pytest -o addopts= -W default \
+	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 7 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
