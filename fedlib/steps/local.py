@@ -74,7 +74,7 @@ class Adam:
     ValueError, TypeError
         for betas outside of [0, 1) or an eps that is not positive.
 
-    Reference: Kingma, Ba, *Adam: A Method for Stochastic Optimization*, ICLR 2015, Algorithm 1.
+    Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """
 
     betas: tuple[float, float] = (0.9, 0.999)
