@@ -60,6 +60,7 @@ def launch_kernel(
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=serve, args=(words, dict(env), cwd, there), daemon=True)
     process.start()
+    there.close()  # or a kernel that fails before it answers would be waited for
     here.recv()  # from now on a signal to its group is one to no other
     return Kernel(process)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -13,6 +12,7 @@ from fedlib import checks
 from fedlib.core.client import Client
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.steps.local import Gradient
 from fedlib.weights.gram import GramEstimate
 
 
@@ -123,12 +123,10 @@ def task_gradients(
     return gradients
 
 
-def weighted_gradient(
-    client: Client, weights: Float[Tensor, "M"], shared_batch: bool
-) -> Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]]:
+def weighted_gradient(client: Client, weights: Float[Tensor, "M"], shared_batch: bool) -> Gradient:
     """At the client: the gradient of its weighted objectives, in the first step what it remembers.
 
-    That are the gradients which it has sent for the Gram matrix.
+    It remembers the gradients that it has sent for the Gram matrix.
     """
     before = first_batches(len(weights), shared_batch)
 

@@ -105,7 +105,7 @@ def check_same_sets(first: Any, other: Any, seed: int) -> None:
         )
 
 
-def _shapes(problem: Problem) -> dict[str, tuple[int, ...] | None]:
+def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     """All shapes of a problem's tensors, by name, but the number of rows a client."""
     whole = {**problem.tensors(), "clients": problem.rows[:, 0]}
     del whole["rows"]

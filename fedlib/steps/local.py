@@ -13,22 +13,18 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive
 
+#: Of a point and the number of the step, 0 the first: the gradient there.
+Gradient = Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]]
+
 
 @runtime_checkable
 class LocalSteps(Protocol):
     """Goes some steps from a point along gradients."""
 
     def __call__(
-        self,
-        u: Float[Tensor, "d"],
-        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
-        steps: Count,
-        lr: float | Float[Tensor, ""],
+        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
     ) -> Float[Tensor, "d"]:
-        """Where `steps` steps of size `lr` from `u` end.
-
-        `gradient` maps a point and the number of the step, 0 the first, to `[d]`.
-        """
+        """Where `steps` steps of size `lr` from `u` end."""
         ...
 
 
@@ -41,11 +37,7 @@ class SGD:
     """
 
     def __call__(
-        self,
-        u: Float[Tensor, "d"],
-        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
-        steps: Count,
-        lr: float | Float[Tensor, ""],
+        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
     ) -> Float[Tensor, "d"]:
         """Where the steps end."""
         checks.arguments(SGD.__call__, locals())
@@ -89,11 +81,7 @@ class Adam:
                 raise ValueError(checks.sentence("Adam", "every entry of betas", rule, beta))
 
     def __call__(
-        self,
-        u: Float[Tensor, "d"],
-        gradient: Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]],
-        steps: Count,
-        lr: float | Float[Tensor, ""],
+        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
     ) -> Float[Tensor, "d"]:
         """Where the steps end."""
         checks.arguments(Adam.__call__, locals())

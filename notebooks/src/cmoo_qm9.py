@@ -176,9 +176,9 @@ codes_of(numbers, traces)
 # In which round a code ends, and with FedCMOO-Pref whether it does, is a matter of rounding. A run of Figure 3 and the
 # one watched here differ in nothing else. The direction of FSMGDA is exactly zero from the fifth round on in the first
 # and still moves in the other, and neither has learned anything; with FedCMOO-Pref it is the other way round, and one
-# of the two learns. Adam's first step of a round has the same size in every coordinate, however small the gradient, so
-# that last digits of what should be zero decide where it goes. One run says little, then, of any of the three with this
-# step size. It is the printed one, of the paper's table for FSMGDA on QM9.
+# of the two learns. The likely reason: Adam's first step of a round has the same size in every coordinate, however small
+# the gradient, down to its own $\epsilon$, so that last digits of what is nearly zero decide where it goes. One run says
+# little, then, of any of the three with this step size. It is the printed one, of the paper's table for FSMGDA on QM9.
 #
 # ## What is uploaded
 #
