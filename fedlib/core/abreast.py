@@ -192,17 +192,34 @@ def unconvolved(
     """
     rows, (above, beside), B = _rows(slope).contiguous(), padding, len(slope)
     if weight.shape[1] == 1 and not wanted[0]:
-        by_wide, by_weight, by_bias = None, *_by_patches(rows, wide, weight)
+        by_weight, by_bias = _by_patches(rows, wide, weight)
     else:
-        how = ([1, 1], [0, 0], [1, B], *PLAIN[1:], list(wanted))
-        by_wide, by_weight, by_bias = UNCONVOLVE(_wide(rows), wide, weight, [len(weight)], *how)
+        by_weight, by_bias = _picture_by_picture(slope, wide, weight, wanted)
     if strides is not None:
         by_weight = ordered(by_weight, strides)
-    if by_wide is None:
+    if not wanted[0]:
         return None, by_weight, by_bias
+    how = ([1, 1], [0, 0], [1, B], *PLAIN[1:], [True, False, False])
+    by_wide, _, _ = UNCONVOLVE(_wide(rows), wide, weight, [len(weight)], *how)
     by_x = _apart(by_wide, B)
     _, _, h, w = by_x.shape
     return by_x[..., above : h - above, beside : w - beside], by_weight, by_bias
+
+
+def _picture_by_picture(
+    slope: Float[Tensor, "B n H W"],
+    wide: Float[Tensor, "1 c h wB"],
+    weight: Float[Tensor, "n c a b"],
+    wanted: Sequence[bool],
+) -> Any:
+    """The derivatives by weights and bias, for which oneDNN is fastest with whole pictures."""
+    x, y = (
+        each.contiguous(memory_format=torch.channels_last)
+        for each in (_apart(wide, len(slope)), slope)
+    )
+    how = ([1, 1], [0, 0], [1, 1], *PLAIN[1:], [False, *wanted[1:]])
+    _, by_weight, by_bias = UNCONVOLVE(y, x, weight, [len(weight)], *how)
+    return by_weight, by_bias
 
 
 def _by_patches(

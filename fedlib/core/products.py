@@ -1,8 +1,9 @@
 """Large products of matrices in float32 on a CPU, by oneDNN.
 
-torch hands products of float32 to MKL, which on some processors uses half of their units, and far
-less where a matrix is narrow. oneDNN, which torch brings along for its convolutions, does not care.
-It rounds differently. Below some size its call costs more than it gains.
+torch hands products of float32 to MKL, which on some processors with AVX512 uses half of their
+units, and far less where a matrix is narrow. oneDNN, which torch brings along for its convolutions,
+does not care. It rounds differently. Below some size its call costs more than it gains, and where
+there is no AVX512 it gains in long sums with a small result only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ aten = torch.ops.aten
 LEAST = 2**19  # multiplications from which on a call is worth its while
 COPIED = 64  # and as many for each entry that has to be put in another order
 NARROW = 3  # rows or columns below which there is nothing to gain
+SMALL = 32  # without AVX512, rows and columns of the result above which there is none,
+LONG = 20  # and terms of a sum, for each entry of the result, below which there is none
 
 #: The ways to a product. From Python oneDNN's operation cannot be recorded: a list of optional
 #: numbers has no Python type.
@@ -94,8 +97,8 @@ def available() -> bool:
 def large_by_onednn(module: GraphModule) -> None:
     """Let oneDNN do the large products of a recording on a CPU; they round differently there.
 
-    Such a node knows in `meta["product"]` which operation it was. Where a simulator or other code
-    of ours is among the operations, all stays as it is.
+    A large product knows in `meta["product"]` which operation it was, even where MKL keeps it.
+    Where a simulator or other code of ours is among the operations, all stays as it is.
     """
     if has_own_code(module.graph):
         return
@@ -106,7 +109,7 @@ def large_by_onednn(module: GraphModule) -> None:
 
 
 def _way(node: Node) -> Any:
-    """The function in whose hands a product is faster, or None."""
+    """The function in whose hands a large product is fastest; None for others."""
     if node.target not in (aten.mm.default, aten.bmm.default):
         return None
     a, b = (x.meta["val"] for x in node.all_input_nodes * (3 - len(node.all_input_nodes)))
@@ -117,7 +120,21 @@ def _way(node: Node) -> Any:
     work, ways = a.numel() * b.shape[-1], _copied(a, b)
     each = work // len(a) if ways.keys() & {one_by_one, one_by_one_turned} else work
     way = min(ways, key=ways.__getitem__)
-    return way if each >= LEAST and work >= LEAST + COPIED * ways[way] else None
+    if each < LEAST or work < LEAST + COPIED * ways[way]:
+        return None
+    return way if has_avx512() or _sums_long(a, b) else node.target
+
+
+@cache
+def has_avx512() -> bool:
+    """Whether torch finds a processor with AVX512."""
+    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+
+
+def _sums_long(a: Tensor, b: Tensor) -> bool:
+    """Whether few entries are sums of many terms each."""
+    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    return max(rows, columns) <= SMALL and terms >= LONG * rows * columns
 
 
 def _copied(a: Tensor, b: Tensor) -> dict[Any, int]:

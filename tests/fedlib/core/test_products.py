@@ -14,6 +14,13 @@ needs = pytest.mark.skipif(not products.available(), reason="this torch has no o
 M, K, N, B = 200, 220, 240, 3
 
 
+@pytest.fixture(autouse=True, params=[True, False], ids=["avx512", "avx2"])
+def avx512(request, monkeypatch):
+    """Both kinds of processors; oneDNN has every way to a product on either."""
+    monkeypatch.setattr(products, "has_avx512", lambda: request.param)
+    return request.param
+
+
 def normal(*shape, seed=0, dtype=torch.float32):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
@@ -34,11 +41,12 @@ def laid_out(x, turned):
     ("a", "b"),
     [((M, K), (K, N)), ((B, M, K), (B, K, N)), ((1, M, K), (1, K, N)), ((6000, 300), (300, 20))],
 )
-def test_a_large_product_is_the_product(a, b, turned_a, turned_b):
+def test_a_large_product_is_the_product(a, b, turned_a, turned_b, avx512):
     x, y = laid_out(normal(*a), turned_a), laid_out(normal(*b, seed=1), turned_b)
     function = torch.bmm if x.dim() == 3 else torch.mm
     replay = record(function, x, y)
-    assert len(ways_of(replay)) == 1
+    (way,) = ways_of(replay)
+    assert (way in products.WAYS) == avx512
     found = replay(x, y)
     exact = x.double() @ y.double()
     torch.testing.assert_close(found.double(), exact, atol=1e-4 * a[-1] ** 0.5, rtol=0)
@@ -46,6 +54,7 @@ def test_a_large_product_is_the_product(a, b, turned_a, turned_b):
 
 
 @needs
+@pytest.mark.parametrize("avx512", [True], indirect=True)
 def test_a_factor_that_is_common_to_all_is_multiplied_once():
     one, many = normal(M, K), normal(B, N, K, seed=1)
 
@@ -65,12 +74,32 @@ def test_a_factor_that_is_common_to_all_is_multiplied_once():
 
 
 @needs
+@pytest.mark.parametrize("avx512", [True], indirect=True)
 def test_the_columns_are_taken_where_that_copies_less():
     rows, narrow = normal(6000, 300).t(), normal(6000, 10, seed=1)
     replay = record(torch.mm, rows, narrow)
     assert ways_of(replay) == [products.turned]
     exact = rows.double() @ narrow.double()
     torch.testing.assert_close(replay(rows, narrow).double(), exact, atol=1e-3, rtol=0)
+
+
+@needs
+@pytest.mark.parametrize(
+    ("x", "y", "onednn"),
+    [
+        (normal(10, 20_000), normal(20_000, 10), True),
+        (normal(20_000, 10).t(), normal(10, 20_000).t(), True),
+        (normal(10, 20_000), normal(20_000, 40), False),  # wide
+        (normal(30, 2000), normal(2000, 30), False),  # short
+    ],
+)
+@pytest.mark.parametrize("avx512", [False], indirect=True)
+def test_without_avx512_onednn_has_long_sums_with_a_small_result(x, y, onednn):
+    replay = record(torch.mm, x, y)
+    (way,) = ways_of(replay)
+    assert (way in products.WAYS) == onednn
+    exact = x.double() @ y.double()
+    torch.testing.assert_close(replay(x, y).double(), exact, atol=5e-3, rtol=0)
 
 
 @pytest.mark.parametrize(
