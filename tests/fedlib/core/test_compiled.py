@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from problems import np_problem
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import fedlib as fl
 from fedlib.compress import TopK
@@ -15,6 +16,7 @@ from fedlib.core import compiled, walk
 from fedlib.core.batched import Batched
 from fedlib.core.compiled import WAYS, agree, cost, near, rounds_of_a_call
 from fedlib.core.launches import Launches, launches
+from fedlib.core.operations import operations
 from fedlib.core.record import record
 from fedlib.core.schedule import Schedule
 from fedlib.testing.examples import examples
@@ -162,6 +164,32 @@ def test_memories_compressed_both_ways_are_compiled_right(long, monkeypatch):
     other = fl.run(method, examples()["FedSGM"][0].problem, **settings)
     for x, y in zip(one.state, other.state, strict=True):
         torch.testing.assert_close(x, y, rtol=1e-9, atol=1e-12)
+
+
+def test_tall_products_are_wide_ones_turned_back_and_what_follows_is_the_same():
+    whole = torch.arange(-60.0, 60.0)
+    x, w = whole.view(2, 10, 6), whole[:24].view(2, 6, 2)
+
+    def function(x, w):
+        tall = torch.bmm(x, w)
+        return tall.view(4, 10), tall.sum(1), torch.bmm(tall.mT, x)
+
+    recorded = operations(function, (x, w))
+    compiled.turn_tall_products(recorded)
+    shapes = []
+
+    class Shapes(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            found = func(*args, **(kwargs or {}))
+            if func is torch.ops.aten.bmm.default:
+                shapes.append(tuple(found.shape))
+            return found
+
+    with Shapes():
+        found = recorded(x, w)
+    assert shapes == [(2, 2, 10), (2, 2, 6)]  # the second is wide as it is
+    for own, its in zip(found, function(x, w), strict=True):
+        assert torch.equal(own, its)
 
 
 def test_the_second_of_two_calls_begins_where_the_first_one_ended():
