@@ -4,7 +4,7 @@ A round is a deterministic function of tensors and never branches on one, so the
 operations that one call performs is the same for every call. `record` writes that list down
 (`vmap` and `grad` are unfolded into plain operations) and replays it through TorchScript's
 interpreter. The operations are PyTorch's ordinary eager kernels, nothing is compiled or fused; only
-large products of float32 go to oneDNN (`fedlib.core.products`).
+large products of float32 may go to oneDNN (`fedlib.core.products`).
 """
 
 from __future__ import annotations
