@@ -53,23 +53,23 @@ _LOGISTIC = "logistic regression, 30 features, 20 clients of 22 rows, 10 a round
 TASKS = {
     "W1": Task(
         "softmax regression 784x10, 100 clients, all take part, 1 step on a batch of 64",
-        *(0.8, "softmax", ((10, 784),), 20, 9),
+        *(0.8, "softmax", ((10, 784),), 20, 21),
     ),
     "W2": Task(
         "LeNet of two tasks, 34,635 parameters, 100 clients, 10 a round, 10 steps on batches "
         "of 128",
-        *(0.6, "lenet", LENET, 1, 4),
+        *(0.6, "lenet", LENET, 1, 9),
     ),
-    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 304, 9),
+    "W3": Task(_LOGISTIC, 0.8, "logistic", ((30,),), 304, 15),
     "W3, 33 runs": Task(
-        "the same, 3 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 200, 9, 3, 11
+        "the same, 3 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 200, 21, 3, 11
     ),
     "W3, 330 runs": Task(
-        "the same, 30 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 50, 9, 30, 11
+        "the same, 30 seeds and 11 step sizes together", 0.8, "logistic", ((30,),), 50, 21, 30, 11
     ),
     "W4": Task(
         "network 784-128-10, 10 clients, all take part, 1 step on a batch of 100",
-        *(0.8, "network", MLP, 30, 9),
+        *(0.8, "network", MLP, 30, 21),
     ),
 }
 
