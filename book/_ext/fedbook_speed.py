@@ -63,8 +63,8 @@ class Speed(BookDirective):
         """The table, what was left out, and the machine below."""
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
-            "peers": peers, "start": starts, "scale": clients, "compiled": both_ways,
-            "tries": tries,
+            "peers": peers, "peers-avx512": peers, "start": starts, "scale": clients,
+            "compiled": both_ways, "tries": tries,
         }  # fmt: skip
         if name not in tables:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(tables)}.")
