@@ -203,6 +203,11 @@ DRAWN: dict[str, Change] = {
     "a dot in both pictures": blot,
     "a caption": edit(FIGURE, "<figcaption>", "<figcaption>Nearly "),
 }
+#: What is computed: on a processor of another kind than the page's all but its words may differ.
+COMPUTED = {
+    *("the CSV", "a row of the CSV left out", "a curve of the SVG", "a word of the SVG"),
+    *("a dot in both pictures", "a digit of a table"),
+}
 #: Of a quick notebook.
 QUICK: dict[str, Change] = {
     "a picture in a quick notebook": lambda n: (
