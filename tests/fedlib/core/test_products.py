@@ -7,6 +7,7 @@ from torch import nn
 import fedlib as fl
 from fedlib import problems
 from fedlib.core import compiled, products
+from fedlib.core.products import has_avx512
 from fedlib.core.record import record
 from fedlib.weights.rules import min_norm
 
@@ -116,6 +117,12 @@ def test_what_gains_nothing_is_left_alone_bit_for_bit(x, y):
     replay = record(function, x, y)
     assert not ways_of(replay)
     assert torch.equal(replay(x, y), function(x, y))
+
+
+@pytest.mark.parametrize(("said", "has"), [("DEFAULT", False), ("AVX2", False), ("AVX512", True)])
+def test_the_kind_of_processor_is_what_torch_says(said, has, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: said)
+    assert has_avx512.__wrapped__() is has
 
 
 def test_without_onednn_all_is_left_alone(monkeypatch):
