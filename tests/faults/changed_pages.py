@@ -94,7 +94,7 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
         for text, change in planted.items():
             for sealed in (False, True):
                 if elsewhere and sealed and text in changes.COMPUTED:
-                    continue  # on another processor only the words are held
+                    continue
                 yield outcome(name, profile, made, text, change, sealed=sealed)
 
 

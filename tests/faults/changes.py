@@ -203,7 +203,7 @@ DRAWN: dict[str, Change] = {
     "a dot in both pictures": blot,
     "a caption": edit(FIGURE, "<figcaption>", "<figcaption>Nearly "),
 }
-#: What is computed: on a processor of another kind than the page's all but its words may differ.
+#: What is not compared on another kind of processor than the page's: numbers, all that is drawn.
 COMPUTED = {
     *("the CSV", "a row of the CSV left out", "a curve of the SVG", "a word of the SVG"),
     *("a dot in both pictures", "a digit of a table"),
