@@ -29,12 +29,12 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.batched import Batched, part
-from fedlib.core.checkpoint import Progress, write_whole
-from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 from fedlib.core.provenance import versions
-from fedlib.core.run import resolve_device
-from fedlib.core.walk import CHUNK, Walk
+from fedlib.engine.batch import BatchedRuns, part
+from fedlib.engine.checkpoint import Progress, atomic_write
+from fedlib.engine.loop import CHUNK, RoundLoop
+from fedlib.run import resolve_device
+from papers.kit.commands import Parser, carried_out, count, nearest, new_file
 
 VARIANTS = ("closed form", "general", "33 runs", "loop")
 AFTER_STOP = "nothing was written"
@@ -121,7 +121,7 @@ def save(path: Path | None, report: dict[str, Any]) -> None:
     """Write a report as JSON, if a file is asked for."""
     if path is not None:
         text = json.dumps(report, indent=1) + "\n"
-        write_whole(path, lambda file: file.write(text.encode()))
+        atomic_write(path, lambda file: file.write(text.encode()))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -203,7 +203,9 @@ def measure(
     }
 
 
-def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[Batched, int, int]:
+def _prepare(
+    workload: str, algorithm: str, variant: str, device: str
+) -> tuple[BatchedRuns, int, int]:
     """The loop of `fedlib.run`, how many runs it advances, and the rounds of a pass."""
     chosen = WORKLOADS[workload]
     problem, grid, seeds = chosen.problem(algorithm), [chosen.algorithm(algorithm)], (0,)
@@ -215,11 +217,11 @@ def _prepare(workload: str, algorithm: str, variant: str, device: str) -> tuple[
     if variant == "loop":
         rounds = LOOP_ROUNDS
     engine = Loop if variant == "loop" else Vectorized
-    timed = Batched(grid, problem, seeds, resolve_device(device), engine)
+    timed = BatchedRuns(grid, problem, seeds, resolve_device(device), engine)
     return timed, len(grid) * len(seeds), rounds
 
 
-def advance(timed: Batched, now: Progress, rounds: int) -> None:
+def advance(timed: BatchedRuns, now: Progress, rounds: int) -> None:
     """Some rounds as `run` does them, draws included, one by one and without evaluation."""
     for done in range(0, rounds, CHUNK):
         draws = timed.draws(now.rngs, min(CHUNK, rounds - done))
@@ -230,7 +232,7 @@ def advance(timed: Batched, now: Progress, rounds: int) -> None:
         torch.cuda.synchronize(timed.device)
 
 
-def walked(walk: Walk, now: Progress, rounds: int) -> None:
+def walked(walk: RoundLoop, now: Progress, rounds: int) -> None:
     """Some rounds as a long `run` does them, in compiled calls if it has such."""
     last, call = now.round + rounds, walk.compiled.rounds if walk.compiled else 1
     while last - now.round >= call:
@@ -238,7 +240,7 @@ def walked(walk: Walk, now: Progress, rounds: int) -> None:
     advance(walk.of, now, last - now.round)
 
 
-def clocked(timed: Batched, now: Progress, rounds: int) -> tuple[float, float]:
+def clocked(timed: BatchedRuns, now: Progress, rounds: int) -> tuple[float, float]:
     """`advance`, and its seconds on the clock and on the processor."""
     wall, cpu = time.perf_counter(), time.process_time()
     advance(timed, now, rounds)

@@ -20,11 +20,11 @@ from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, count, new_file
-from fedlib.core.run import resolve_device
+from fedlib.engine.batch import BatchedRuns
 from fedlib.problems import cartpole
+from fedlib.run import resolve_device
 from fedlib.steps import Soft
+from papers.kit.commands import Parser, carried_out, count, new_file
 
 SEEDS = (1, 5, 10)
 WIRES = {"none": Identity(), "Top-K 0.5": TopK(0.5)}
@@ -65,7 +65,7 @@ def measure(wire: Any, seeds: int, rounds: int, passes: int, device: str) -> dic
     method = PolicyFedSGM(
         participants=7, tolerance=0.0, switch=Soft(0.2), uplink=wire, downlink=wire
     )
-    loop = Batched([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
+    loop = BatchedRuns([method], cartpole, tuple(range(seeds)), resolve_device(device), Vectorized)
     now = loop.start()
     first, _ = clocked(loop, now, 1)
     wall, cpu = [], []

@@ -22,14 +22,14 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import KEPT, collected, machine
-from fedlib.core import compiled
-from fedlib.core.batched import Batched
-from fedlib.core.checkpoint import Progress
-from fedlib.core.commands import Parser, carried_out, nearest, new_file
 from fedlib.core.federation import Vectorized
 from fedlib.core.schedule import Schedule
-from fedlib.core.walk import Walk
+from fedlib.engine import compile as compiled
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.checkpoint import Progress
+from fedlib.engine.loop import RoundLoop
 from fedlib.testing.examples import examples
+from papers.kit.commands import Parser, carried_out, nearest, new_file
 
 ROUNDS, CALL, SEEDS, REPEATS = 12, 2, (0, 1), 5
 
@@ -50,11 +50,11 @@ class Row:
 def measured(name: str) -> Row | None:
     """One algorithm's row; None if its rounds are not compiled, however many there are."""
     example = examples()[name][0]
-    loop = Batched([example.algorithm], example.problem, SEEDS, torch.device("cpu"), Vectorized)
-    plain = Walk(loop, ROUNDS, Schedule(ROUNDS))
+    loop = BatchedRuns([example.algorithm], example.problem, SEEDS, torch.device("cpu"), Vectorized)
+    plain = RoundLoop(loop, ROUNDS, Schedule(ROUNDS))
     began = time.process_time()
     with patch.object(compiled, "LONG", 0.0), patch.object(compiled, "MOST", CALL):
-        fast = Walk(loop, ROUNDS, Schedule(ROUNDS))
+        fast = RoundLoop(loop, ROUNDS, Schedule(ROUNDS))
     took = time.process_time() - began
     if fast.compiled is None:
         return None

@@ -30,12 +30,12 @@ if __name__ == "__main__":
 from benchmarks.bench import clocked, collected, machine
 from benchmarks.scale import OWN, Size, algorithm_of, problem_of
 from fedlib import Vectorized
-from fedlib.core.batched import Batched
 from fedlib.core.client import ClientState
-from fedlib.core.commands import Parser, carried_out, new_file
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw
+from fedlib.engine.batch import BatchedRuns
+from papers.kit.commands import Parser, carried_out, new_file
 
 METHODS = ("FedAvg", "FedSGM")
 CLIENTS, LENGTHS, ROUNDS = 10_000, (100, 1000), 12
@@ -132,7 +132,7 @@ def work(
 
 def recorded_rounds(algorithm: Any, problem: Any) -> tuple[list[float], Tensor]:
     """Seconds of every round but the first two, and the model after all of them."""
-    loop = Batched([algorithm], problem, (0,), torch.device("cpu"), None)
+    loop = BatchedRuns([algorithm], problem, (0,), torch.device("cpu"), None)
     now = loop.start()
     clocked(loop, now, 2)
     each = [clocked(loop, now, 1)[0] for _ in range(ROUNDS - 2)]

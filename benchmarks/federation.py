@@ -31,8 +31,8 @@ from fedlib import Vectorized
 from fedlib.compress import Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.sampling import seeded
-from fedlib.federated.draws import answering, without
-from fedlib.federated.packing import receive, send
+from fedlib.flower.draws import answering, without
+from fedlib.flower.packing import receive, send
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "benchmarks" / "federation_app"
@@ -55,7 +55,7 @@ class InBytes(Vectorized):
 
     def tell(self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None) -> Any:
         """As in `Federation`."""
-        return through(wire, super().tell(wire, message, noise, receivers), noise)
+        return through(wire, super().broadcast(wire, message, noise, receivers), noise)
 
 
 def through(wire: Any, x: Any, noise: Any = ()) -> Any:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from benchmarks.workloads import WORKLOADS
-from fedlib.core.run import run
+from fedlib.run import run
 
 
 def main(case: str) -> None:

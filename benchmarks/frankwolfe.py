@@ -25,11 +25,11 @@ from benchmarks.bench import AFTER_STOP, clocked, machine, save
 from benchmarks.workloads import WORKLOADS
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.compress import Identity
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, count, new_file
-from fedlib.core.run import resolve_device
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
+from fedlib.engine.batch import BatchedRuns
+from fedlib.run import resolve_device
 from fedlib.sets import Ball, L1Ball, NuclearBall
+from papers.kit.commands import Parser, carried_out, count, new_file
 
 SIDES = (200, 500, 1000, 2000)
 RADIUS = 10.0
@@ -96,10 +96,10 @@ def workload(rows: int, passes: int, rounds: int = 20) -> list[dict[str, Any]]:
     chosen = WORKLOADS["W1"]
     problem = chosen.problem("FedAvg", rows)
     sets: dict[str, ConvexSet] = {"FedFW, l1 ball": L1Ball(RADIUS), "FedFW, l2 ball": Ball(RADIUS)}
-    loops = {"FedAvg": Batched([chosen.algorithm("FedAvg")], problem, (0,), device(), None)}
+    loops = {"FedAvg": BatchedRuns([chosen.algorithm("FedAvg")], problem, (0,), device(), None)}
     for name, convex_set in sets.items():
         method = FedFW(0.01, batch_size=BATCH)
-        loops[name] = Batched([method], problem.within(convex_set), (0,), device(), None)
+        loops[name] = BatchedRuns([method], problem.within(convex_set), (0,), device(), None)
     states = {name: loop.start() for name, loop in loops.items()}
     times: dict[str, list[float]] = {name: [] for name in loops}
     for p in range(passes + 1):

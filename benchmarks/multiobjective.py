@@ -24,13 +24,13 @@ from benchmarks.bench import AFTER_STOP, advance, machine, save
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, count, new_file
 from fedlib.core.federation import Federation
-from fedlib.core.run import resolve_device
+from fedlib.engine.batch import BatchedRuns
+from fedlib.run import resolve_device
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
+from papers.kit.commands import Parser, carried_out, count, new_file
 
 CLIENTS, ROWS, PARTICIPANTS, BATCH, STEPS = 100, 600, 10, 128, 10
 PLAIN, LOCAL = "plain torch loop", "local steps"
@@ -95,7 +95,7 @@ def alone(
     algorithm: Any, problem: Problem, device: str, engine: type[Federation]
 ) -> Callable[[], object]:
     """A round as `fedlib.run` does it, draws included."""
-    loop = Batched([algorithm], problem, (0,), resolve_device(device), engine)
+    loop = BatchedRuns([algorithm], problem, (0,), resolve_device(device), engine)
     now = loop.start()
 
     def one() -> object:

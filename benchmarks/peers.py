@@ -25,10 +25,10 @@ if __name__ == "__main__":
 from benchmarks.bench import KEPT, advance, apart, collected, machine, walked
 from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem_of, work
 from benchmarks.workloads import WORKLOADS
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
 from fedlib.core.schedule import Schedule
-from fedlib.core.walk import Walk
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.loop import RoundLoop
+from papers.kit.commands import Parser, carried_out, count, nearest, new_file
 
 OURS, REPLAYED, WITH_SWITCH = "fedlib FedAvg", "fedlib FedAvg, replayed", "fedlib FedSGM"
 LOOP, ORDERED = "torch loop", "torch loop, channels last"
@@ -162,14 +162,14 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
 
 def ours(grid: list[Any], problem: Any, seeds: int) -> Entry:
     """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
-    loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
-    walk, now = Walk(loop, LONG, Schedule(LONG)), loop.start()
+    loop = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
+    walk, now = RoundLoop(loop, LONG, Schedule(LONG)), loop.start()
     return lambda first, last: walked(walk, now, last - first), lambda: now.state.w
 
 
 def replayed(grid: list[Any], problem: Any, seeds: int) -> Entry:
     """The same as a short run does them, one by one."""
-    loop = Batched(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
+    loop = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
     now = loop.start()
     return lambda first, last: advance(loop, now, last - first), lambda: now.state.w
 

@@ -33,11 +33,11 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.ssca import SSCA
 from fedlib.compress import TopK
 from fedlib.core import Problem
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, nearest, new_file
+from fedlib.engine.batch import BatchedRuns
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
 from fedlib.sets import Ball
 from fedlib.steps import PowerLaw
+from papers.kit.commands import Parser, carried_out, nearest, new_file
 
 SECONDS, GIGABYTES = 60, 8  # most that a case may take, with its data and its recording
 OWN = BATCH = 4  # rows of a client, and of a batch
@@ -137,7 +137,7 @@ def measure(method: str, size: Size) -> dict[str, Any]:
     empty = peak(device)
     problem = problem_of(method, size)
     seeds = tuple(range(size.S))
-    loop = Batched([algorithm_of(method, size)], problem, seeds, device, None)
+    loop = BatchedRuns([algorithm_of(method, size)], problem, seeds, device, None)
     now = loop.start()
     first, _ = clocked(loop, now, 1)
     began = time.perf_counter()

@@ -25,12 +25,12 @@ from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
 from fedlib.algorithms.vertical_sgd import VerticalSGD
 from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
 from fedlib.core import Problem, Vectorized
-from fedlib.core.batched import Batched
-from fedlib.core.commands import Parser, carried_out, count, new_file
-from fedlib.core.run import resolve_device
 from fedlib.data import Table
+from fedlib.engine.batch import BatchedRuns
 from fedlib.problems import swish_network, vertical_network
+from fedlib.run import resolve_device
 from fedlib.steps import PowerLaw
+from papers.kit.commands import Parser, carried_out, count, new_file
 
 CLIENTS, ROWS, BATCH, HIDDEN, SEEDS = 10, 60_000, 100, 128, 20
 RATE, SCALE = 0.1, 255.0
@@ -104,7 +104,7 @@ def cases(problems: list[Problem], device: str) -> dict[str, tuple[Round, int]]:
 def together(algorithm: Any, problems: list[Problem], device: str) -> Round:
     """A round as `fedlib.run` does it, draws included, of all seeds together."""
     seeds = tuple(range(len(problems)))
-    loop = Batched([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
+    loop = BatchedRuns([algorithm], problems.__getitem__, seeds, resolve_device(device), Vectorized)
     now = loop.start()
 
     def one() -> object:

@@ -21,7 +21,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import KEPT, collected, machine
-from fedlib.core.commands import Parser, carried_out, count, nearest, new_file
+from papers.kit.commands import Parser, carried_out, count, nearest, new_file
 
 ROOT = Path(__file__).resolve().parents[1]
 #: A case's title and the words after `python`.

@@ -14,8 +14,8 @@ from benchmarks.workloads import TOLERANCE, WORKLOADS
 from fedlib.algorithms.baselines import FedAvg
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
-from fedlib.core.batched import Batched
-from fedlib.core.protocols import Algorithm
+from fedlib.core.algorithm import Algorithm
+from fedlib.engine.batch import BatchedRuns
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 
 MLP = ((128, 784), (128,), (10, 128), (10,))
@@ -124,7 +124,7 @@ def work(name: str, turns: int, rows: int | None = None) -> Work:
     task = TASKS[name]
     problem, one = problem_of(name, rows), algorithm_of(name)
     grid: list[Any] = [one] if task.sizes == 1 else WORKLOADS["W3"].grid("FedAvg")
-    drawing = Batched([one], problem, tuple(range(task.seeds)), torch.device("cpu"), None)
+    drawing = BatchedRuns([one], problem, tuple(range(task.seeds)), torch.device("cpu"), None)
     rngs = drawing.start().rngs
     draws = drawing.draws(rngs, task.rounds * (turns + 1))
     who = draws.participants.transpose(0, 1)

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import KEPT, collected, machine
-from fedlib.core.commands import Parser, carried_out, nearest, new_file
+from papers.kit.commands import Parser, carried_out, nearest, new_file
 
 ROOT = Path(__file__).resolve().parents[1]
 #: A try's title, the additions of CONTRIBUTING.md that come before, and its commands.

@@ -13,7 +13,7 @@ from fedlib import data
 from fedlib.algorithms.baselines import FedAvg
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
-from fedlib.core.protocols import Algorithm
+from fedlib.core.algorithm import Algorithm
 from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression
 
 __all__ = ["ALGORITHMS", "WORKLOADS", "Workload"]

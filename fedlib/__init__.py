@@ -4,6 +4,8 @@ from fedlib import algorithms, compress, core, sets, steps, testing, weights
 from fedlib.algorithms import *
 from fedlib.compress import *
 from fedlib.core import *
+from fedlib.engine.loop import Diverged
+from fedlib.run import run
 from fedlib.sets import *
 from fedlib.steps import *
 from fedlib.testing import *
@@ -11,7 +13,7 @@ from fedlib.weights import *
 
 __version__ = "0.1.0"
 
-__all__: list[str] = []
+__all__: list[str] = ["Diverged", "run"]
 __all__ += algorithms.__all__
 __all__ += compress.__all__
 __all__ += core.__all__

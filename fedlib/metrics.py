@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.types import Batch, Problem, pullback
+from fedlib.core.problem import Batch, Problem, pullback
 
 
 class Skewness(NamedTuple):
@@ -132,7 +132,7 @@ def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]
     def gradient(batch: Batch) -> Tensor:
         return pullback(problem.losses, problem.gradient, w, batch, weights)
 
-    if not problem.one_by_one:
+    if not problem.sequential_clients:
         each: Tensor = torch.func.vmap(gradient)(clients)
         return each.mean(0)
     total = torch.zeros_like(w)

@@ -134,14 +134,14 @@ def children_seconds() -> float:
 
 def resolved(device: str) -> str:
     """Where cells compute whose parameter `device` has this value."""
-    from fedlib.core.run import resolve_device
+    from fedlib.run import resolve_device
 
     return resolve_device(device).type
 
 
 def target(name: str, profile: str, out: str | None) -> Path:
     """Where the notebook goes, a place that can be written to; ``out`` is a file or a folder."""
-    from fedlib.core.commands import is_open
+    from papers.kit.commands import is_open
 
     if out is None and profile not in FOLDERS:
         raise NotebookError(f"{name}: profile {profile!r} has no folder; pass --out PATH.")
@@ -229,7 +229,7 @@ def produce_all(
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
-    from fedlib.core.commands import Parser, count
+    from papers.kit.commands import Parser, count
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")
@@ -244,7 +244,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line entry; an error is one sentence on stderr and exit status 1 or 2."""
-    from fedlib.core.commands import carried_out
+    from papers.kit.commands import carried_out
 
     return carried_out(lambda: carry_out(parse(arguments)), "execute", AFTER_STOP)
 

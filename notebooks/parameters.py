@@ -15,7 +15,7 @@ OTHERS = "others"
 
 def unknown(who: str, what: str, name: str, known: Iterable[str]) -> str:
     """The sentence that refuses a name, with those that come nearest."""
-    from fedlib.core.commands import nearest
+    from papers.kit.commands import nearest
 
     return f"{who}: there is no {what} {name!r}; {nearest(name, known)}."
 
@@ -87,8 +87,8 @@ def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> No
 
 def check_values(name: str, given: Parameters) -> None:
     """Refuses values that the study of this name does not take; those of notes say so in a cell."""
-    from fedlib.core.commands import SENTENCE
     from papers import STUDIES
+    from papers.kit.commands import SENTENCE
 
     if name in STUDIES:
         study = STUDIES[name]
@@ -103,7 +103,7 @@ def check_values(name: str, given: Parameters) -> None:
 
 def check_device(given: Parameters) -> None:
     """Refuses a device that is not on this machine."""
-    from fedlib.core.run import resolve_device
+    from fedlib.run import resolve_device
 
     try:
         resolve_device(str(given.get("device") or "cpu"))

@@ -169,9 +169,9 @@ def texts(value: object) -> list[str]:
 
 def write(notebook: NotebookNode, path: Path) -> None:
     """Seals the notebook and writes it, whole or not at all."""
-    from fedlib.core.whole import write_whole
+    from fedlib.core.files import atomic_write
 
     notebook.metadata["fedlib"]["page"] = page_digest(notebook)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    atomic_write(path, lambda file: file.write(text.encode()))

@@ -119,7 +119,7 @@ def build(folder: Path, out: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line entry."""
-    from fedlib.core.commands import Parser, carried_out
+    from papers.kit.commands import Parser, carried_out
 
     parser = Parser(prog="view.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook that was executed with --keep")

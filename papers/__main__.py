@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import papers
 from fedlib import __version__
-from fedlib.core.commands import Parser, carried_out, count, known
 from papers.kit import record
+from papers.kit.commands import Parser, carried_out, count, known
 from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
 from papers.kit.seen import remembered

@@ -10,7 +10,7 @@ from typing import Any
 import papers
 from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
 from fedlib.core.provenance import versions
-from fedlib.core.run import resolve_device
+from fedlib.run import resolve_device
 from papers.jobs import Done, Progress, spread
 from papers.kit import store
 from papers.kit.numbers import significant

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedlib import checks
 from fedlib.core import Trace
-from fedlib.core.whole import write_whole
+from fedlib.core.files import atomic_write
 from papers.compare_files import find
 from papers.compare_tables import differences, finals, notes, shared, table
 
@@ -111,8 +111,8 @@ class Comparison:
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.curves())
-        write_whole(path, lambda file: file.write(picture))
-        write_whole(beside, lambda file: file.write(text.getvalue().encode()))
+        atomic_write(path, lambda file: file.write(picture))
+        atomic_write(beside, lambda file: file.write(text.getvalue().encode()))
         return path, beside
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fedlib import checks
 from fedlib.core import Trace
-from fedlib.core.commands import nearest
 from papers.compare_tables import Named
+from papers.kit.commands import nearest
 
 WHO = "compare"
 PROFILES = ("full", "quick")

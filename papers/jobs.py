@@ -21,11 +21,11 @@ import torch
 from tqdm import tqdm
 
 import papers
-from fedlib.core.commands import REFUSALS, SENTENCE
-from fedlib.core.run import resolve_device
-from fedlib.core.walk import Diverged
 from fedlib.data import DataError
+from fedlib.engine.loop import Diverged
+from fedlib.run import resolve_device
 from papers.kit import store
+from papers.kit.commands import REFUSALS, SENTENCE
 from papers.kit.shares import Job, jobs_of, listing, longest_first, share
 from papers.kit.study import Study
 from papers.kit.tenure import tenure

@@ -132,7 +132,7 @@ def address_of(top: str, domain: str, info: dict[str, str]) -> str | None:
 
 
 def lines_of(module: str, name: str) -> str:
-    """`fedlib/core/run.py#L10-L20`; empty for what has no lines of its own, as a constant."""
+    """`fedlib/run.py#L10-L20`; empty for what has no lines of its own, as a constant."""
     try:
         found = inspect.unwrap(attrgetter(name)(sys.modules[module]))
         lines, first = inspect.getsourcelines(found)

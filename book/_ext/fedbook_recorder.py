@@ -135,7 +135,7 @@ def recorder(algorithm: type) -> Any:
         def tell(self, *message: Any, **options: Any) -> Any:
             frame = sys._getframe(1)
             self.said.append((cited_by(frame, file), f"`{told_by(frame)}`"))
-            return super().tell(*message, **options)
+            return super().broadcast(*message, **options)
 
     return Recorder
 

@@ -10,7 +10,8 @@ from functools import partial
 import torch
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PolicyFedSGM, PowerLaw, Soft, TopK
-from fedlib.federated import Job, part
+from fedlib.flower.job import Job
+from fedlib.flower.parts import part
 from fedlib.problems import cartpole, pareto
 from fedlib.problems.cartpole import CartPole
 from fedlib.testing.examples import classification

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from fedlib.core.client import Client
+from fedlib.core.problem import Batch, Draw, Problem
 from fedlib.core.sampling import check_one_constraint, draw_round
-from fedlib.core.types import Batch, Draw, Problem
 
 
 def check_centralized(who: str, problem: Problem) -> None:

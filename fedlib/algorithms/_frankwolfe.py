@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.core.federation import Federation
+from fedlib.core.problem import ConvexSet, Draw, Info, Problem
 from fedlib.core.sampling import check_work
-from fedlib.core.types import ConvexSet, Draw, Info, Problem
 from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
 from fedlib.steps.schedules import Schedule

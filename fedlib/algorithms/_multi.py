@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.client import Client
+from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
-from fedlib.core.types import Batch, Draw, Info, Problem
 from fedlib.steps.local import Gradient
 from fedlib.weights.gram import GramEstimate
 

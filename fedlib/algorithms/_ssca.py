@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import distinct, distinct_each
-from fedlib.core.types import Draw, Problem
 from fedlib.steps.schedules import PowerLaw, averaging
 from fedlib.steps.surrogate import Surrogate
 

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import distinct
-from fedlib.core.types import Draw, Problem
 from fedlib.vertical.line import Line, check_vertical
 
 NO_VALUES = slice(0, 0)

@@ -20,9 +20,10 @@ from fedlib.algorithms._central import check_centralized, draw_steps, step_value
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_one_constraint, check_work, draw_round
-from fedlib.core.types import Draw, Info, Problem, later
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
@@ -64,7 +65,7 @@ class FedAvg:
     local_steps: Count
     participants: Count
     batch_size: Count | None = None
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -130,7 +131,7 @@ class PenaltyFedAvg:
     level: float = 0.0
     batch_size: Count | None = None
     value_batch_size: Count | None = None
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -173,7 +174,7 @@ class PenaltyFedAvg:
         on = (g > self.level + self.tolerance).to(g.dtype)  # 3
         change = fed.ask(self.local_update, clients, slope * on).mean(0)  # 4, 5
         step = fed.project(state.w - change) - state.w
-        return State(state.w + fed.tell(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
+        return State(state.w + fed.broadcast(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
 
 
 @dataclass(frozen=True)

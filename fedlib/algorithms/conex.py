@@ -22,8 +22,8 @@ from fedlib import checks
 from fedlib.algorithms._central import check_centralized, draw_steps, step_values
 from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
-from fedlib.core.types import Draw, Info, Problem
 
 
 class State(NamedTuple):

@@ -29,8 +29,9 @@ from fedlib.algorithms._multi import (
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info, Problem, later
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.preference import Preference
@@ -90,7 +91,7 @@ class FedCMOO:
     weights: Weights = FindWeights()
     shared: Count | None = None
     shared_batch: bool = False
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -126,7 +127,7 @@ class FedCMOO:
         return (client.model - u) / (self.local_steps * self.lr)  # 7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         shared = shared_part(self.shared, fed.problem)
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 2, 3
@@ -186,7 +187,7 @@ class FedCMOOPref:
     shared: Count | None = None
     shared_batch: bool = False
     value_batch_size: Count | None = None
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -227,7 +228,7 @@ class FedCMOOPref:
         return (client.model - u) / (self.local_steps * self.lr)  # 8
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         losses = fed.ask(self.loss_values, clients).mean(0)  # 2
         shared = shared_part(self.shared, fed.problem)

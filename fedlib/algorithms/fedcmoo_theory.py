@@ -25,8 +25,8 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import draw_round
-from fedlib.core.types import Draw, Info, Problem
 from fedlib.weights.rules import FindWeights
 
 
@@ -132,7 +132,7 @@ class FedCMOOTheory:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         told = self.participants + 2 * self.gram_participants
-        w = fed.tell(Identity(), state.w, receivers=told)  # 1
+        w = fed.broadcast(Identity(), state.w, receivers=told)  # 1
         Y = [self.mean_gradients(fed, w, some) for some in draw.others]
         G = Y[0] @ Y[1].mT  # 3
         lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4

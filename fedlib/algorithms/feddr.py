@@ -22,8 +22,8 @@ from fedlib.algorithms._frankwolfe import active_clients, on_active
 from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_coins, draw_round
-from fedlib.core.types import Draw, Info, Problem
 
 #: In (0, 2).
 Relaxation = Annotated[

@@ -26,8 +26,8 @@ from fedlib.algorithms._frankwolfe import (
 from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
+from fedlib.core.problem import ConvexSet, Draw, Info, Problem
 from fedlib.core.sampling import draw_coins
-from fedlib.core.types import ConvexSet, Draw, Info, Problem
 from fedlib.steps.schedules import Convex, Schedule
 
 

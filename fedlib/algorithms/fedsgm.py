@@ -22,9 +22,10 @@ from fedlib import checks
 from fedlib.checks import Count, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
-from fedlib.core.types import Draw, Info, Problem, later
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
@@ -103,7 +104,7 @@ class FedSGM:
     batch_size: Count | None = None
     value_batch_size: Count | None = None
     resample_for_update: bool = False
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -166,16 +167,16 @@ class FedSGM:
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
-        voters = fed.voters(draw, clients, model=w)
-        g, slope = fed.constraint(fed.ask(self.constraint_value, voters))  # 2
+        value_clients = fed.value_clients(draw, clients, model=w)
+        g, slope = fed.constraint(fed.ask(self.constraint_value, value_clients))  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
         v = fed.ask(self.local_update, clients, slope * sigma, wire=self.uplink)  # 4-7
         residual = state.residual
         if self.remembers:
             v, e = v
-            residual = fed.keep(residual, draw, e)
+            residual = fed.store_memory(residual, draw, e)
         x = fed.project(state.x - self.lr * v.mean(0))  # 8
-        w_next = w + fed.tell(self.downlink, x - w, draw.downlink)  # 9
+        w_next = w + fed.broadcast(self.downlink, x - w, draw.downlink)  # 9
         weighted = state.weighted + (1 - sigma) * w  # 10
         weight = state.weight + (1 - sigma)
         return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)

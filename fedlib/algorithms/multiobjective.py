@@ -27,9 +27,10 @@ from fedlib.algorithms._multi import (
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import draw_round
-from fedlib.core.types import Batch, Draw, Info, Problem, later
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import gram_of
 from fedlib.weights.rules import Least, MinNorm, Weights
@@ -76,7 +77,7 @@ class FSMGDA:
     weights: Weights = MinNorm()
     least: Least | None = None
     shared: Count | None = None
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -121,7 +122,7 @@ class FSMGDA:
         return updates.flatten()
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
         delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
         G = gram_of(delta[:, : shared_part(self.shared, fed.problem)])
@@ -168,7 +169,7 @@ class Scalarized:
     server_lr: Positive = 1.0
     batch_size: Count | None = None
     task: Count | None = None
-    local: LocalSteps = later(SGD())
+    local: LocalSteps = added_field(SGD())
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -203,7 +204,7 @@ class Scalarized:
         return (client.model - u) / (self.local_steps * self.lr)  # 4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w = fed.tell(Identity(), state.w, receivers=self.participants)  # 1
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         # the weights are part of the method and not sent
         update = partial(self.local_update, lam=state.weights)
         delta = fed.ask(update, fed.clients(draw, model=w)).mean(0)  # 2-4
@@ -268,7 +269,7 @@ class MGDA:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """One step at the server."""
-        w = fed.tell(Identity(), state.w)  # 1
+        w = fed.broadcast(Identity(), state.w)  # 1
         sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
         g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
         G = gram_of(g)

@@ -21,8 +21,8 @@ from fedlib.checks import Count, Fraction, Nonnegative, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
-from fedlib.core.types import Batch, Draw, Info, Problem
 from fedlib.policy.policies import Episodes, Simulator
 from fedlib.policy.trpo import (
     advantages,
@@ -250,9 +250,9 @@ class PolicyFedSGM:
         residual = state.residual
         if self.remembers:
             v, e = v
-            residual = fed.keep(residual, draw, e)
+            residual = fed.store_memory(residual, draw, e)
         fitted = fed.ask(fit, clients).mean(0)  # 9
-        critics = fed.tell(Identity(), fitted.flatten()).view_as(critics)  # 9
+        critics = fed.broadcast(Identity(), fitted.flatten()).view_as(critics)  # 9
         x = state.x - v.mean(0)  # 10
-        w_next = w + fed.tell(self.downlink, x - w, draw.downlink)  # 11
+        w_next = w + fed.broadcast(self.downlink, x - w, draw.downlink)  # 11
         return State(w_next, x, residual, critics, basis), fed.info(g_hat=g, sigma=sigma)

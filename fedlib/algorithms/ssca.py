@@ -35,8 +35,8 @@ from fedlib.algorithms._ssca import (
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
-from fedlib.core.types import Draw, Info, Problem
 from fedlib.steps.schedules import Averaging, PowerLaw, power_law
 from fedlib.steps.surrogate import best_response
 

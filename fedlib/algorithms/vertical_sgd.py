@@ -20,7 +20,7 @@ from fedlib import checks
 from fedlib.algorithms._vertical import check_batch, draw_samples, exchange, mean_objective
 from fedlib.checks import Count, Nonnegative
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info, Problem
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.steps.schedules import PowerLaw, power_law
 from fedlib.vertical.line import Line
 

@@ -33,7 +33,7 @@ from fedlib.algorithms._ssca import (
 from fedlib.algorithms._vertical import check_batch, draw_samples, exchange, mean_objective
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info, Problem
+from fedlib.core.problem import Draw, Info, Problem
 from fedlib.steps.schedules import Averaging
 from fedlib.steps.surrogate import best_response
 from fedlib.vertical.line import Line

@@ -1,17 +1,7 @@
-"""The run: problems, clients, the line between client and server, rounds, traces."""
+"""The ideas: problems, clients, the line between client and server, traces."""
 
 from fedlib.core.federation import Loop, Sequential, Vectorized
-from fedlib.core.run import run
+from fedlib.core.problem import Problem
 from fedlib.core.trace import Trace
-from fedlib.core.types import Problem
-from fedlib.core.walk import Diverged
 
-__all__ = [
-    "Diverged",
-    "Loop",
-    "Problem",
-    "Sequential",
-    "Trace",
-    "Vectorized",
-    "run",
-]
+__all__ = ["Loop", "Problem", "Sequential", "Trace", "Vectorized"]

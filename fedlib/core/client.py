@@ -11,8 +11,8 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib.core.mapping import looped
-from fedlib.core.types import Batch, Pooled, pullback
+from fedlib.core.problem import Batch, Pooled, pullback
+from fedlib.core.trees import loop_map
 
 Part = TypeVar("Part")
 
@@ -49,7 +49,7 @@ class Client:
     num_constraints: int
     pooled: Pooled | None = None
     simulator: Any = None
-    one_by_one: bool = False
+    sequential_clients: bool = False
 
     @property
     def model(self) -> Float[Tensor, "d"]:
@@ -81,7 +81,7 @@ class Client:
 
         `in_dims` has 0 or None for every argument.
         """
-        return (looped if self.one_by_one else vmap)(function, in_dims)
+        return (loop_map if self.sequential_clients else vmap)(function, in_dims)
 
     def batch(self, step: int) -> Batch:
         """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""

@@ -22,10 +22,10 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
-from fedlib.core.gradient import Gradient
 from fedlib.core.messages import Sent, asked, told
-from fedlib.core.portions import portions
-from fedlib.core.types import Batch, Draw, Info, Problem
+from fedlib.core.problem import Batch, Draw, Info, Problem
+from fedlib.engine.gradient import Gradient
+from fedlib.engine.portions import portions
 
 MOST_PORTIONS = 16  # of the clients: each is recorded anew
 WORTH = 5  # times the models that clients send they must read: what portions give is joined again
@@ -42,7 +42,7 @@ class Federation:
 
     runs = 1  # how many are mapped over together
     gradient: Gradient | None = None  # of the losses, where it is recorded
-    one_by_one = False  # whether clients, and what a client maps over, are taken in a loop
+    sequential_clients = False  # whether clients, and what a client maps over, are taken in a loop
     log: list[Sent] | None = None
 
     def __init__(self, problem: Problem) -> None:
@@ -74,11 +74,13 @@ class Federation:
             who=who,
         )
 
-    def voters(self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]) -> ClientState:
+    def value_clients(
+        self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]
+    ) -> ClientState:
         """Who is asked for loss values: the participants, unless the draw names others."""
-        if not isinstance(draw.voters, Tensor):
+        if not isinstance(draw.value_clients, Tensor):
             return clients
-        asked = Draw(participants=draw.voters, values=draw.values)
+        asked = Draw(participants=draw.value_clients, values=draw.values)
         return self.clients(asked, model=model)
 
     def constraint(
@@ -126,7 +128,7 @@ class Federation:
             self.log += asked(method, broadcast, upload[0], wire, int(n))
         return answer.parts() if isinstance(answer, Reply) else answer
 
-    def tell(
+    def broadcast(
         self,
         wire: Compressor,
         message: Float[Tensor, "d"],
@@ -143,7 +145,7 @@ class Federation:
             self.log.append(sent)
         return wire(message, noise)
 
-    def keep(
+    def store_memory(
         self, memory: Float[Tensor, "N *memory"], draw: Draw, new: Float[Tensor, "n *memory"]
     ) -> Float[Tensor, "N *memory"]:
         """The memories `[N, ...]` after the participants have replaced theirs by `new [n, ...]`."""
@@ -171,7 +173,7 @@ class Federation:
             p.num_constraints,
             p.pooled,
             p.simulator,
-            self.one_by_one,
+            self.sequential_clients,
         )
 
     def only_client(self, draw: Draw) -> Client:
@@ -247,7 +249,7 @@ class Sequential(Federation):
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
-    one_by_one = True
+    sequential_clients = True
 
     def _map(
         self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
@@ -282,7 +284,7 @@ class Loop(Sequential):
         arrived = wire.decode(wire.encode(upload, client.noise), upload, client.noise)
         return answer._replace(upload=arrived) if isinstance(answer, Reply) else arrived
 
-    def tell(
+    def broadcast(
         self,
         wire: Compressor,
         message: Float[Tensor, "d"],
@@ -290,5 +292,5 @@ class Loop(Sequential):
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
         """As in `Federation`, through encode and decode."""
-        received = super().tell(wire, message, noise, receivers)
+        received = super().broadcast(wire, message, noise, receivers)
         return wire.decode(wire.encode(received, noise), received, noise)

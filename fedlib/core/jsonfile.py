@@ -10,7 +10,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fedlib.core.whole import write_whole
+from fedlib.core.files import atomic_write
 
 SCHEMA = 1
 #: An innermost list without texts: nearly all of a file, written by `as_text` digit for digit as
@@ -96,7 +96,7 @@ def read(path: Path, kind: str | None = None) -> dict[str, Any]:
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:
     """Write a file whole: one line a seed, so that a change shows as one line."""
     text = as_text(payload)
-    write_whole(path, lambda file: file.write(text.encode()))
+    atomic_write(path, lambda file: file.write(text.encode()))
 
 
 def as_text(payload: Mapping[str, Any]) -> str:

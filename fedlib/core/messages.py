@@ -14,8 +14,8 @@ from torch import Tensor
 from fedlib.compress.compressors import FLOAT_BITS, Compressor
 
 if TYPE_CHECKING:
+    from fedlib.core.algorithm import Algorithm
     from fedlib.core.federation import Federation
-    from fedlib.core.protocols import Algorithm
 
 SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks.tensors import told
-from fedlib.core.mapping import fault
+from fedlib.core.trees import fault
 
 if TYPE_CHECKING:
-    from fedlib.core.types import Problem
+    from fedlib.core.problem import Problem
 
 WHO = "Problem"
 #: Names that a metric cannot have: columns of `Trace.to_frame`.
@@ -68,7 +68,7 @@ def _check_plain(problem: Problem) -> None:
         if not callable(function) or isinstance(function, type):
             raise TypeError(checks.sentence(WHO, name, "be a function", function))
         _check_takes(name, function, 3 if name == "gradient" else 2)
-    checks.flag(WHO, "one_by_one", problem.one_by_one)
+    checks.flag(WHO, "sequential_clients", problem.sequential_clients)
     if isinstance(problem.simulator, (type, str, bool, int, float)):
         raise TypeError(checks.sentence(WHO, "simulator", "be a simulator", problem.simulator))
     _check_config(problem.config)
@@ -86,7 +86,7 @@ def _check_takes(name: str, function: Callable[..., Any], count: int) -> None:
 
 
 def _check_config(config: object) -> None:
-    from fedlib.core.types import describe
+    from fedlib.core.describe import describe
 
     if not isinstance(config, Mapping):
         raise TypeError(checks.sentence(WHO, "config", "be a mapping", config))
@@ -147,7 +147,7 @@ def _check_rows(problem: Problem) -> None:
             raise ValueError(_said("lengths", f"be whole numbers [{n}]", lengths))
     elif lengths != ():
         raise TypeError(_said("lengths", "be a tensor, or () for none", lengths))
-    from fedlib.core.types import ConvexSet, Pooled
+    from fedlib.core.problem import ConvexSet, Pooled
 
     for name, kind in (("set", ConvexSet), ("pooled", Pooled)):
         value = getattr(problem, name)
@@ -189,7 +189,7 @@ def try_functions(problem: Problem) -> None:
     """
     if problem.simulator is not None:
         return
-    from fedlib.core.types import Batch
+    from fedlib.core.problem import Batch
 
     whole = problem.rows_of(torch.zeros(1, dtype=torch.int64, device=problem.rows.device))
     batch = Batch(tuple(x[0] for x in whole.data), whole.weight[0])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.compress.compressors import Compressor, Identity
-from fedlib.core.types import Draw, Problem
+from fedlib.core.problem import Draw, Problem
 
 IDENTITY = Identity()
 MANY = 1000  # more clients are not permuted to draw a few of them
@@ -50,7 +50,7 @@ def draw_round(
     asked = [problem.sizes[j] for j in again.tolist()] if isinstance(again, Tensor) else sizes
     return Draw(
         participants=who,
-        voters=again,
+        value_clients=again,
         batches=_positions(sizes, local_steps, batch_size, rng),
         values=_flatten(_positions(asked, 1, value_batch_size, rng)),
         uplink=uplink.draw(participants, problem.dim, rng),

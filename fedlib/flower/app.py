@@ -13,8 +13,8 @@ from typing import Any
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
-from fedlib.federated.job import Job
-from fedlib.federated.server import Server
+from fedlib.flower.job import Job
+from fedlib.flower.server import Server
 
 PAUSE = 0.05  # seconds between two looks for answers
 LOOK = 2.0  # seconds between two looks for new SuperNodes

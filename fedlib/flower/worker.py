@@ -15,9 +15,9 @@ from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.whole import write_whole
-from fedlib.federated.client import Client
-from fedlib.federated.job import Job
+from fedlib.core.files import atomic_write
+from fedlib.flower.client import Client
+from fedlib.flower.job import Job
 
 IDLE = 600  # seconds without a message, after which the process ends; its file has all it knows
 
@@ -48,7 +48,7 @@ def work(told: dict[str, Any]) -> None:
             address = json.dumps({"port": listener.address[1], "key": key.hex()}).encode()
             file = folder / f"worker-{me}.json"
             os.umask(0o077)  # who can read the key can speak for this client
-            write_whole(file, lambda opened: opened.write(address))
+            atomic_write(file, lambda opened: opened.write(address))
             while True:
                 signal.alarm(IDLE)  # ends the process, its file is whole at any time
                 try:

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Seed
-from fedlib.core.operations import unwatched
+from fedlib.core.describe import describe
+from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Problem, describe
+from fedlib.engine.operations import unwatched
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
 from fedlib.problems.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
 

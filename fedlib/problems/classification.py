@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fedlib import checks, models
 from fedlib.checks import Count, Whole
-from fedlib.core.types import Batch, Problem
+from fedlib.core.problem import Batch, Problem
 from fedlib.problems.neyman_pearson import class_shares
 
 Gradient = Callable[[Tensor, Batch, Tensor], Tensor]

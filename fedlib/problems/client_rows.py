@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.models.modules import Apply
 
 

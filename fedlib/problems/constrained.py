@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedlib import checks, models
 from fedlib.checks import Count, FloatType, Number, Positive, Rng
-from fedlib.core.types import Batch, Problem
+from fedlib.core.problem import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.models.pictures import picture_cnn
 from fedlib.problems.classification import row_losses
@@ -53,7 +53,7 @@ class Model(NamedTuple):
         | None
     )
     shapes: tuple[tuple[int, ...], ...]
-    one_by_one: bool = False
+    sequential_clients: bool = False
 
 
 def linear_model(features: Count, classes: Count) -> Model:
@@ -101,7 +101,7 @@ def cnn_model(channels: Count, side: Count, classes: Count, rng: Rng) -> Model:
     checks.arguments(cnn_model, locals())
     module = picture_cnn(rng, channels=channels, side=side, classes=classes)
     shapes = tuple(tuple(p.shape) for p in module.parameters())
-    return Model(*models.ravel(module), None, shapes, one_by_one=True)
+    return Model(*models.ravel(module), None, shapes, sequential_clients=True)
 
 
 def classifier(
@@ -163,7 +163,7 @@ def classifier(
         w0=model.w0.to(dtype),
         metrics=made.metrics,
         heldout=tuple(test),
-        one_by_one=model.one_by_one,
+        sequential_clients=model.sequential_clients,
         config=own | dict(config or {}),
     )
 
@@ -200,7 +200,7 @@ class _Classifier:
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         model, measured = self.model, self.measured
         X, y = problem.heldout
-        size = CHUNK if model.one_by_one else len(y)
+        size = CHUNK if model.sequential_clients else len(y)
         chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
         right = [(model.apply(w, self.prepared(x)).argmax(1) == t).sum() for x, t in chunks]
         seen = problem if measured is None else first_rows(problem, measured)
@@ -248,7 +248,7 @@ def first_rows(problem: Problem, count: int) -> Problem:
 
 def mean_loss(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     """The mean of the clients' losses, one client after another where the problem asks for it."""
-    if not problem.one_by_one:
+    if not problem.sequential_clients:
         return problem.mean_losses(w)[0]
     clients = problem.all_clients()
     each = [

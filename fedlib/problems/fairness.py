@@ -14,8 +14,8 @@ from torch.nn.functional import softplus
 
 from fedlib import checks, models
 from fedlib.checks import Count, Positive, Seed
+from fedlib.core.problem import Batch, Pooled, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Pooled, Problem
 from fedlib.data import split
 from fedlib.data.census import Rows
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, FloatType, Nonnegative, Seed
+from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.sets.nuclear import NuclearBall
 from fedlib.sets.vertices import gauge_of

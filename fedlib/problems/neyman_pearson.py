@@ -11,8 +11,8 @@ from torch.nn.functional import softplus
 
 from fedlib import checks
 from fedlib.checks import Count, FloatType, Positive, Seed, Share
+from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Problem
 from fedlib.data import split
 
 Partition = Int[Tensor, "N m"]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from fedlib import checks, models
-from fedlib.core.types import Batch, Problem
+from fedlib.core.problem import Batch, Problem
 from fedlib.data.split_labels import padded
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen

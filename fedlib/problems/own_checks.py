@@ -10,8 +10,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import grad, vmap
 
-from fedlib.core.mapping import fault
-from fedlib.core.types import Batch, Problem
+from fedlib.core.problem import Batch, Problem
+from fedlib.core.trees import fault
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
 

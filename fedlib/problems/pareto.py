@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.types import Batch, Problem
+from fedlib.core.problem import Batch, Problem
 from fedlib.weights.rules import min_norm
 
 FRONT = 501  # points of the front of two objectives; distances are to the polygon through them

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
-from fedlib.core.types import Batch, ConvexSet, Problem
+from fedlib.core.problem import Batch, ConvexSet, Problem
 
 
 def quadratics(

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, FloatType, Positive, Seed
+from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, Problem
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import row_losses
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
-from fedlib.core.types import Problem
+from fedlib.core.problem import Problem
 from fedlib.problems.classification import ACTIVATIONS, row_losses
 from fedlib.vertical.composite import Composite, Partition, contiguous
 from fedlib.vertical.line import VerticalProblem, vertical

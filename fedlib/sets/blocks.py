@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 from fedlib.sets.vertices import Several, gauge_of, wire_of
 
 

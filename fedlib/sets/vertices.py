@@ -18,7 +18,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 from fedlib.sets.balls import Ball, Box
 
 

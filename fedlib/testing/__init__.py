@@ -1,5 +1,5 @@
 """What holds an algorithm to account: it reaches its clients through messages alone."""
 
-from fedlib.testing.contract import hold_to_account
+from fedlib.testing.contract import check_algorithm
 
-__all__ = ["hold_to_account"]
+__all__ = ["check_algorithm"]

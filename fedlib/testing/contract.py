@@ -1,9 +1,9 @@
 """What every algorithm must satisfy, as functions of an algorithm and a problem.
 
-The tests hold all algorithms of the library to these checks; `hold_to_account` does the same for
+The tests hold all algorithms of the library to these checks; `check_algorithm` does the same for
 one that is not in it. A check raises AssertionError with one sentence. They look at what a round
 does, not at how it is written, so that a method in an unusual form passes if it is right. How a
-method of this library is written down is a check apart: `explains_itself`.
+method of this library is written down is a check apart: `check_docstring`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from fedlib.core.algorithm import Algorithm
+from fedlib.core.describe import describe
 from fedlib.core.federation import Loop, Vectorized
-from fedlib.core.protocols import Algorithm
-from fedlib.core.run import run
+from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw, Problem, describe
+from fedlib.run import run
 from fedlib.testing.sealed import Apart, Metered, doubled
 from fedlib.vertical.line import VerticalProblem
 
@@ -31,7 +32,7 @@ AGREED = 2  # rounds: what goes wrong with a memory shows in the second
 ROUNDS = 40  # within which a method must have improved something
 
 
-def hold_to_account(algorithm: Algorithm, problem: Problem) -> None:
+def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
     """Put an algorithm through all checks, on a problem that it is made for.
 
     Raises
@@ -226,7 +227,7 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     )
 
 
-def explains_itself(algorithm: Algorithm) -> None:
+def check_docstring(algorithm: Algorithm) -> None:
     """The docstring has numbered pseudocode that the code cites, and words for every field.
 
     The form of the methods of this library, which the book shows; no other method needs it.

@@ -18,8 +18,8 @@ from torch.nn.functional import softplus
 from fedlib import algorithms, data
 from fedlib.compress import Exact, RandK, Rounding, TopK
 from fedlib.core import Problem
+from fedlib.core.problem import ConvexSet
 from fedlib.core.sampling import seeded
-from fedlib.core.types import ConvexSet
 from fedlib.problems import cartpole, neyman_pearson, pareto, swish_network, vertical_network
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.steps import PowerLaw, Soft

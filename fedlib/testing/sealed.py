@@ -10,13 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from fedlib.core.algorithm import Algorithm
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.federation import Vectorized
-from fedlib.core.protocols import Algorithm
-from fedlib.core.types import Draw, Problem
-from fedlib.federated.ends import Answered, ClientEnd, Read, ServerEnd
-from fedlib.federated.job import Job, Place
-from fedlib.federated.parts import part
+from fedlib.core.problem import Draw, Problem
+from fedlib.flower.ends import Answered, ClientEnd, Read, ServerEnd
+from fedlib.flower.job import Job, Place
+from fedlib.flower.parts import part
 
 
 class Metered(Vectorized):
@@ -32,7 +32,7 @@ class Metered(Vectorized):
     def tell(self, *message: Any, **options: Any) -> Float[Tensor, "d"]:
         """As in `Federation`."""
         self.told = True
-        return super().tell(*message, **options)
+        return super().broadcast(*message, **options)
 
 
 class Apart:
@@ -85,7 +85,7 @@ def doubled(draw: Draw, clients: int) -> Draw:
             return tuple(doubled(other, clients) for other in part)
         if not isinstance(part, Tensor) or name == "downlink":
             return part
-        more = clients if name in ("participants", "voters") else 0
+        more = clients if name in ("participants", "value_clients") else 0
         return torch.stack([part, part + more], 1).flatten(0, 1)
 
     return Draw(*(both(name, part) for name, part in zip(draw._fields, draw, strict=True)))

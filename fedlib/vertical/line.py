@@ -16,7 +16,7 @@ from fedlib import checks
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core.federation import Federation
 from fedlib.core.messages import SERVER, Sent, about
-from fedlib.core.types import Batch, Info, Problem
+from fedlib.core.problem import Batch, Info, Problem
 from fedlib.vertical.composite import Composite, Party, neighbours
 
 INDEX_BITS = 32  # a sample's number on the wire

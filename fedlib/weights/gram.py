@@ -137,7 +137,7 @@ class TwoWay:
         count, tasks = received.shape[:2]
         total = received.sum(0).flatten()
         wire = Wire(self.sketch, tasks)
-        h = fed.tell(wire, total, noise, receivers=count).view(tasks, -1)  # 2
+        h = fed.broadcast(wire, total, noise, receivers=count).view(tasks, -1)  # 2
         # its own sketch and h are what the client holds already, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
         own, cross = fed.ask(answer, clients).unbind(1)  # 3

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Nonnegative, Share
-from fedlib.core.operations import unwatched
+from fedlib.engine.operations import unwatched
 from fedlib.weights.rules import batch_rule, minimum_norm, on_cpu
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative
-from fedlib.core.operations import unwatched
+from fedlib.engine.operations import unwatched
 
 Array = NDArray[np.float64]
 

@@ -251,9 +251,10 @@ import numpy as np
 import torch
 from torch.func import vmap
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
 from fedlib.compress import Identity, TopK
-from fedlib.core import Vectorized, run
+from fedlib.core import Vectorized
 from fedlib.core.sampling import seeded
 from papers.fedsgm import gamma
 from papers.fedsgm.problems.norms import norms, random_norms

@@ -270,8 +270,8 @@ from functools import cache
 import numpy as np
 import torch
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
 from papers.fedsgm.checks import lemma_1_sides, mean_gaps, regret
 from papers.fedsgm.gamma import bound, gamma_local, regret_bound, step_size
 from papers.fedsgm.problems.norms import drift_sum, norms, random_norms, varied_norms

@@ -309,9 +309,10 @@ import numpy as np
 import torch
 from torch.func import vmap
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
 from fedlib.compress import Identity, RandK, TopK
-from fedlib.core import Vectorized, run
+from fedlib.core import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.sets import Ball, Box
 from papers.fedsgm.concentration import (

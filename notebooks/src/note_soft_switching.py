@@ -289,9 +289,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
 from fedlib.compress import TopK
-from fedlib.core import run
 from fedlib.steps import Soft
 from papers.fedsgm.checks import mean_gaps, regret, worst_case
 from papers.fedsgm.gamma import (

@@ -277,8 +277,8 @@ from math import e, sqrt
 import numpy as np
 import torch
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
 from fedlib.core.sampling import seeded
 from papers.fedsgm.concentration import (
     drift_bound,

@@ -207,9 +207,9 @@ import pandas as pd
 import torch
 from torch.func import vmap
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
 from fedlib.compress import RandK
-from fedlib.core import run
 from fedlib.steps import Soft
 from papers.fedsgm.checks import directions, lemma_1_sides, mean_gaps, regret
 from papers.fedsgm.gamma import (

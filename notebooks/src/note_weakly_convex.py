@@ -270,8 +270,8 @@ from math import sqrt
 import numpy as np
 import torch
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
 from papers.fedsgm.gamma import gamma_local, step_size
 from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
 from papers.fedsgm.problems.weakly_convex import (

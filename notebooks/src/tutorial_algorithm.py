@@ -43,7 +43,7 @@ from fedlib.checks import Count, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work, draw_round
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.core import Problem
 
 
@@ -200,14 +200,14 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## The test that every method must pass
 #
-# `fl.hold_to_account(method, problem)` runs a list of checks and raises an error that lists the ones which fail; `findings` gives them by name. Nothing in them knows what your method is about: they look at what a round does when its draw is repeated, when rows are hidden from the server, when every client is there twice.
+# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that lists the ones which fail; `findings` gives them by name. Nothing in them knows what your method is about: they look at what a round does when its draw is repeated, when rows are hidden from the server, when every client is there twice.
 
 # %% tags=["nbval-check-output"]
 from textwrap import fill
 
 from fedlib.testing.contract import CHECKS, findings
 
-fl.hold_to_account(method, problem)
+fl.check_algorithm(method, problem)
 for name, function in CHECKS.items():
     print(fill(f"{name}: {function.__doc__}", 78, subsequent_indent="    "))
 

@@ -47,7 +47,7 @@ from fedlib.core import Problem
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.sampling import check_work, draw_round
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 
 
 class State(NamedTuple):
@@ -117,7 +117,7 @@ class Scaffold:
         w = state.w + to_w  # 5
         share = self.participants / state.memory.shape[0]
         c = state.c + share * to_c  # 6
-        return State(w, c, fed.keep(state.memory, draw, new)), fed.info()
+        return State(w, c, fed.store_memory(state.memory, draw, new)), fed.info()
 '''
 
 # %%
@@ -268,7 +268,7 @@ _ = check("two models of 32-bit numbers go each way", all(right))
 method = Scaffold(
     lr=0.05, local_steps=local_steps, participants=participants
 )
-fl.hold_to_account(method, problem)
+fl.check_algorithm(method, problem)
 few = {"rounds": 5, "seeds": seeds, "progress": False}
 fast = fl.run(method, problem, engine=fl.Vectorized, **few)
 slow = fl.run(method, problem, engine=fl.Loop, **few)
@@ -324,7 +324,7 @@ def mistaken(name, old, new):
 
 
 forgetful = mistaken(
-    "forgetful", "fed.keep(state.memory, draw, new)", "state.memory"
+    "forgetful", "fed.store_memory(state.memory, draw, new)", "state.memory"
 )
 trace = fl.run(forgetful, problem, **often)
 left = trace.metrics["f"][:, -1] - least
@@ -337,7 +337,7 @@ _ = check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
 _ = mistaken(
     "peeking",
     "c = state.c + share * to_c",
-    "c = fed.keep(state.memory, draw, new).mean(0)",
+    "c = fed.store_memory(state.memory, draw, new).mean(0)",
 )
 
 # %% [markdown]

@@ -14,7 +14,7 @@ from fedlib import checks
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 from papers.arena.problems import arena_problem
 
 
@@ -65,4 +65,4 @@ class Clock:
 def clock_problem(seed: Seed, *, name: str) -> Problem:
     """The problem in its set form, for an engine that takes one client after another."""
     checks.arguments(clock_problem, locals())
-    return replace(arena_problem(seed, name=name, form="set"), one_by_one=True)
+    return replace(arena_problem(seed, name=name, form="set"), sequential_clients=True)

@@ -18,9 +18,9 @@ from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.core import Problem
+from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation
-from fedlib.core.protocols import Algorithm
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 
 FAR = 1e4  # a model with a larger entry has diverged
 

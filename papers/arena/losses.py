@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
 
 RIDGE = 0.03  # f of the three logistic models has RIDGE / 2 |w|^2 in it, for a finite solution

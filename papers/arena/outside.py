@@ -18,11 +18,12 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
+from fedlib import run
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.core import Problem, jsonfile, run
+from fedlib.core import Problem, jsonfile
+from fedlib.core.problem import Batch
 from fedlib.core.provenance import versions
 from fedlib.core.trace import Array
-from fedlib.core.types import Batch
 from fedlib.steps import Hard
 from fedlib.weights import FindWeights, MinNorm
 from papers.arena.methods import STEPS

@@ -18,7 +18,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive, Seed, Whole
 from fedlib.core import Problem
-from fedlib.core.types import Batch, ConvexSet
+from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import L1Ball
 from papers.arena.losses import (
     RADIUS,

@@ -16,8 +16,8 @@ from fedlib import checks
 from fedlib.checks import Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
+from fedlib.core.problem import Batch, Draw, Info
 from fedlib.core.trace import Array
-from fedlib.core.types import Batch, Draw, Info
 from fedlib.sets import NuclearBall
 from papers.arena.problems import LEVELS, SETS, arena_problem
 

@@ -24,7 +24,7 @@ from fedlib.compress.compressors import Identity
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.types import Batch, Draw, Info
+from fedlib.core.problem import Batch, Draw, Info
 
 PLAIN = "plain"  # the attribute of losses that names those without dropout
 
@@ -115,7 +115,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
         rows: Tensor | tuple[()] = ()
         if self.judge_rows is not None:
             rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
-        w = fed.tell(Identity(), w, receivers=self.judges)  # 2
+        w = fed.broadcast(Identity(), w, receivers=self.judges)  # 2
         clients = fed.clients(Draw(participants=who, values=rows), model=w)
         losses: Tensor = fed.ask(self.loss_values, clients)  # 2
         return losses.mean()  # 3

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from fedlib import checks, data
 from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 

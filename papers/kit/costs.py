@@ -8,8 +8,8 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from fedlib.core.describe import describe
 from fedlib.core.jsonfile import once, read
-from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.store import PAPER, Spec
 

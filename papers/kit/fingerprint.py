@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core import Problem
-from fedlib.core.protocols import Algorithm
+from fedlib.core.algorithm import Algorithm
 from papers.kit.canonical import Meaning, Text, canonical
 from papers.kit.seen import PACKAGES, recalled, written
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedlib.core import Problem
-from fedlib.core.types import describe
+from fedlib.core.describe import describe
 from fedlib.data import DataError, File, cache
 from papers.kit.fingerprint import is_definition, roots_of_problem
 

@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedlib.core import Problem, Trace, run
+from fedlib import run
+from fedlib.core import Problem, Trace
 from papers.kit import runfile, store
 from papers.kit.close import Close, close_of
 from papers.kit.offline import problems

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedlib.core.files import atomic_write
 from fedlib.core.jsonfile import digest
-from fedlib.core.whole import write_whole
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.needs import ROUNDS, SEEDS, Needs
@@ -113,7 +113,7 @@ def write(study: Study, record: Record) -> None:
     order = sorted(record, key=lambda claim: (len(claim), claim))
     content = {claim: [_filled(entry) for entry in record[claim]] for claim in order}
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    write_whole(path_of(study), lambda file: file.write(f"{text}\n".encode()))
+    atomic_write(path_of(study), lambda file: file.write(f"{text}\n".encode()))
 
 
 def _filled(entry: Entry) -> dict[str, str]:

@@ -40,7 +40,8 @@ from functools import partial
 from pathlib import Path
 import numpy as np
 from torch.utils import _pytree as pytree
-from fedlib.core import batched, run
+from fedlib import run
+from fedlib.engine import batch as batched
 from papers import STUDIES
 from papers.kit import store
 from papers.kit.fingerprint import roots_of

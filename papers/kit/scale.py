@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fedlib.core import Trace
+from fedlib.core.describe import describe
 from fedlib.core.jsonfile import once
-from fedlib.core.types import describe
 from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from fedlib.core.describe import describe
 from fedlib.core.jsonfile import digest, read
-from fedlib.core.types import describe
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.costs import took_and_expected

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from fedlib.core.describe import describe
 from fedlib.core.jsonfile import read
+from fedlib.core.problem import Problem
 from fedlib.core.provenance import ROOT
-from fedlib.core.types import Problem, describe
 from papers.kit import runfile, scale, store
 from papers.kit.fingerprint import own_roots
 from papers.kit.holding import held_together

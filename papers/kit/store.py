@@ -15,15 +15,15 @@ from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
 
-from fedlib import checks
+from fedlib import checks, run
 from fedlib.checks import Count, Whole
-from fedlib.core import Problem, Trace, run
-from fedlib.core.grid import floats
+from fedlib.core import Problem, Trace
+from fedlib.core.algorithm import Algorithm
+from fedlib.core.describe import describe
+from fedlib.core.files import clear_parts
 from fedlib.core.jsonfile import SCHEMA, digest, once, read, write_json
-from fedlib.core.protocols import Algorithm
 from fedlib.core.provenance import ROOT
-from fedlib.core.types import describe
-from fedlib.core.whole import clear_parts
+from fedlib.engine.grid import floats
 from papers.kit.fingerprint import code_digest, own_roots
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from fedlib import checks
 from fedlib.core import Trace
-from fedlib.core.run import check_seeds, resolve_device
+from fedlib.run import check_seeds, resolve_device
 from papers.kit import runfile, scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.close import Close

@@ -44,7 +44,7 @@ def source(monkeypatch):
 @pytest.mark.parametrize(
     ("module", "name", "begins"),
     [
-        ("fedlib.core.run", "run", "def run("),
+        ("fedlib.run", "run", "def run("),
         ("fedlib.algorithms.fedsgm", "FedSGM.round", "    def round("),
         ("papers.kit", "plot.band", "def band("),
     ],

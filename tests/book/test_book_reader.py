@@ -76,10 +76,10 @@ def test_the_chart_is_one_that_vega_draws(extension):
 
 LISTED = """# API
 
-### fedlib.core.run
+### fedlib.run
 
 ```{eval-rst}
-.. automodule:: fedlib.core.run
+.. automodule:: fedlib.run
    :members:
 ```
 
@@ -98,7 +98,7 @@ def test_the_api_is_split_by_package(extension):
     assert "automodule" not in links
     assert "* {py:mod}`fedlib.metrics`: " in links
     assert all(line.endswith(".") for line in links.splitlines() if line.startswith("*"))
-    assert api.part(LISTED, "fedlib.core", packages).startswith("## fedlib.core.run\n")
+    assert api.part(LISTED, "fedlib.core", packages).startswith("## fedlib.run\n")
     assert "fedlib.metrics" not in api.part(LISTED, "fedlib.core", packages)
     with pytest.raises(extension("fedbook_data").BookError, match=r"fedlib\.metrics must have"):
         api.links(LISTED, ["fedlib.core"])

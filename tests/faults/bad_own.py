@@ -16,7 +16,7 @@ from torch import nn
 
 from fedlib import problems
 from fedlib.core import Problem
-from fedlib.core.types import Pooled
+from fedlib.core.problem import Pooled
 from fedlib.problems import ClientRows
 from fedlib.problems.quadratics import exact_metrics, quadratic_gradient, quadratic_losses
 
@@ -114,7 +114,7 @@ def problem_calls() -> Iterator[Calls]:
         "w0": start,
         "heldout": held,
         "lengths": lengths,
-        "one_by_one": bad.FLAG,
+        "sequential_clients": bad.FLAG,
         "set": ("ball", 3, [], object(), problems.quadratics, object),
         "pooled": ("mean", 3, (1, 2), object(), Pooled),
         "simulator": ("cart", 3, True, problems.CartPole if hasattr(problems, "CartPole") else int),
@@ -268,7 +268,7 @@ def good() -> Iterator[tuple[str, Any]]:
     free: list[dict[str, Any]] = [
         {},
         {"gradient": None, "heldout": ()},
-        {"lengths": torch.ones(4).long(), "one_by_one": np.True_},
+        {"lengths": torch.ones(4).long(), "sequential_clients": np.True_},
         {"config": {"a": [1, "b", None, {"c": (1, 2)}]}},
         {"w0": nn.Parameter(torch.zeros(2))},
     ]

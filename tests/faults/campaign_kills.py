@@ -34,11 +34,12 @@ from kills import Recordings, gone
 
 import fedlib as fl
 import papers
-from fedlib.core import jsonfile, walk
-from fedlib.core.commands import carried_out
-from fedlib.core.whole import PART
+from fedlib.core import jsonfile
+from fedlib.core.files import PART
+from fedlib.engine import loop as walk
 from papers import campaign, jobs
 from papers.kit import store
+from papers.kit.commands import carried_out
 from papers.kit.shares import HELD
 from papers.kit.store import Spec
 from papers.kit.study import Params

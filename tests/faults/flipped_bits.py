@@ -20,8 +20,8 @@ import numpy as np
 from judging import Outcome
 from resuming import Run, runs
 
-from fedlib.core import walk
-from fedlib.core.batched import Batched
+from fedlib.engine import loop as walk
+from fedlib.engine.batch import BatchedRuns
 
 WHAT = "one flipped bit in a checkpoint"
 KINDS = ("FedSGM", "FedCMOO", "FedFWPlus", "SSCA", "FedDR", "PenaltyFedAvg")
@@ -55,7 +55,7 @@ def finished(run: Run, path: Path) -> bytes:
 
 def halfway(run: Run, path: Path) -> bytes:
     """The checkpoint of a run that was stopped after half of its rounds."""
-    step, done = Batched.step, []
+    step, done = BatchedRuns.step, []
 
     def counted(self, *arguments):
         done.append(1)
@@ -64,7 +64,7 @@ def halfway(run: Run, path: Path) -> bytes:
         return step(self, *arguments)
 
     path.unlink(missing_ok=True)
-    with patch.object(Batched, "step", counted), patch.object(walk, "SHORT", float("inf")):
+    with patch.object(BatchedRuns, "step", counted), patch.object(walk, "SHORT", float("inf")):
         try:
             run(checkpoint=path, checkpoint_seconds=0)
         except KeyboardInterrupt:

@@ -28,9 +28,9 @@ from judging import Case, Outcome, judge
 
 import fedlib as fl
 from fedlib.core import jsonfile
-from fedlib.core.checkpoint import FORMAT, unseal, write_sealed
 from fedlib.data import cache
 from fedlib.data.sources import SOURCES
+from fedlib.engine.checkpoint import FORMAT, unseal, write_sealed
 from fedlib.problems import quadratics
 
 WHAT = "foreign checkpoints, caches, traces"

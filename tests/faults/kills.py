@@ -34,11 +34,12 @@ from resuming import Run, runs
 
 import fedlib as fl
 import papers.__main__ as command_line
-from fedlib.core import jsonfile, walk
-from fedlib.core.batched import Batched
-from fedlib.core.checkpoint import unseal
-from fedlib.core.types import describe
-from fedlib.core.whole import PART
+from fedlib.core import jsonfile
+from fedlib.core.describe import describe
+from fedlib.core.files import PART
+from fedlib.engine import loop as walk
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.checkpoint import unseal
 from papers.kit import store
 
 WHAT = "kills at random times"
@@ -57,16 +58,16 @@ class Recordings:
 
     def __init__(self) -> None:
         self.held: dict[Any, Any] = {}
-        make = Batched._batched
+        make = BatchedRuns._batched
 
-        def held(loop: Batched, function: Any, *arguments: Any) -> Any:
+        def held(loop: BatchedRuns, function: Any, *arguments: Any) -> Any:
             problem = describe(loop.problems[0].config)
             key = (function.__name__, repr((loop.grid, loop.seeds, problem)))
             if key not in self.held:
                 self.held[key] = make(loop, function, *arguments)
             return self.held[key]
 
-        Batched._batched = held  # type: ignore[method-assign]
+        BatchedRuns._batched = held  # type: ignore[method-assign]
 
 
 class Work:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Records that no user fills in: the loop's and the reports' own, made by functions of theirs from
 #: what was checked before.
 INTERNAL = {
-    *("fedlib.core.checkpoint:Progress", "fedlib.core.checkpoint:Shape"),
+    *("fedlib.engine.checkpoint:Progress", "fedlib.engine.checkpoint:Shape"),
     *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
     *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
@@ -30,11 +30,11 @@ INTERNAL = {
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
 }
 #: Checked as a whole: what it holds must fit together.
-WHOLE = {"fedlib.core.types:Problem", "fedlib.vertical.line:VerticalProblem"}
+WHOLE = {"fedlib.core.problem:Problem", "fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
 #: tests that every study passes, and a client's half of a round, which `vertical` makes.
 ELSEWHERE = {
-    *("fedlib.data.loaders:Table", "fedlib.federated.job:Job"),
+    *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
     *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
 }

@@ -16,8 +16,8 @@ from torch import Tensor
 import fedlib as fl
 from fedlib import checks
 from fedlib.checks import SOME, Count, Nonnegative, Positive, Share, Takes, Threshold, Whole
-from fedlib.core.protocols import Algorithm
-from fedlib.core.types import ConvexSet
+from fedlib.core.algorithm import Algorithm
+from fedlib.core.problem import ConvexSet
 from fedlib.steps.switching import Switch
 from fedlib.weights.rules import Weights
 

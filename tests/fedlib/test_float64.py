@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fedlib import compress, metrics, models, problems, sets, steps, weights
 from fedlib.compress.sketches import Columns
 from fedlib.core import Loop
-from fedlib.core.types import Batch, pullback
+from fedlib.core.problem import Batch, pullback
 from fedlib.policy import Gaussian, Logits, trpo
 from fedlib.problems.constrained import Samples, linear_model
 from fedlib.problems.fairness import Rows

@@ -7,7 +7,7 @@ from networks import GAMMA, RHO, small
 import fedlib as fl
 from fedlib.algorithms import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.problems import vertical_network
 from fedlib.steps import PowerLaw
 from fedlib.vertical import Composite, Partition, contiguous, vertical

@@ -7,7 +7,7 @@ from randoms import generator
 from torch.func import grad
 
 import fedlib as fl
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
 from fedlib.problems import swish_network
 

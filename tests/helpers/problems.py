@@ -3,7 +3,7 @@
 import torch
 
 from fedlib import data
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.problems import neyman_pearson, pareto
 
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from fedlib.core.operations import operations
-from fedlib.core.record import record
-from fedlib.core.simplify import simplify
+from fedlib.engine.operations import operations
+from fedlib.engine.record import record
+from fedlib.engine.simplify import simplify
 
 
 def simplified(function, *example):

@@ -7,10 +7,10 @@ import torch
 
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
-from fedlib.federated.client import Client
-from fedlib.federated.draws import answering, without
-from fedlib.federated.job import Job
-from fedlib.federated.parts import part
+from fedlib.flower.client import Client
+from fedlib.flower.draws import answering, without
+from fedlib.flower.job import Job
+from fedlib.flower.parts import part
 
 
 class Killed(BaseException):

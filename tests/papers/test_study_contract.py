@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from process import python
 
-from fedlib.core.types import describe
+from fedlib.core.describe import describe
 from fedlib.data import DataError
 from papers import STUDIES, all_claims
 from papers.kit import store

@@ -14,8 +14,8 @@ from torch.func import vmap
 from torch.nn.functional import cross_entropy
 
 import fedlib as fl
-from fedlib.core import compiled
-from fedlib.core.types import Batch, pullback
+from fedlib.core.problem import Batch, pullback
+from fedlib.engine import compile as compiled
 from fedlib.problems import mlp_classification, softmax_regression
 from fedlib.testing.examples import examples
 

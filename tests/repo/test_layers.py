@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
 checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
-algorithms | problems <- federated <- flower, testing;
+algorithms | problems <- engine <- run <- flower, testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
@@ -21,7 +21,8 @@ ROWS = (
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),
-    ("fedlib.federated",),
+    ("fedlib.engine",),
+    ("fedlib.run",),
     ("fedlib.flower", "fedlib.testing", "fedlib.envs"),
     ("fedlib",),
     ("papers.kit",),

@@ -25,7 +25,7 @@ from fedlib.compress.sketches import Sketch
 from fedlib.core import Problem
 from fedlib.core.client import Client, ClientState
 from fedlib.core.federation import Federation
-from fedlib.core.types import Batch, Draw, Info
+from fedlib.core.problem import Batch, Draw, Info
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
 from papers.fedcmoo.probe.probed import Alone, Probed, Trained

@@ -12,7 +12,7 @@ from fedlib.algorithms._multi import State
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.weights import Least
 from fedlib.weights.rules import Weights
 

@@ -14,8 +14,8 @@ from torch.nn.functional import softplus
 from fedlib import checks, models
 from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
 from fedlib.data import split
 from fedlib.problems.classification import row_losses
 from papers.fedcmoo import networks

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from fedlib import models
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import Scale
 from papers.fedcmoo.problems.paired_digits import kind_losses

@@ -13,8 +13,8 @@ from torch import Tensor
 from fedlib import checks, models
 from fedlib.checks import Count, Nonnegative, Seed
 from fedlib.core import Problem
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.molecules import TARGETS, Graphs, edges
 from papers.fedcmoo.problems.tasks import task_metrics, task_problem

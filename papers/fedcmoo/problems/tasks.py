@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 
 #: `(w, rows of the data) -> (losses [B, M], hits [B, M] or None)`, what each row adds to each task.
 RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
@@ -40,7 +40,7 @@ def task_problem(
         w0=w0,
         metrics=metrics,
         heldout=heldout,
-        one_by_one=True,
+        sequential_clients=True,
         config={"name": name, **config},
     )
 

@@ -19,7 +19,7 @@ from fedlib.checks import Positive
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
 from fedlib.problems.pareto import exact_metrics, pareto_point
 from fedlib.weights.preference import balancing

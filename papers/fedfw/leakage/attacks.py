@@ -16,7 +16,7 @@ from fedlib import checks
 from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
-from fedlib.core.types import Draw, Info
+from fedlib.core.problem import Draw, Info
 from papers.fedfw.leakage.gradients import (
     Oracle,
     SmoothL1,

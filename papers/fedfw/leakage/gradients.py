@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from fedlib import checks, data, models
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
 from fedlib.data import Table
 from papers.fedfw.leakage.gradients import psnr as decibels
 
@@ -125,7 +125,7 @@ def leak_problem(seed: Seed, *, name: str, network: Network) -> Problem:
         w0=torch.randn(truth.shape, generator=dummies(number), dtype=torch.float64).flatten(),
         metrics=compared,
         heldout=(truth, table.y[which : which + 1], network.start(rng), number),
-        one_by_one=True,
+        sequential_clients=True,
         config={"name": "leak_problem", "data": name, "side": side, "split_by": "seed"},
     )
 

@@ -9,7 +9,7 @@ from fedlib import checks
 from fedlib.algorithms.baselines import FedAvg
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Box, L1Ball, Simplex
 from papers.fedfw.lowrank import claims, figures
 from papers.fedfw.lowrank.numbers import RADIUS, TASKS, derive

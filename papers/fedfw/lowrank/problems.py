@@ -15,7 +15,8 @@ from torch.func import vmap
 from fedlib import checks, data
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
-from fedlib.core.types import Batch, ConvexSet, describe, pullback
+from fedlib.core.describe import describe
+from fedlib.core.problem import Batch, ConvexSet, pullback
 from fedlib.problems import matrix_completion, multi_task_regression
 from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures
@@ -42,7 +43,7 @@ def clock_problem(seed: Seed, *, rows: Count, columns: Count, steps: Count) -> P
         w0=torch.zeros(rows * columns),
         metrics=still,
         set=ball,
-        one_by_one=True,
+        sequential_clients=True,
         config={"name": "clock_problem", "set": describe(ball)},
     )
 

@@ -22,7 +22,7 @@ from fedlib.checks import Count, Positive
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.types import ConvexSet, Draw, Info
+from fedlib.core.problem import ConvexSet, Draw, Info
 from fedlib.sets import NuclearBall
 from fedlib.sets.vertices import wire_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
 from fedlib.algorithms.fedfw_reset import FedFWReset
 from fedlib.algorithms.naive_fw import NaiveFW
-from fedlib.core.protocols import Algorithm
+from fedlib.core.algorithm import Algorithm
 from fedlib.steps import Convex, Fixed, Nonconvex
 from papers.fedfw.cells import guessing
 from papers.fedfw.rates import claims, figures, rules

@@ -10,7 +10,7 @@ from torch import Tensor
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.checks import Nonnegative, Share
 from fedlib.core.client import Client, Reply
-from fedlib.core.types import ConvexSet
+from fedlib.core.problem import ConvexSet
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from torch import Tensor
 from fedlib import checks, data
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
+from fedlib.core.problem import Batch, ConvexSet, pullback
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, ConvexSet, pullback
 from fedlib.data.split_labels import label_windows
 from fedlib.metrics import fw_gap
 from fedlib.problems import classifier

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from fedlib.core import Problem
-from fedlib.core.types import ConvexSet, describe
+from fedlib.core.describe import describe
+from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Box
 from papers.fedsgm import theory
 from papers.fedsgm.gamma import bound, gamma_local, gamma_partial_direct, step_size

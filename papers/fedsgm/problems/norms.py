@@ -17,8 +17,8 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
+from fedlib.core.problem import Batch
 from fedlib.core.trace import Array
-from fedlib.core.types import Batch
 
 
 def norms(

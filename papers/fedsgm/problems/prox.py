@@ -20,8 +20,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core import Problem
+from fedlib.core.problem import Batch, pullback
 from fedlib.core.trace import Array
-from fedlib.core.types import Batch, pullback
 
 
 class Prox(NamedTuple):

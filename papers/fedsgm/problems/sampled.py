@@ -16,7 +16,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
-from fedlib.core.types import Batch, ConvexSet
+from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import Box
 from papers.fedsgm.problems.norms import norms, reference_solution
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 
 
 def staircase(dim: Count, distance: Positive = 1.0) -> Problem:

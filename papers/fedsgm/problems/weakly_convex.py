@@ -18,7 +18,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.sets import Ball
 
 

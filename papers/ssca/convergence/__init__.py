@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fedlib.core import Problem
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters

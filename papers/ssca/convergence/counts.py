@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Problem, Vectorized
 from fedlib.core.messages import messages
+from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw
 from fedlib.data import Table
 from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw

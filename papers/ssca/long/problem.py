@@ -14,7 +14,7 @@ from fedlib.algorithms._ssca import State
 from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
-from fedlib.core.types import Batch, Draw, Info
+from fedlib.core.problem import Batch, Draw, Info
 from papers.ssca.common import RIDGE, digits_problem
 
 CHUNK = 2000  # rows at a time

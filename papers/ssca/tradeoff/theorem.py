@@ -19,7 +19,7 @@ from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA
 from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
-from fedlib.core.types import Batch, Draw, Info
+from fedlib.core.problem import Batch, Draw, Info
 from fedlib.problems import swish_network
 from fedlib.steps import PowerLaw
 from papers.ssca.common import SCALES, TAU, constrained, part, tables

@@ -17,9 +17,9 @@ from rounds import walk
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
-from fedlib.core.grid import fill, floats
-from fedlib.core.types import Draw
-from fedlib.testing.contract import CHECKS, explains_itself
+from fedlib.core.problem import Draw
+from fedlib.engine.grid import fill, floats
+from fedlib.testing.contract import CHECKS, check_docstring
 from fedlib.testing.examples import examples
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])
@@ -44,7 +44,7 @@ def test_is_held_to_account(name, check):
 @each
 def test_explains_itself(name):
     for algorithm, _ in examples()[name]:
-        explains_itself(algorithm)
+        check_docstring(algorithm)
 
 
 #: By the name of a field: what no method takes.
@@ -109,7 +109,7 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
     grid = [algorithm, fill(algorithm, less)]
     together = fl.run(grid, problem, rounds=4, seeds=[3, 4])
     loop = fl.run(grid, problem, rounds=4, seeds=[3, 4], engine=fl.Loop)
-    ordered = fl.run(grid, replace(problem, one_by_one=True), rounds=4, seeds=[3, 4])
+    ordered = fl.run(grid, replace(problem, sequential_clients=True), rounds=4, seeds=[3, 4])
     alone = fl.run(grid[1], problem, rounds=4, seeds=[4])
     for trace in (together[1], loop[1], ordered[1]):
         close(trace.state.w[1], alone.state.w[0], 1e-10)

@@ -6,7 +6,7 @@ from problems import centred
 from rounds import walk
 
 import fedlib as fl
-from fedlib.core.types import Draw
+from fedlib.core.problem import Draw
 
 L1 = fl.L1Ball(0.5)
 

@@ -10,8 +10,8 @@ from problems import centred, objectives
 from rounds import walk
 
 import fedlib as fl
+from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw
 from fedlib.metrics import fw_gap
 from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
 
@@ -212,8 +212,8 @@ def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
             w = convex_set.project(x)
             excess = 0.5 * ((w - centres) ** 2 - (best - centres) ** 2).sum(-1).mean()
             assert fw_gap(problem, w) >= excess - 1e-12
-            one_by_one = replace(problem, one_by_one=True)
-            torch.testing.assert_close(fw_gap(one_by_one, w), fw_gap(problem, w))
+            sequential_clients = replace(problem, sequential_clients=True)
+            torch.testing.assert_close(fw_gap(sequential_clients, w), fw_gap(problem, w))
     with pytest.raises(ValueError, match="fw_gap: the problem must have a feasible set"):
         fw_gap(objectives(), torch.zeros(5).double())
 

@@ -11,8 +11,8 @@ from problems import np_problem
 from rounds import walk
 
 import fedlib as fl
+from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw
 from fedlib.problems import quadratics
 from fedlib.sets import Ball, Box
 

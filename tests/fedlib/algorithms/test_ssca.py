@@ -13,8 +13,8 @@ from rounds import walk
 
 import fedlib as fl
 from fedlib.compress import Identity
+from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Draw
 from fedlib.sets import Ball
 from fedlib.steps.surrogate import best_response
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core.batched import Batched
-from fedlib.core.mapping import apart, same_memory
 from fedlib.core.sampling import distinct, seeded
+from fedlib.core.trees import partition_leaves, same_memory
 from fedlib.data import digits
+from fedlib.engine.batch import BatchedRuns
 from fedlib.problems import swish_network, vertical_network
 
 STEPS = {"tau": 0.1, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}
@@ -30,7 +30,7 @@ def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
         {"a": (common.view(2, 3), torch.tensor([float(i)])), "b": equal.clone(), "none": ()}
         for i in range(3)
     ]
-    own, rest, together = apart(trees)
+    own, rest, together = partition_leaves(trees)
     assert [x.shape for x in own] == [(3, 1), (3, 2)]  # equal numbers elsewhere are stacked
     assert [x.data_ptr() for x in rest] == [common.data_ptr()]
     again = together([x[1] for x in own], rest)
@@ -41,7 +41,7 @@ def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
 
 
 def test_one_tree_is_all_common():
-    own, rest, together = apart([{"a": torch.ones(2), "b": ()}])
+    own, rest, together = partition_leaves([{"a": torch.ones(2), "b": ()}])
     assert own == []
     assert together(own, rest)["a"] is rest[0]
 
@@ -58,7 +58,7 @@ def test_other_shapes_steps_and_types_are_other_numbers():
 def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
     problems = [split(seed) for seed in range(3)]
     method = SSCA if split is network else fl.algorithms.VerticalSSCA(**STEPS, batch_size=15)
-    loop = Batched([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
+    loop = BatchedRuns([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
     assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.common)
     assert not any(x.dtype == torch.uint8 for x in loop.own)
     copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]

@@ -11,7 +11,7 @@ from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
 from fedlib.core.messages import Sent, about, messages
 from fedlib.core.sampling import seeded
-from fedlib.federated.ends import ServerEnd
+from fedlib.flower.ends import ServerEnd
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
 from fedlib.testing.sealed import Apart

@@ -33,7 +33,7 @@ PINNED = {
     "rounds of 3": [741615, 413892, 725721],
     "round": {
         "participants": [1, 0, 3],
-        "voters": [0, 1, 2],
+        "value_clients": [0, 1, 2],
         "batches": [[[2, 1], [0, 1]], [[2, 5], [1, 4]], [[1, 1], [3, 0]]],
         "values": [[0, 3, 6], [0, 1, 1], [0, 2, 3]],
         "uplink": [[3, 0], [3, 0], [2, 0]],
@@ -71,7 +71,7 @@ def test_the_draw_of_a_round_is_pinned():
     assert alone.values.tolist() == PINNED["values alone"]
     one = draw_round(PROBLEM, seeded(1, "rounds"), participants=3, batch_size=2)
     assert one.batches.shape == (3, 1, 2)
-    assert (alone.voters, alone.batches, alone.uplink, alone.downlink) == ((), (), (), ())
+    assert (alone.value_clients, alone.batches, alone.uplink, alone.downlink) == ((), (), (), ())
 
 
 def test_minibatches_cover_the_rows_of_their_own_client_and_no_others():
@@ -160,7 +160,7 @@ def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters(
     rng, plain = seeded(5, "rounds"), seeded(5, "rounds")
     draw = draw_round(many, rng, participants=7, resample=True)
     assert torch.equal(draw.participants, sample(1500, 7, plain))
-    assert torch.equal(draw.voters, sample(1500, 7, plain))
+    assert torch.equal(draw.value_clients, sample(1500, 7, plain))
 
 
 def test_small_and_large_clients_are_drawn_in_their_order():

@@ -11,9 +11,9 @@ from wires import Wires, apart, job_of, simulated
 
 from fedlib import SSCA, PowerLaw
 from fedlib.compress.compressors import Identity
-from fedlib.federated.job import enclosed, opened
-from fedlib.federated.packing import receive, send
-from fedlib.federated.server import Server
+from fedlib.flower.job import enclosed, opened
+from fedlib.flower.packing import receive, send
+from fedlib.flower.server import Server
 from fedlib.testing.examples import classification
 
 LAW = PowerLaw(0.6, 0.3)

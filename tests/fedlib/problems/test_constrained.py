@@ -143,7 +143,7 @@ def test_a_cnn_over_clients(tables):
         int(np.ceil(np.log2(np.prod(s)))) + 1 for s in shapes
     )
     assert np.isfinite(trace.metrics["loss"]).all()
-    whole = replace(problem, one_by_one=False)
+    whole = replace(problem, sequential_clients=False)
     torch.testing.assert_close(mean_loss(whole, problem.w0), mean_loss(problem, problem.w0))
     torch.testing.assert_close(
         mean_gradient(whole, problem.w0), mean_gradient(problem, problem.w0), atol=1e-6, rtol=1e-4

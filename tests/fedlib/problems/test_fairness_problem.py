@@ -11,8 +11,8 @@ from people import SIZES, entropy, gap, outputs, people, real_rows, task
 
 import fedlib as fl
 from fedlib import models
+from fedlib.core.problem import Batch, pullback
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, pullback
 from fedlib.problems import fairness
 from fedlib.problems.fairness import combine_gaps, group_gap, group_statistics, network
 

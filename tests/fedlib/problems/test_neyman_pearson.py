@@ -7,7 +7,7 @@ from expect import close, refuses
 from problems import np_problem
 
 from fedlib import data
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.metrics import client_gradients, multiplier
 from fedlib.problems import neyman_pearson, quadratics
 

@@ -14,8 +14,9 @@ from randoms import normal
 from torch.func import grad
 
 from fedlib import problems
+from fedlib.core.describe import describe
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch, describe
 from fedlib.data.census import Rows
 from fedlib.data.loaders import Table
 from fedlib.problems.constrained import Samples, classifier, linear_model, mlp_model

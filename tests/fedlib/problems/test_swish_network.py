@@ -8,7 +8,7 @@ from expect import close, refuses
 from networks import small, tiny
 from torch.func import grad
 
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
 from fedlib.problems import swish_network
 

@@ -12,8 +12,8 @@ from rounds import walk
 
 import fedlib as fl
 from fedlib.core import Sequential
+from fedlib.core.describe import describe
 from fedlib.core.sampling import seeded
-from fedlib.core.types import describe
 from fedlib.problems import quadratics
 from fedlib.steps.local import SGD, Adam
 from fedlib.testing.contract import CHECKS

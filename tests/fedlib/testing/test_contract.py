@@ -8,7 +8,7 @@ import torch
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.testing.contract import CHECKS, explains_itself, findings
+from fedlib.testing.contract import CHECKS, check_docstring, findings
 
 SOURCE = '''
 from dataclasses import dataclass
@@ -146,7 +146,7 @@ def made(tmp_path, monkeypatch):
 
 def test_a_right_method_passes(made):
     assert findings(made(), np_problem()) == dict.fromkeys(CHECKS, "")
-    fl.hold_to_account(made(), np_problem())
+    fl.check_algorithm(made(), np_problem())
 
 
 @pytest.mark.parametrize(("old", "new", "check", "sentence"), MISTAKES.values(), ids=MISTAKES)
@@ -159,10 +159,10 @@ def test_a_mistake_is_found(made, old, new, check, sentence):
 
 @pytest.mark.parametrize(("old", "new", "sentence"), UNSAID.values(), ids=UNSAID)
 def test_how_a_method_is_written_down_is_a_check_apart(made, old, new, sentence):
-    explains_itself(made())
-    fl.hold_to_account(made(old, new), np_problem())
+    check_docstring(made())
+    fl.check_algorithm(made(old, new), np_problem())
     with pytest.raises(AssertionError) as caught:
-        explains_itself(made(old, new))
+        check_docstring(made(old, new))
     assert sentence in str(caught.value)
 
 
@@ -173,13 +173,13 @@ def test_every_check_has_its_mistake():
 def test_all_findings_are_listed_and_a_crash_is_one_of_them(made):
     broken = made("* client.gradient(w,", "* client.slope(w,")
     with pytest.raises(AssertionError, match="Method fails") as caught:
-        fl.hold_to_account(broken, np_problem())
+        fl.check_algorithm(broken, np_problem())
     assert str(caught.value).splitlines()[1:] == [
         "is pure: a round stops with AttributeError: 'Client' object has no attribute 'slope'"
     ]
     twice = made("u.mean(0)", "w - (u - w).sum(0)")
     with pytest.raises(AssertionError) as caught:
-        fl.hold_to_account(twice, np_problem())
+        fl.check_algorithm(twice, np_problem())
     assert [line.partition(":")[0] for line in str(caught.value).splitlines()[1:]] == [
         "averages", "improves",
     ]  # fmt: skip
@@ -193,4 +193,4 @@ def test_nothing_is_asked_of_a_round_that_is_not_pure(made):
 
 
 def test_float32_problems_are_measured_by_their_own_precision(made):
-    fl.hold_to_account(made(), np_problem(dtype=torch.float32))
+    fl.check_algorithm(made(), np_problem(dtype=torch.float32))

@@ -15,7 +15,7 @@ from fedlib.compress.lowrank import fold, folded_shape, randomized_svd, unfold
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.core import Loop, Vectorized
 from fedlib.core.client import Client
-from fedlib.core.types import Draw
+from fedlib.core.problem import Draw
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import combine, gram_of, symmetric
 

@@ -9,7 +9,7 @@ from expect import close, refuses
 from grams import HARD, assert_on_simplex, gram
 from torch.func import vmap
 
-from fedlib.core.record import record
+from fedlib.engine.record import record
 from fedlib.weights import FindWeights, Least, MinNorm, Preference
 from fedlib.weights.preference import program
 from fedlib.weights.rules import descend, min_norm, minimum_norm, normalized, project_simplex

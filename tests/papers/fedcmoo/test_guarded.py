@@ -9,8 +9,8 @@ from problems import objectives, three_objectives
 
 import fedlib as fl
 from fedlib.core import Sequential
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
 from fedlib.testing.contract import CHECKS
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, plain_values, with_plain_values
 

@@ -5,7 +5,7 @@ import torch
 from torch.func import grad
 
 from fedlib import FSMGDA, FedCMOO, Loop, Vectorized, models, run
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
 from papers import STUDIES
 from papers.fedsgm.bounds.methods import CLIENTS, DIM, METHODS, instance
 from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes

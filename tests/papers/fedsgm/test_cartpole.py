@@ -10,8 +10,8 @@ import torch
 from controllers import BALANCE, linear_policy
 from randoms import generator, uniform
 
+from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.core.types import Batch
 from fedlib.policy import Episodes, Simulator
 from fedlib.problems import cart, cartpole
 from fedlib.problems.cart import ends, forbidden, step

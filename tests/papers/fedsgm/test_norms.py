@@ -5,9 +5,9 @@ import pytest
 import torch
 from expect import refuses
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from papers.fedsgm.problems import norms as c
 from papers.fedsgm.theory import Setting, theorem_3
 

@@ -7,9 +7,9 @@ import torch
 from expect import refuses
 from randoms import uniform
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from papers.fedsgm.problems.sampled import boxed_norms, linear, skewed_levels, split_objectives
 from papers.fedsgm.theory import Setting, theorem_4
 

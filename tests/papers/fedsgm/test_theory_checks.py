@@ -7,8 +7,8 @@ import pytest
 import torch
 from expect import refuses
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
 from fedlib.steps import Soft
 from papers.fedsgm import checks as own
 from papers.fedsgm import gamma as its

@@ -6,9 +6,9 @@ import torch
 from expect import refuses
 from randoms import normal
 
+from fedlib import run
 from fedlib.algorithms import FedSGM
-from fedlib.core import run
-from fedlib.core.types import Batch
+from fedlib.core.problem import Batch
 from papers.fedsgm.problems import weakly_convex as c
 from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
 

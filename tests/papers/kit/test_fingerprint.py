@@ -181,7 +181,7 @@ def test_the_roots_of_a_run_are_its_algorithm_ingredients_problem_and_maker():
         "compress.compressors:kept",
     ):
         assert f"fedlib.{name}" in reached
-    others = ("fedlib.compress.compressors:RandK", "fedlib.core.types:", "fedlib.checks:")
+    others = ("fedlib.compress.compressors:RandK", "fedlib.core.problem:", "fedlib.checks:")
     assert not any(name.startswith(others) for name in reached)
 
 

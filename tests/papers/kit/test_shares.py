@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from fedlib.core.grid import floats
 from fedlib.data import DataError, cache
+from fedlib.engine.grid import floats
 from papers import STUDIES
 from papers.kit import costs, store
 from papers.kit.costs import Costs, recorded, work

@@ -75,7 +75,7 @@ def test_nothing_is_stored_unless_asked(results):
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
-    loop = import_module("fedlib.core.batched").Batched
+    loop = import_module("fedlib.engine.batch").Batched
     whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
 
     def counted(self, state, draw):
@@ -86,7 +86,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
 
     monkeypatch.setattr(loop, "step", counted)
     monkeypatch.setattr(
-        import_module("fedlib.core.walk"), "SHORT", math.inf
+        import_module("fedlib.engine.loop"), "SHORT", math.inf
     )  # chunks do not depend on the clock
     monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
     (results / "toy" / "full").mkdir(parents=True)

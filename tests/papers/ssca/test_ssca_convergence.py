@@ -8,8 +8,8 @@ import torch
 from expect import refuses
 
 from fedlib.core import Trace
+from fedlib.core.describe import describe
 from fedlib.core.sampling import seeded
-from fedlib.core.types import describe
 from fedlib.steps import PowerLaw
 from papers.kit.plot import render
 from papers.ssca import common

@@ -1,0 +1,1 @@
+"""The speed: runs side by side, the loop, checkpoints, capture and compilation."""

@@ -1,0 +1,136 @@
+"""The walk through the rounds of one call of `run`: in chunks, watched, saved."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NoReturn
+
+import torch
+from tqdm import tqdm
+
+from fedlib.core.problem import Draw
+from fedlib.core.schedule import Schedule
+from fedlib.core.trees import copied, take
+from fedlib.engine.batch import BatchedRuns, part
+from fedlib.engine.checkpoint import Progress, Saver
+from fedlib.engine.compile import Unrolled, block
+
+CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
+SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
+
+
+class Diverged(FloatingPointError):
+    """A state is no longer finite; `state`, `round` and `seed` say where it last was.
+
+    >>> from fedlib import FedAvg, problems, run
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    Diverged: FedAvg: the model is not finite after round 2
+    """
+
+    def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
+        super().__init__(text)
+        self.state, self.round, self.seed = state, round_, seed
+
+
+class RoundLoop:
+    """The rounds of one call of `run`, from wherever it stands to the last.
+
+    Parameters
+    ----------
+    of : the rounds and evaluations.
+    rounds : all of the run.
+    schedule : the evaluated rounds.
+    """
+
+    def __init__(self, of: BatchedRuns, rounds: int, schedule: Schedule) -> None:
+        self.of, self.rounds, self.schedule = of, rounds, schedule
+        self.compiled = of.compiled(rounds, schedule)
+
+    def go(self, now: Progress, show: bool, saver: Saver) -> Progress:
+        """All remaining rounds, and the evaluation after the last."""
+        name, length = type(self.of.template).__name__, 1
+        with tqdm(
+            total=self.rounds, initial=now.round, desc=name, delay=3, disable=not show
+        ) as bar:
+            while now.round < self.rounds:
+                began = time.perf_counter()
+                before, first = copied(now.state), now.round
+                draws = self.advance(now, length)
+                if not torch.isfinite(now.state.w).all():
+                    self._say_where(before, draws, first)
+                took = time.perf_counter() - began
+                if took < SHORT:
+                    length = min(2 * length, CHUNK)
+                now.seconds += took
+                saver.save(now, self.of.some_data, done=now.round == self.rounds)
+                bar.update(now.round - first)
+        now.metrics.append(block([self.of.measure(now.state.w)]))
+        return now
+
+    def advance(self, now: Progress, length: int) -> Draw:
+        """Some rounds, `length` of them or as many calls, with their evaluations; their draws."""
+        left, call = self.rounds - now.round, self.compiled.rounds if self.compiled else 1
+        if ahead := -now.round % call:  # compiled rounds begin at a multiple of a call's length
+            count = min(ahead, left)
+        else:
+            count = call * min(length, left // call) or left
+        draws = self.of.draws(now.rngs, count)
+        compiled = self.compiled
+        within = compiled and not compiled.evaluates and self.schedule.gap(now.round) < call
+        if compiled is None or ahead or count % call or within:
+            self._replay(now, draws)
+        else:
+            self._call(compiled, now, draws)
+        return draws
+
+    def _call(self, compiled: Unrolled, now: Progress, draws: Draw) -> None:
+        """One compiled call after the other, as many at once as no evaluation comes between."""
+        first, count = 0, len(draws.participants)
+        while first < count:
+            many, gap = count - first, self.schedule.gap(now.round)
+            if not compiled.evaluates:
+                many = min(many, gap - now.round % gap)
+                if self.schedule.due(now.round):
+                    now.metrics.append(block([self.of.measure(now.state.w)]))
+            few = part(draws, slice(first, first + many))
+            now.state, info, metrics = compiled(now.state, few)
+            now.info.append(info)
+            if metrics:
+                now.metrics.append(metrics)
+            first += many
+            now.round += many
+            now.compiled += many
+
+    def _replay(self, now: Progress, draws: Draw) -> None:
+        """One round after the other."""
+        metrics, infos = [], []
+        for t in range(len(draws.participants)):
+            if self.schedule.due(now.round):
+                metrics.append(self.of.measure(now.state.w))
+            now.state, info = self.of.step(now.state, part(draws, t))
+            infos.append(info)
+            now.round += 1
+        now.info.append(block(infos))
+        if metrics:
+            now.metrics.append(block(metrics))
+
+    def _say_where(self, state: Any, draws: Draw, first: int) -> NoReturn:
+        """Repeat some rounds one by one, and raise at the first state that is not finite."""
+        of, count = self.of, len(draws.participants)
+        for t in range(count):
+            after, _ = of.step(copied(state), part(draws, t))
+            bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
+            if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
+                break
+            state = after
+        g, s = (int(i) for i in bad.nonzero()[0]) if bad.any() else (0, 0)
+        raise Diverged(
+            f"{type(of.template).__name__}: the model is not finite after round {first + t} (seed "
+            f"{of.seeds[s]}, {of.grid[g]!r}); the last finite state is in error.state; "
+            "try a smaller lr.",
+            take(state, (g, s)),
+            first + t,
+            of.seeds[s],
+        )

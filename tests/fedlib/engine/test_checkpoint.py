@@ -1,0 +1,263 @@
+"""Checkpoints: a run that goes on from one ends bit for bit as one that was left alone."""
+
+import errno
+import json
+import math
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from problems import np_problem
+
+import fedlib as fl
+from fedlib.core import files as whole
+from fedlib.core.files import PART, atomic_write
+from fedlib.engine import checkpoint
+from fedlib.engine import loop as walk
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.checkpoint import unseal, write_sealed
+from fedlib.problems import quadratics
+
+SGM = fl.FedSGM(
+    lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
+    uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
+)  # fmt: skip
+A = torch.ones(4, 2, dtype=torch.float64)
+AVG, TOY = fl.FedAvg(lr=0.1, local_steps=1, participants=2), quadratics(A, 0 * A, level=0.5)
+
+
+def quiet(algorithm, problem=TOY, **options):
+    options.setdefault("rounds", 12)
+    return fl.run(algorithm, problem, progress=False, **options)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def same(one, other):
+    for part in ("metrics", "info"):
+        for name, values in getattr(other, part).items():
+            np.testing.assert_array_equal(getattr(one, part)[name], values)
+    for x, y in zip(one.state, other.state, strict=True):
+        assert torch.equal(x, y)
+
+
+def stopped(monkeypatch, path, after, **settings):
+    """A run that Ctrl-C ends once it has done some rounds."""
+    step, done = BatchedRuns.step, []
+
+    def counted(self, state, draw):
+        done.append(1)
+        if len(done) > after:
+            raise KeyboardInterrupt
+        return step(self, state, draw)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchedRuns, "step", counted)
+        patch.setattr(walk, "SHORT", math.inf)  # 1, 2, 4, ... rounds, however busy the machine
+        with pytest.raises(KeyboardInterrupt):
+            quiet(SGM, np_problem, checkpoint=path, checkpoint_seconds=0, **settings)
+
+
+@pytest.mark.parametrize(
+    ("every", "rounds", "first", "held"), [(7, 40, 20, 15), ("geometric", 200, 120, 113)]
+)
+def test_an_interrupted_run_goes_on_to_the_same_numbers(
+    every, rounds, first, held, tmp_path, monkeypatch
+):
+    path = tmp_path / "run.pt"
+    settings = {"rounds": rounds, "seeds": [0, 1], "evaluate_every": every}
+    stopped(monkeypatch, path, first, **settings)
+    assert unseal(path)["round"] == held
+    stopped(monkeypatch, path, 10, **settings)  # one round of them to see what a file must hold
+    assert unseal(path)["round"] == held + 7
+    same(quiet(SGM, np_problem, checkpoint=path, **settings), quiet(SGM, np_problem, **settings))
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    first = quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt")
+    again = quiet(AVG, rounds=60, checkpoint=tmp_path / "c.pt")
+    same(again, first)
+
+
+def test_what_does_not_fit_is_kept_aside_and_the_next_start_begins_anew(tmp_path):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    held = path.read_bytes()
+    for number, aside in enumerate(("run.pt.refused", "run.pt.refused-2"), start=1):
+        path.write_bytes(held[: -100 * number])
+        words = f"run: checkpoint run.pt must agree with its digest*it is now {aside}, and the next"
+        refuses(words, quiet, AVG, checkpoint=path)
+        assert not path.exists()
+        assert (tmp_path / aside).read_bytes() == held[: -100 * number]
+    same(quiet(AVG, checkpoint=path), quiet(AVG))
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    refuses(
+        "must belong to this run*other parameters", quiet, replace(AVG, lr=0.2), checkpoint=path
+    )
+    (tmp_path / "run.pt.refused").rename(path)
+    same(quiet(AVG, checkpoint=path), quiet(AVG))  # nothing was lost
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    near = quadratics(A * (1 + 1e-12), 0 * A, level=0.5)  # as another machine may round
+    quiet(AVG, near, checkpoint=path)
+    refuses("other data", quiet, AVG, quadratics(1.1 * A, 0 * A, level=0.5), checkpoint=path)
+
+
+def test_a_checkpoint_without_a_digest_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    torch.save({"config": {}, "round": 3}, path)
+    refuses("must be one that this version of run wrote", quiet, AVG, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"round": 13}, "say a round in 1..12, it says 13"),
+        ({"round": True}, "say a round in 1..12"),
+        ({"round": 6}, "metrics of the run's shapes"),
+        ({"seconds": float("nan")}, "how many seconds"),
+        ({"more": 1}, "what run writes"),
+        ({"rngs": []}, "the run's rngs"),
+        ({"metrics": {}}, "the run's metrics"),
+    ],
+)
+def test_contents_that_do_not_fit_are_refused_with_a_right_digest_too(tmp_path, change, words):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    write_sealed(path, {**unseal(path), **change})
+    refuses(words, quiet, AVG, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (5, "must be the path of a file or None, got 5"),
+        (b"run.pt", "must be the path of a file or None"),
+        ("a\0b", "must be the path of a file or None"),
+        ("", "must be the path of a file"),
+        (".", "must be the path of a file"),
+        ("/dev/null", "must be the path of a file"),
+        ("no/run.pt", "must lie in a folder that exists, got 'no/run.pt'"),
+        ("300 letters", "must be a path that can be written to"),
+        ("/proc/run.pt", "must be a path that can be written to"),
+    ],
+)
+def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(BatchedRuns, "__init__", None)
+    name = "x" * 300 if name == "300 letters" else name
+    refuses(words, quiet, AVG, checkpoint=name, error=(TypeError, ValueError, OSError))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), "no", None])
+def test_the_time_between_checkpoints_is_a_nonnegative_number(seconds):
+    words, error = "run: checkpoint_seconds must", (TypeError, ValueError)
+    refuses(words, quiet, AVG, checkpoint_seconds=seconds, error=error)
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp_path):
+    path, settings = tmp_path / "run.pt", {"rounds": 400, "evaluate_every": 50}
+    quiet(AVG, **settings, checkpoint=path)
+    size = path.stat().st_size - 1000  # too little for the last one
+    path.unlink()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        words = (
+            "run: checkpoint run.pt must be written after round*got File too large; what was there"
+        )
+        options = {"checkpoint": path, "checkpoint_seconds": 0, **settings}
+        refuses(words, quiet, AVG, error=OSError, **options)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert names(tmp_path) == ["run.pt"]
+    assert 0 < unseal(path)["round"] < 400
+    same(quiet(AVG, checkpoint=path, **settings), quiet(AVG, **settings))
+
+
+def test_nothing_half_written_remains(tmp_path):
+    def fails(file):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    refuses("nothing was written", atomic_write, tmp_path / "deep" / "x.json", fails, error=OSError)
+    assert names(tmp_path / "deep") == []
+
+
+def test_parts_of_killed_processes_are_cleared_and_those_being_written_are_not(tmp_path):
+    code = (
+        "import os, signal, sys; from pathlib import Path; from fedlib.core import whole\n"
+        "whole.atomic_write(Path(sys.argv[1]), lambda f: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    done = subprocess.run((sys.executable, "-c", code, str(tmp_path / "x")), check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = names(tmp_path)
+    assert left.startswith(PART)
+    with whole.part_of(tmp_path / "y") as (mine, _):
+        atomic_write(tmp_path / "z", lambda file: file.write(b"z"))
+        assert names(tmp_path) == [mine.name, "z"]
+    assert names(tmp_path) == ["z"]
+
+
+def test_a_part_that_is_cleared_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    lock, cleared = whole._lock, []
+
+    def late(file, *, wait):
+        if not cleared:  # another process looks at the folder just now
+            cleared.append(file.name)
+            os.unlink(file.name)
+        return lock(file, wait=wait)
+
+    monkeypatch.setattr(whole, "_lock", late)
+    atomic_write(tmp_path / "x", lambda file: file.write(b"x"))
+    assert (tmp_path / "x").read_bytes() == b"x"
+    assert cleared
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_is_kept(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        atomic_write(tmp_path / "x", lambda file: file.write(b"x"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
+
+
+def test_data_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
+    order = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, f=real, n=name: (order.append(n), f(*a))[1])
+    atomic_write(tmp_path / "x", lambda file: file.write(b"x"))
+    assert order == ["fsync", "replace", "fsync"]
+
+
+def test_a_checkpoint_holds_no_more_files_for_more_rounds(tmp_path):
+    """The curves are one tensor a name, however many rounds they have."""
+    path = tmp_path / "run.pt"
+    quiet(AVG, rounds=100, checkpoint=path)
+    held = unseal(path)
+    assert held["info"]["bits_up"].shape == (1, 1, 100)
+    assert json.loads(held["config"])["rounds"] == 100
+    assert set(held) == checkpoint.KEYS
+    assert Path(path).stat().st_size < 60_000

@@ -1,0 +1,272 @@
+"""The loop: seeds and grids together and alone, resuming, stopping, bad input."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+import torch
+from problems import np_problem
+from randoms import normal
+
+import fedlib as fl
+from fedlib import checks
+from fedlib.data.split_labels import padded
+from fedlib.engine import batch as batched
+from fedlib.engine.grid import fill, floats
+from fedlib.problems import quadratics
+from fedlib.run import resolve_device
+from fedlib.testing.examples import examples
+
+SGM = fl.FedSGM(
+    lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
+    uplink=fl.TopK(0.1), downlink=fl.TopK(0.1),
+)  # fmt: skip
+
+
+def quiet(algorithm, problem=np_problem, **options):
+    options.setdefault("rounds", 30)
+    return fl.run(algorithm, problem, progress=False, **options)
+
+
+def test_five_seeds_together_equal_each_alone():
+    together = quiet(SGM, seeds=range(5))
+    for i in range(5):
+        alone = quiet(SGM, seeds=[i])
+        for name, values in together.metrics.items():
+            np.testing.assert_allclose(values[i], alone.metrics[name][0], atol=1e-12)
+        for name, values in together.info.items():
+            np.testing.assert_allclose(values[i], alone.info[name][0], atol=1e-12)
+    assert len({round(x, 9) for x in together.metrics["f"][:, -1]}) == 5
+
+
+def test_a_grid_equals_its_points_alone():
+    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((0.1, 20.0), (1.0, 80.0))]
+    together = quiet(grid, seeds=[0, 3])
+    for algorithm, trace in zip(grid, together, strict=True):
+        alone = quiet(algorithm, seeds=[0, 3])
+        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
+        assert trace.config["algorithm"] == alone.config["algorithm"]
+
+
+@pytest.mark.parametrize("algorithm", [SGM, replace(SGM, batch_size=4, uplink=fl.Identity())])
+def test_the_recorded_loop_equals_the_plain_one(algorithm):
+    fast = quiet(algorithm, seeds=[1, 2], rounds=8)
+    slow = quiet(algorithm, seeds=[1, 2], rounds=8, engine=fl.Loop)
+    for name in fast.metrics:
+        np.testing.assert_allclose(fast.metrics[name], slow.metrics[name], atol=1e-12)
+    for name in fast.info:
+        np.testing.assert_allclose(fast.info[name], slow.info[name], atol=1e-12)
+
+
+def test_metrics_stand_at_the_start_of_their_rounds():
+    trace = quiet(SGM, rounds=7, evaluate_every=3)
+    assert trace.rounds.tolist() == [0, 3, 6, 7]
+    assert trace.metrics["f"][0, 0] == pytest.approx(math.log(2))
+    every = quiet(SGM, rounds=7)
+    np.testing.assert_allclose(trace.metrics["f"], every.metrics["f"][:, [0, 3, 6, 7]], atol=1e-13)
+    frame = every.to_frame()
+    assert frame.shape[0] == 8
+    assert frame["round"].tolist() == list(range(8))
+
+
+def test_a_geometric_schedule_shows_the_curve_of_every_round():
+    seldom = quiet(SGM, rounds=300, evaluate_every="geometric")
+    every = quiet(SGM, rounds=300)
+    expected = [*range(64), *range(64, 128, 2), *range(128, 256, 4), *range(256, 300, 8), 300]
+    assert seldom.rounds.tolist() == expected
+    assert seldom.config["evaluate_every"] == "geometric"
+    for name, values in every.metrics.items():
+        np.testing.assert_allclose(seldom.metrics[name], values[:, expected], atol=1e-13)
+
+
+def test_the_late_mean_of_a_geometric_schedule_is_over_rounds():
+    trace = quiet(SGM, rounds=80, evaluate_every="geometric")
+    counting = replace(trace, metrics={"t": np.repeat(trace.rounds[None] * 1.0, 2, 0)})
+    # rounds 60 to 79: four of their own, then each even one for itself and the next
+    assert counting.late("t", 0.25) == pytest.approx((60 + 61 + 62 + 63 + 2 * 71 * 8) / 20)
+    # round 63 for half of itself, then as above
+    assert counting.late("t", 16.5 / 80) == pytest.approx((63 / 2 + 2 * 71 * 8) / 16.5)
+
+
+def test_divergence_stops_and_says_where():
+    a = torch.full((2, 1), 1.0, dtype=torch.float64)
+    problem = quadratics(a, a, level=1.0)
+    wild = fl.FedAvg(lr=1e100, local_steps=1, participants=2)
+    tame = fl.FedAvg(lr=0.1, local_steps=1, participants=2)
+    with pytest.raises(
+        fl.Diverged, match=r"not finite after round 3 \(seed 5.*lr=1e\+100"
+    ) as caught:
+        quiet([tame, wild], problem, seeds=[5, 6], rounds=70)
+    assert caught.value.round == 3
+    assert caught.value.seed == 5
+    assert torch.isfinite(caught.value.state.w).all()
+    after = 1e100 * (caught.value.state.w - 1)
+    assert not torch.isfinite(caught.value.state.w - after).all()
+
+
+def test_the_last_finite_state_has_the_memories_of_its_round():
+    tame = replace(SGM, uplink=fl.TopK(0.5), downlink=fl.Identity())
+    wild, a = replace(tame, lr=1e20), torch.tensor([1.0, -0.7]).double().expand(20, 2)
+    problem = quadratics(a.abs(), a, level=1.0)
+    with pytest.raises(fl.Diverged) as caught:
+        quiet([wild, tame], problem, rounds=20)
+    last, _ = quiet([wild, tame], problem, rounds=caught.value.round)
+    assert caught.value.round > 0
+    for a, b in zip(caught.value.state, last.state, strict=True):
+        assert torch.equal(a, b[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"rounds": 0}, "run: rounds must"),
+        ({"rounds": 5, "evaluate_every": 0}, "run: evaluate_every must"),
+        ({"rounds": 5, "evaluate_every": "often"}, 'run: evaluate_every must .*"geometric", got'),
+        ({"rounds": 5, "seeds": []}, "seeds must not be empty"),
+        ({"rounds": 5, "seeds": [-1]}, r"run: seeds\[0\] must"),
+        ({"rounds": 5, "device": "tpu"}, "device must"),
+        ({"rounds": 5, "device": "cuda:99"}, "device must be one that is there"),
+    ],
+)
+def test_bad_input_is_refused_before_the_first_round(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        quiet(SGM, np_problem(), **options)
+
+
+def test_a_grid_of_different_methods_is_refused():
+    with pytest.raises(ValueError, match="may differ in float parameters only"):
+        quiet([SGM, replace(SGM, local_steps=2)], np_problem())
+    with pytest.raises(ValueError, match="may differ in float parameters only"):
+        quiet([SGM, replace(SGM, uplink=fl.TopK(0.2))], np_problem())
+
+
+def test_seeds_of_different_shapes_are_refused():
+    with pytest.raises(
+        ValueError,
+        match=r"clients of neyman_pearson.* is \(19,\) with seed 1 and \(20,\) with seed 0",
+    ):
+        quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
+
+
+def test_seeds_whose_draws_have_different_shapes_are_refused():
+    method, whole = examples()["ConstrainedVerticalSSCA"][1]
+    shorter = replace(whole, rows=whole.rows[:, :-1], sizes=(whole.sizes[0] - 1,))
+    with pytest.raises(ValueError, match=r"draws of all seeds must have one shape, got \[\["):
+        quiet(method, [whole, shorter].__getitem__, seeds=[0, 1])
+    quiet(method, [whole, shorter].__getitem__, seeds=[1], rounds=1)
+
+
+def test_what_fails_for_another_reason_is_not_called_a_difference_of_shapes(monkeypatch):
+    def full(*_):
+        raise RuntimeError("not enough memory")
+
+    monkeypatch.setattr(torch, "stack", full)
+    with pytest.raises(RuntimeError, match="not enough memory"):
+        batched._stacked((torch.ones(2), torch.ones(2)))
+
+
+def test_auto_is_a_device_that_exists():
+    assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_the_callers_number_of_threads_is_restored():
+    before = torch.get_num_threads()
+    quiet(SGM, np_problem(), rounds=2)
+    assert torch.get_num_threads() == before
+
+
+def test_fill_and_floats_know_the_ingredients_but_not_what_decides_shapes():
+    assert floats(SGM) == {"lr": 0.3, "tolerance": 0.05, "level": 0.0, "switch.beta": 40.0}
+    assert fill(SGM, {"switch.beta": 7.0, "lr": 1.0}) == replace(SGM, lr=1.0, switch=fl.Soft(7.0))
+
+
+class Branching(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return (state if after.w.norm() > 1 else after), info
+
+
+class Reading(fl.FedAvg):
+    def round(self, fed, state, draw):
+        after, info = super().round(fed, state, draw)
+        return after._replace(w=after.w * float(after.w[0] > 0)), info
+
+
+class Rolling(fl.FedAvg):
+    def local_update(self, client, w):
+        return super().local_update(client, w) + torch.randn_like(w)
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        (Branching, "Branching: a round must not branch on a tensor's value .*torch.where"),
+        (Reading, "Reading: a round must not branch on a tensor's value or read it"),
+        (Rolling, r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+    ],
+)
+def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds):
+    with pytest.raises(ValueError, match=sentence):
+        quiet(method(0.1, 1, 3), seeds=seeds, rounds=2)
+
+
+def unequal(seed):
+    """Five clients with 7 rows each, or 1 to 13, or 3 to 10; float64."""
+    sizes = ((7,) * 5, (1, 3, 7, 11, 13), (3, 6, 7, 9, 10))[seed]
+    whole = normal(35, 3, seed=seed)
+    rows, sizes = padded(torch.arange(35).split(sizes))
+    return replace(quadratics(whole, whole, level=1.0), rows=rows, sizes=sizes)
+
+
+def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows():
+    method = fl.FedAvg(lr=0.1, local_steps=2, participants=3)
+    together = quiet(method, unequal, seeds=range(3))
+    for seed in range(3):
+        alone = quiet(method, unequal, seeds=[seed])
+        np.testing.assert_allclose(together.state.w[seed], alone.state.w[0], rtol=0, atol=1e-15)
+
+
+def test_weights_of_rows_are_made_in_the_dtype_of_the_model():
+    problem = unequal(1)
+    with_lengths = replace(problem, lengths=torch.tensor(problem.sizes))
+    for p in (problem, with_lengths):
+        weight = p.all_clients().weight
+        for own, size in zip(weight, problem.sizes, strict=True):
+            assert own[:size].tolist() == [1 / size] * size
+            assert not own[size:].any()
+        single = replace(p, w0=p.w0.float()).all_clients().weight
+        real = torch.arange(13) < torch.tensor(problem.sizes).unsqueeze(1)
+        assert torch.equal(single, real / torch.tensor(problem.sizes).unsqueeze(1))  # as before
+
+
+@dataclass(frozen=True)
+class Loose:
+    """Fields that a whole number may stand in."""
+
+    rate: float = 1
+    power: checks.Positive = 2
+    bound: checks.Positive | None = 3
+    either: int | float = 4
+    steps: int = 5
+    flag: bool = True
+    never: float | None = None
+    listed: float | tuple[float, ...] = (1, 2)
+    wide: float = field(default=1, metadata={"shape": True})
+
+
+def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
+    assert floats(Loose()) == {"rate": 1, "power": 2, "bound": 3}
+    assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
+        **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6}
+    }
+
+
+def test_a_grid_takes_whole_numbers_where_floats_are_meant():
+    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((1, 20), (0.5, 40.0))]
+    together = quiet(grid, rounds=3)
+    for algorithm, trace in zip(grid, together, strict=True):
+        alone = quiet(algorithm, rounds=3)
+        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
+        assert trace.config["algorithm"]["lr"] is algorithm.lr  # the record keeps what was given
