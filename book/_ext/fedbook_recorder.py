@@ -132,7 +132,7 @@ def recorder(algorithm: type) -> Any:
             self.told |= not isinstance(clients.model, tuple)
             return answer
 
-        def tell(self, *message: Any, **options: Any) -> Any:
+        def broadcast(self, *message: Any, **options: Any) -> Any:
             frame = sys._getframe(1)
             self.said.append((cited_by(frame, file), f"`{told_by(frame)}`"))
             return super().broadcast(*message, **options)

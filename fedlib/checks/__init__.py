@@ -36,6 +36,7 @@ from fedlib.checks.values import (
     number,
     one_of,
     positive,
+    require,
     sentence,
     short,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "number",
     "one_of",
     "positive",
+    "require",
     "seed",
     "sentence",
     "short",

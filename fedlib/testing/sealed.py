@@ -29,7 +29,7 @@ class Metered(Vectorized):
         self.held |= isinstance(model, Tensor)
         return super().clients(draw, model, memory)
 
-    def tell(self, *message: Any, **options: Any) -> Float[Tensor, "d"]:
+    def broadcast(self, *message: Any, **options: Any) -> Float[Tensor, "d"]:
         """As in `Federation`."""
         self.told = True
         return super().broadcast(*message, **options)
