@@ -53,7 +53,9 @@ class InBytes(Vectorized):
         )
         return answer._replace(upload=upload) if isinstance(answer, Reply) else upload
 
-    def broadcast(self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None) -> Any:
+    def broadcast(
+        self, wire: Any, message: Any, noise: Any = (), receivers: int | None = None
+    ) -> Any:
         """As in `Federation`."""
         return through(wire, super().broadcast(wire, message, noise, receivers), noise)
 

@@ -226,9 +226,7 @@ def folder(who: str, name: str, path: str | None) -> None:
         raise ValueError(sentence(who, name, "be a folder, not a file", path))
 
 
-def require(
-    fits: object, who: str, name: str, rule: str, value: object, remedy: str = ""
-) -> None:
+def require(fits: object, who: str, name: str, rule: str, value: object, remedy: str = "") -> None:
     """Raise ValueError with one `sentence` unless the value fits."""
     if not fits:
         raise ValueError(sentence(who, name, rule, value, remedy))
