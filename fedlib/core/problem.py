@@ -163,12 +163,22 @@ class Problem:
         if not isinstance(lengths, Tensor):
             if min(self.sizes) == rows.shape[-1]:  # no padding anywhere
                 weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
-                return Batch(tuple(x[rows] for x in self.data), weight)
+                return Batch(self.data_at(rows), weight)
             lengths = torch.tensor(self.sizes, device=rows.device)
         size = lengths[clients].unsqueeze(-1)
         real = torch.arange(self.rows.shape[-1], device=rows.device) < size
         weight = real.to(self.w0.dtype) / size  # whole numbers alone would meet in float32
-        return Batch(tuple(x[rows] for x in self.data), weight)
+        return Batch(self.data_at(rows), weight)
+
+    def rows_of_client(self, client: Int[Tensor, ""]) -> Batch:
+        """All rows of one client: data `[m, ...]`, weight `[m]`."""
+        data, weight = self.rows_of(client.view(1))
+        return Batch(tuple(x[0] for x in data), weight[0])
+
+    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "*b ..."], ...]:
+        """The tensors of the data at some rows; whole rows are copied, which is fast."""
+        flat = rows.flatten()
+        return tuple(x.index_select(0, flat).unflatten(0, rows.shape) for x in self.data)
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""

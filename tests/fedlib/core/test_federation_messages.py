@@ -9,7 +9,7 @@ import torch
 import fedlib as fl
 from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
-from fedlib.core.messages import Sent, about, messages
+from fedlib.core.federation import Sent, about, messages
 from fedlib.core.sampling import seeded
 from fedlib.flower.ends import ServerEnd
 from fedlib.problems import quadratics
