@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from fedlib import checks
-from fedlib.checks import tensors
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
@@ -155,7 +154,7 @@ def check_seeds(seeds: object) -> tuple[int, ...]:
     if not len(seeds):
         raise ValueError(checks.sentence("run", "seeds", "not be empty", seeds))
     for place, one in enumerate(seeds):
-        tensors.seed("run", f"seeds[{place}]", one)
+        checks.seed("run", f"seeds[{place}]", one)
     numbers = tuple(map(int, seeds))
     if len({*numbers}) < len(numbers):
         twice = next(s for s in numbers if numbers.count(s) > 1)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedlib import data
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import digest
 from fedlib.core.provenance import versions
 from papers.kit import rechecked
 from papers.kit.recheck import Stretch, differences, sample

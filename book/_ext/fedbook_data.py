@@ -46,11 +46,11 @@ def folder_of(study: str) -> Path:
 @cache
 def reader() -> Callable[[Path], dict[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-    from fedlib.core import jsonfile
+    from fedlib.core import files
 
     curves = ("metrics", "info", "final_w", "output_w")
-    return jsonfile.once(
-        lambda path: {k: v for k, v in jsonfile.read(path).items() if k not in curves}
+    return files.cache_by_file(
+        lambda path: {k: v for k, v in files.read_json(path).items() if k not in curves}
     )
 
 

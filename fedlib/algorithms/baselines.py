@@ -9,7 +9,7 @@ subgradient method itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -74,14 +74,16 @@ class FedAvg:
         check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
         return State(problem.w0)
 
+    def sampling(self) -> dict[str, Any]:
+        """What `draw_round` draws for a round."""
+        return {
+            "participants": self.participants,
+            "local_steps": self.local_steps,
+            "batch_size": self.batch_size,
+        }
+
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-        )
+        return draw_round(problem, rng, **self.sampling())  # 1
 
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""

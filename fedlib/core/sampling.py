@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import prod
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -56,6 +57,32 @@ def draw_round(
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_first(downlink.draw(1, problem.dim, rng)),
     )
+
+
+def draw_many(
+    algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
+) -> Draw | None:
+    """The draws of many rounds at once, `[rounds, S, ...]`: those of one draw after another.
+
+    For a method whose `sampling()` says what its `draw` asks `draw_round` for, if that is
+    participants alone; None for any other. In long runs of small rounds a draw a round would take
+    as long as the round.
+    """
+    owner = next(kind for kind in type(algorithm).__mro__ if "draw" in vars(kind))
+    settings = algorithm.sampling() if "sampling" in vars(owner) else {"batch_size": 1}
+    ways = [settings.get(way, IDENTITY) for way in ("uplink", "downlink")]
+    batches = [settings.get(name) for name in ("batch_size", "value_batch_size")]
+    if batches != [None, None] or not all(isinstance(way, Identity) for way in ways):
+        return None
+    n, each = settings["participants"], 1 + settings.get("resample", False)
+    if max(p.num_clients for p in problems) > MANY:
+        return None
+    tables = [
+        _permuted([p.num_clients] * (rounds * each), n, rng)
+        for p, rng in zip(problems, rngs, strict=True)
+    ]
+    who, *again = torch.stack(tables).view(len(rngs), rounds, each, n).permute(2, 1, 0, 3).unbind()
+    return Draw(who.contiguous(), value_clients=again[0].contiguous() if again else ())
 
 
 def draw_coins(

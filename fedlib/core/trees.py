@@ -95,7 +95,7 @@ def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable
     return loop
 
 
-def fault(error: Exception) -> str:
+def explain_fault(error: Exception) -> str:
     """What a mapped function did that no map can follow, or the empty text for any other error."""
     text = str(error)
     if any(words in text for words in ("data-dependent", ".item()", "access data pointer")):

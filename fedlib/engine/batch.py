@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation, Sequential, Vectorized
-from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_functions
+from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import draw_many, seeded
 from fedlib.core.schedule import Schedule
 from fedlib.core.trace import Trace
@@ -57,7 +57,7 @@ class BatchedRuns:
             else [make_problem(problem, seed) for seed in seeds]
         )
         check_same_shapes(self.problems, seeds)
-        try_functions(self.problems[0])
+        try_losses(self.problems[0])
         alone = self.problems[0].sequential_clients and device.type == "cpu"
         self.engine = engine or (Sequential if alone else Vectorized)
         self.template, values = stack(grid, self.problems[0].w0)

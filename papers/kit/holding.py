@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedlib.core.jsonfile import digest, once, read
+from fedlib.core.files import cache_by_file, digest, read_json
 from fedlib.core.trace import LARGEST_MODEL
 from papers.kit.numbers import DIGITS, significant
 from papers.kit.seen import recalled
@@ -69,7 +69,7 @@ class Proved(NamedTuple):
         return cls(config, ((*roots,), code))
 
 
-@once
+@cache_by_file
 def proved(path: Path) -> Proved:
     """The same of a file, read with all its checks."""
     return Proved.held(recalled("run", path, lambda: Proved.of(whole(path))))
@@ -77,7 +77,7 @@ def proved(path: Path) -> Proved:
 
 def whole(path: Path) -> dict[str, Any]:
     """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
-    held = read(path)
+    held = read_json(path)
     if wrong := held_together(held, path):
         raise ValueError(wrong[0])
     return held

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
+from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.core.provenance import versions
 from papers.kit import runfile, store
 from papers.kit.recheck import Stretch, called
@@ -45,7 +45,7 @@ def seen() -> Record:
     """The record, by `study/run`; empty where there is none."""
     if not path().exists():
         return {}
-    runs = read(path())["runs"]
+    runs = read_json(path())["runs"]
     return {run: Seen(**{**one, "seeds": (*one["seeds"],)}) for run, one in runs.items()}
 
 
@@ -69,7 +69,7 @@ def of_study(study: str) -> dict[str, Seen | None]:
     for profile in ("full", store.PAPER):
         path = store.run_path(study, profile, "numbers")
         if path.exists() or profile == "full":
-            for name, mark in read(path).get("runs", {}).items():
+            for name, mark in read_json(path).get("runs", {}).items():
                 # numbers at the paper's scale may come from runs of the full profile too
                 if profile == "full" or store.run_path(study, profile, name).exists():
                     marks[called(name, profile)] = mark

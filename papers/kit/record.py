@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.files import atomic_write
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import atomic_write, digest
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.needs import ROUNDS, SEEDS, Needs

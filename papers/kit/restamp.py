@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlib import checks
-from fedlib.core.jsonfile import as_text, digest, read, write_json
+from fedlib.core.files import digest, json_text, read_json, write_json
 from papers.kit import fingerprint
 from papers.kit.fingerprint import Source, source
 from papers.kit.replay import Played, Run, play
@@ -81,7 +81,7 @@ def restamp(
     and what it refers to leave a doubt. Runs that are of today's form already are passed over.
     """
     now, done, refused = source(), [], {}
-    runs = {path: read(path) for path in paths}
+    runs = {path: read_json(path) for path in paths}
     runs = {path: run for path, run in runs.items() if run["kind"] == "run"}
     runs = {path: run for path, run in runs.items() if not _is_done(run["provenance"], now)}
     with _tree(commit) as (tree, full):
@@ -255,7 +255,7 @@ def _write(
     why: Mapping[str, Any],
 ) -> None:
     """Write a run with its new stamp and what else is new; nothing else changes, to the byte."""
-    if path.read_bytes() != as_text(run).encode():
+    if path.read_bytes() != json_text(run).encode():
         raise Refused("is not written as this version writes it; compute it again")
     held = run["provenance"]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()

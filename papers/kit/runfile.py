@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from fedlib.core.jsonfile import SCHEMA, digest
+from fedlib.core.files import SCHEMA, digest
 from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL
 from papers.kit.fingerprint import code_digest

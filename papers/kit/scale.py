@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
-from fedlib.core.jsonfile import once
+from fedlib.core.files import cache_by_file
 from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.fingerprint import is_today
@@ -176,7 +176,7 @@ class Marked(NamedTuple):
     mark: str
 
 
-@once
+@cache_by_file
 def marked(path: Path) -> Marked:
     """The same of a file, read once with all its checks."""
     found, mark = recalled("marked", path, lambda: _proved_and_mark(whole(path)))

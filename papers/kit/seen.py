@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.jsonfile import state_of, write_json
+from fedlib.core.files import file_state, write_json
 from fedlib.core.provenance import ROOT
 
 PACKAGES = ("fedlib", "papers")
@@ -51,7 +51,7 @@ def recalled(kind: str, key: object, make: Callable[[], Any]) -> Any:
     """
     if _seen is None:
         return make()
-    state = state_of(key) if isinstance(key, Path) else None
+    state = file_state(key) if isinstance(key, Path) else None
     name = f"{kind} {key} {state}"
     earlier, used = _seen
     if name not in used:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedlib.core.describe import describe
-from fedlib.core.jsonfile import read
+from fedlib.core.files import read_json
 from fedlib.core.problem import Problem
 from fedlib.core.provenance import ROOT
 from papers.kit import runfile, scale, store
@@ -52,7 +52,7 @@ def standing(study: Study, profile: str = "full") -> list[str]:
     if found:
         return sorted(found)
     paths = {name: folder / f"{name}.json" for name in specs}
-    payloads = {name: read(path) for name, path in paths.items()}
+    payloads = {name: read_json(path) for name, path in paths.items()}
     for name, payload in payloads.items():
         found += held_together(payload, paths[name])
     if found:
@@ -155,9 +155,9 @@ def _made_by(maker: Callable[[int], Problem], seed: int) -> str:
 
 def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     """The numbers, what stands beside them, and the runs that they were derived from."""
-    held = read(store.run_path(study.name, profile, NUMBERS))
+    held = read_json(store.run_path(study.name, profile, NUMBERS))
     if profile == store.PAPER:
-        payloads = {name: read(path) for name, path in scale.held(study).items()}
+        payloads = {name: read_json(path) for name, path in scale.held(study).items()}
     traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
     numbers, health = study.numbers(traces, profile), study.health(traces)
     now = store.numbers_content(study.name, profile, numbers, payloads, health)

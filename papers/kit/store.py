@@ -20,8 +20,7 @@ from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from fedlib.core.files import clear_parts
-from fedlib.core.jsonfile import SCHEMA, digest, once, read, write_json
+from fedlib.core.files import SCHEMA, cache_by_file, clear_parts, digest, read_json, write_json
 from fedlib.core.provenance import ROOT
 from fedlib.engine.grid import floats
 from papers.kit.fingerprint import code_digest, own_roots
@@ -124,7 +123,7 @@ def compute_or_load(
     for name, spec in specs.items():
         made_from = (declared or {}).get(name)
         if not recompute and is_stored(study, profile, name, spec, made_from):
-            traces[name] = to_trace(read(stored_path(study, profile, name), "run"))
+            traces[name] = to_trace(read_json(stored_path(study, profile, name), "run"))
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -171,7 +170,7 @@ def is_stored(
     path = stored_path(study, profile, name)
     if not path.exists():
         return False
-    payload = read(path, "run")
+    payload = read_json(path, "run")
     if said_of(spec) is not None:
         return bool(payload["key"] == spec.key())
     alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
@@ -246,9 +245,9 @@ def read_marks(study: str, profile: str = "full") -> dict[str, str]:
     return dict(_derived(run_path(study, profile, "numbers"))[2])
 
 
-@once
+@cache_by_file
 def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health], dict[str, str]]:
-    data = read(path, "numbers")
+    data = read_json(path, "numbers")
     numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
     return numbers, {k: Health(**v) for k, v in data["health"].items()}, data.get("runs", {})
 

@@ -16,7 +16,7 @@ from bad_runs import trace
 from bad_values import Calls
 from judging import ROOT, Case
 
-from fedlib.core.jsonfile import digest, write_json
+from fedlib.core.files import digest, write_json
 from papers import STUDIES
 from papers.compare import compare
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from judging import Outcome, main
 
-from fedlib.core import jsonfile
+from fedlib.core.files import digest, json_text
 from papers import STUDIES
 from papers.kit import runfile, store
 from papers.kit.recheck import differences, stretch
@@ -81,7 +81,7 @@ def rekeyed(change: Change) -> Change:
 
     def whole(held: Held) -> None:
         change(held)
-        held["key"] = jsonfile.digest(held["config"])[:16]
+        held["key"] = digest(held["config"])[:16]
 
     return whole
 
@@ -154,8 +154,8 @@ def rewrite(path: Path, change: Change, *, sealed: bool) -> None:
     held = json.loads(path.read_text(encoding="utf-8"))
     old = held.pop("digest")
     change(held)
-    held["digest"] = jsonfile.digest(held) if sealed else old
-    path.write_text(jsonfile.as_text(held), encoding="utf-8")
+    held["digest"] = digest(held) if sealed else old
+    path.write_text(json_text(held), encoding="utf-8")
 
 
 def marked(folder: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers.kit.fingerprint import code_digest
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
@@ -93,7 +93,7 @@ def stored_run(code, name="new"):
     }  # fmt: skip
     return {
         "kind": "run", "study": "toy", "profile": "full", "name": name,
-        "key": jsonfile.digest(config)[:16], "config": config, "rounds": [0, 1],
+        "key": files.digest(config)[:16], "config": config, "rounds": [0, 1],
         "seeds": [0, 1, 2], "bits": {"bits_up": 32.0, "bits_down": 32.0}, "info": {},
         "metrics": {"f": [[3.0, 1.0], [3.0, 2.0], [3.0, 1.5]]}, "final_w": None, "output_w": None,
         "provenance": {**PROVENANCE, "code": code},
@@ -101,8 +101,8 @@ def stored_run(code, name="new"):
 
 
 def seal(path, content):
-    content = {"schema": jsonfile.SCHEMA, **content}
-    path.write_text(json.dumps({**content, "digest": jsonfile.digest(content)}), encoding="utf-8")
+    content = {"schema": files.SCHEMA, **content}
+    path.write_text(json.dumps({**content, "digest": files.digest(content)}), encoding="utf-8")
 
 
 def prepare(folder, monkeypatch):

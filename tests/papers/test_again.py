@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedlib.core import jsonfile
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import digest, read_json
 from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
@@ -41,7 +40,7 @@ def files(folder):
 
 def spoil(path, by):
     """Change a stored curve, with a digest that fits."""
-    held = {k: v for k, v in jsonfile.read(path).items() if k != "digest"}
+    held = {k: v for k, v in read_json(path).items() if k != "digest"}
     held["metrics"]["f"][1][-1] = significant(by * held["metrics"]["f"][1][-1])
     path.write_text(json.dumps({**held, "digest": digest(held)}), encoding="utf-8")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from expect import refuses
 
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers import STUDIES, all_claims
 from papers import recheck as command
 from papers.__main__ import main
@@ -48,7 +48,7 @@ def planted(tmp_path, run, change, study=WORKSHOP):
     held = json.loads(path.read_text(encoding="utf-8"))
     del held["digest"]
     change(held)
-    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
+    path.write_text(json.dumps({**held, "digest": files.digest(held)}), encoding="utf-8")
 
 
 def whole(run, study=WORKSHOP):
@@ -127,7 +127,7 @@ class TestRecomputing:
         assert never < len(seen)
         assert f"recomputed by nobody yet: {never} runs (np_workshop {never})" in out
         assert seen[run].rounds <= seen[run].of
-        content = store.read(store.run_path("np_workshop", "full", "numbers"))
+        content = store.read_json(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
         monkeypatch.setattr(
             rechecked, "read", lambda path: content if path.stem == "numbers" else {"runs": {}}
@@ -168,7 +168,7 @@ def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
     planted(tmp_path, "hard", lambda held: held["config"].update(rounds=101))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     refuses("np_workshop/hard: key must be the digest of the conf", WORKSHOP.load)
-    held = store.read(store.run_path("np_workshop", "full", "hard"))
+    held = store.read_json(store.run_path("np_workshop", "full", "hard"))
     assert len(held_together(held)) == 3  # and the curves and rounds do not fit
 
 

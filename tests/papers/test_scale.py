@@ -7,7 +7,7 @@ import pytest
 from expect import refuses
 
 from fedlib import FedSGM, data
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.problems import neyman_pearson
 from papers import STUDIES, campaign
 from papers.__main__ import main
@@ -78,7 +78,7 @@ def changed(name, change):
     held = json.loads(path.read_text(encoding="utf-8"))
     del held["digest"]
     change(held)
-    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
+    path.write_text(json.dumps({**held, "digest": files.digest(held)}), encoding="utf-8")
 
 
 def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):

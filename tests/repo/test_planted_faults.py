@@ -22,7 +22,7 @@ import test_results
 from expect import refuses
 from process import ran
 
-from fedlib.core import jsonfile
+from fedlib.core.files import read_json
 from papers import STUDIES
 from papers.kit import fingerprint, seen, store
 
@@ -58,7 +58,7 @@ def test_a_changed_digit_in_one_of_five_results_files_is_noticed(tmp_path):
     for path in files[::5]:
         copy.write_text(change_a_digit(path.read_text(encoding="utf-8"), rng), encoding="utf-8")
         with pytest.raises(ValueError, match=REPAIR):
-            jsonfile.read(copy)
+            read_json(copy)
 
 
 def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):

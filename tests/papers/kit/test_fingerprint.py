@@ -6,7 +6,7 @@ import pytest
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.problems import neyman_pearson
 from papers.kit import fingerprint, store
 from papers.kit.fingerprint import code_digest, roots_of
@@ -211,7 +211,7 @@ def test_sets_within_a_product_and_sets_of_clients_are_roots():
 def test_nothing_of_ours_that_a_stored_run_names_is_lost():
     """No name in its code is that of a module as a value, or of nothing."""
     now = fingerprint.Source(fingerprint.ROOT)
-    stored = [jsonfile.read(path) for path in store.results_dir().glob("*/full/*.json")]
+    stored = [files.read_json(path) for path in store.results_dir().glob("*/full/*.json")]
     roots = {root for run in stored for root in run["provenance"].get("roots", ())}
     reached = now.reached(roots)
     assert len(reached) > 500

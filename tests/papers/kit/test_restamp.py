@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from expect import refuses
 
-from fedlib.core.jsonfile import digest, read, write_json
+from fedlib.core.files import digest, read_json, write_json
 from papers.kit import fingerprint
 from papers.kit import restamp as restamping
 from papers.kit.replay import Played
@@ -91,9 +91,9 @@ def refused(path, commit="HEAD", names=None):
 
 def test_a_fresh_run_gets_the_new_digest_and_remembers_the_old(place):
     path = stored(place)
-    before = read(path)
+    before = read_json(path)
     assert restamp([path], "HEAD") == ([path], {})
-    after = read(path)
+    after = read_json(path)
     (stamp,) = after["provenance"].pop("restamped")
     assert stamp.pop("date") >= "2026"
     assert stamp == {
@@ -117,7 +117,7 @@ def test_definitions_may_move_and_be_imported_otherwise(place):
     edit(place / "parts" / "method.py", moved)
     (place / "method.py").unlink()
     assert restamp([path], "HEAD") == ([path], {})
-    held = read(path)["provenance"]
+    held = read_json(path)["provenance"]
     assert held["roots"] == ["fedlib.parts.method:Method", "fedlib.tools:problem"]
     # the second of two steps starts from digests of the new form
     code = held["code"]
@@ -131,7 +131,7 @@ def test_definitions_may_move_and_be_imported_otherwise(place):
     (place / "tools.py").unlink()
     fingerprint._source.cache_clear()
     assert restamp([path], "HEAD") == ([path], {})
-    held = read(path)["provenance"]
+    held = read_json(path)["provenance"]
     assert held["roots"] == ["fedlib.parts.method:Method", "papers.ours:problem"]
     assert [stamp["code"] for stamp in held["restamped"]][1] == code == held["code"]
 
@@ -179,7 +179,7 @@ def test_a_root_that_is_gone_or_that_two_could_be_is_refused(place):
     assert "may be any of fedlib.one:problem and fedlib.two:problem" in sentence
     names = {"fedlib.helpers:problem": "fedlib.two:problem"}
     assert restamp([path], "HEAD", names) == ([path], {})
-    assert "fedlib.two:problem" in read(path)["provenance"]["roots"]
+    assert "fedlib.two:problem" in read_json(path)["provenance"]["roots"]
 
 
 def test_a_root_that_was_not_there_then_is_refused(place):
@@ -195,7 +195,7 @@ def test_a_file_changed_by_hand_and_an_unknown_commit_stop_it(place):
 
 def test_a_file_of_another_layout_is_refused(place):
     path = stored(place)
-    path.write_text(json.dumps(read(path)), encoding="utf-8")
+    path.write_text(json.dumps(read_json(path)), encoding="utf-8")
     assert "is not written as this version writes it" in refused(path)
 
 
@@ -233,7 +233,7 @@ def test_a_changed_definition_that_gives_the_same_rounds_is_restamped_with_its_r
     edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
     assert "have changed: twice; compute it again" in refused(path)  # without a replay
     assert restamp([path], "HEAD", replay=WHY) == ([path], {})
-    held = read(path)["provenance"]
+    held = read_json(path)["provenance"]
     assert held["roots"] == ["fedlib.helpers:problem", "fedlib.helpers:twice"]  # those of now
     assert held["code"] == fingerprint.code_digest(held["roots"])
     (stamp,) = held["restamped"]
@@ -273,9 +273,9 @@ def test_a_run_whose_algorithm_has_another_description_gets_its_key_and_remember
     edit(place / "helpers.py", HELPERS.replace("x + x", "2 * x"))
     other = {**SETTING, "algorithm": {"type": "Method", "local": {"type": "Adam"}}}
     rounds["now"] = {RUN: rounds["now"][RUN]._replace(key="two", config=other)}
-    before = read(path)
+    before = read_json(path)
     assert restamp([path], "HEAD", replay=WHY) == ([path], {})
-    after = read(path)
+    after = read_json(path)
     assert (after["key"], after["config"]) == ("two", other)
     assert after["provenance"]["restamped"][0]["key"] == before["key"] == "one"
     same = before.keys() - {"key", "config", "provenance", "digest"}

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from fedlib.core.jsonfile import read
+from fedlib.core.files import read_json
 from papers.kit import holding, seen, store
 
 
@@ -118,14 +118,14 @@ def test_a_run_is_read_once_and_a_change_of_it_is_noticed(root, monkeypatch):
     path.parent.mkdir(parents=True)
     shutil.copy2(store.results_dir() / "np_workshop" / "full" / "hard.json", path)
     reads = []
-    monkeypatch.setattr(holding, "read", lambda path: reads.append(path) or read(path))
+    monkeypatch.setattr(holding, "read_json", lambda path: reads.append(path) or read_json(path))
 
     def proved():
         with seen.remembered(root / "seen.json", root):
             return holding.proved.__wrapped__(path)
 
     once = proved()
-    assert once == proved() == holding.Proved.of(read(path))
+    assert once == proved() == holding.Proved.of(read_json(path))
     assert len(reads) == 1
     held = path.stat()
     text = path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101')
