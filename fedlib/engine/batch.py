@@ -64,7 +64,9 @@ class BatchedRuns:
         self.hyper = {k: v.to(device) for k, v in values.items()}
         self.one = StackedProblem(self.problems, device)
         self.fixed = (self.hyper, self.one.own, self.one.common)
-        self.gradient = CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
+        self.gradient = (
+            CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
+        )
         self._step = self._map(self._round, *ROUND)
         self._measure = self._map(self._metrics, *METRICS)
 
@@ -125,7 +127,9 @@ class BatchedRuns:
                 rule = f"be equal, {type(self.one.form.set).__name__} differs from seed to seed"
                 which = ", ".join(self.one.radii)
                 remedy = "run the seeds one by one"
-                sentence = checks.sentence("run", "the feasible sets of all seeds", rule, which, remedy)
+                sentence = checks.sentence(
+                    "run", "the feasible sets of all seeds", rule, which, remedy
+                )
                 raise ValueError(sentence) from error
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
         if not torch.equal(before, torch.get_rng_state()):
@@ -247,7 +251,10 @@ def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
             parts.append(tuple(_stack_draws(o, rounds) for o in zip(*each, strict=True)))
         elif isinstance(each[0], Tensor):
             shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in each)]
-            rule, remedy = "have one shape", "all rows of unequally many, say: run the seeds one by one"
+            rule, remedy = (
+                "have one shape",
+                "all rows of unequally many, say: run the seeds one by one",
+            )
             who = "the draws of all seeds"
             checks.require(len(shapes) == 1, "run", who, rule, shapes[:2], remedy)
             parts.append(torch.stack(each).view(rounds, -1, *each[0].shape))

@@ -27,7 +27,7 @@ from fedlib.engine.passes import DEFAULT, turn_tall_products
 
 LONG = 60.0  # seconds of all rounds without it, from which on a run is compiled
 MOST = 8  # rounds of one call
-SMALL = 3e-4  # seconds: from there on a round is long beside its call
+SMALL = 1e-3  # seconds: from there on a round is long beside its call
 #: What captured operations take: each of them, an entry of its result, a multiplication.
 PER_OPERATION, PER_ENTRY, PER_FLOP = 3e-6, 3e-10, 1e-11
 OWN = "fedlib"  # the namespace of operations that are code of this library
@@ -112,7 +112,8 @@ class CompiledRounds:
         rounds: int,
         schedule: Schedule,
     ) -> None:
-        self.rounds, self.evaluates, self.fixed = rounds, schedule.always(rounds), fixed
+        self.rounds, self.evaluates = rounds, schedule.always(rounds)
+        self.fixed = [x.contiguous() for x in pytree.tree_leaves(fixed)]
 
         def unrolled(fixed: tuple[Any, ...], state: Any, draws: Draw) -> Any:
             metrics, infos = [], []
@@ -124,45 +125,45 @@ class CompiledRounds:
             return state, stack_rounds(infos), stack_rounds(metrics) if metrics else {}
 
         draws = stacked([draw] * rounds)
-        self.captured = capture(unrolled, fixed, state, draws, passes=(*DEFAULT, turn_tall_products))
+        self.captured = capture(
+            unrolled, fixed, state, draws, passes=(*DEFAULT, turn_tall_products)
+        )
         self.on_gpu = state.w.is_cuda
         self.function = compile_graph(self.captured.graph, self.on_gpu)
-        check_same(self._call, partial(self.captured, fixed), state, draws)
-
-    def _call(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:
-        # compiled for one layout: what a round returns may have another
-        leaves = [x.contiguous() for x in pytree.tree_leaves((self.fixed, state, draws))]
-        results = self.function(*leaves)
-        if self.on_gpu:  # the graph's own memory, which the next call overwrites
-            results = [x.clone() for x in results]
-        after: tuple[Any, Named, Named] = pytree.tree_unflatten(
-            list(results), self.captured.outputs
-        )
-        return after
+        check_same(self, partial(self.captured, fixed), state, draws)
 
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:
         """The state after the calls for some draws, and their infos and metrics `[G, S, T]`."""
-        infos, metrics = [], []
+        leaves: Sequence[Tensor] = pytree.tree_leaves(state)
+        drawn, count = pytree.tree_leaves(draws), len(leaves)
+        calls: list[Sequence[Tensor]] = []
         for first in range(0, len(draws.participants), self.rounds):
-            few = take(draws, slice(first, first + self.rounds))
-            state, info, values = self._call(state, few)
-            infos.append(info)
-            metrics.append(values)
-        return state, *({k: torch.cat([x[k] for x in b], -1) for k in b[0]} for b in (infos, metrics))
+            few = [x[first : first + self.rounds] for x in drawn]
+            # compiled for one layout: what a round returns may have another
+            results = self.function(*self.fixed, *(x.contiguous() for x in (*leaves, *few)))
+            if self.on_gpu:  # the graph's own memory, which the next call overwrites
+                results = [x.clone() for x in results]
+            leaves = results[:count]
+            calls.append(results[count:])
+        curves = [torch.cat(each, -1) for each in zip(*calls, strict=True)]
+        after: tuple[Any, Named, Named] = pytree.tree_unflatten(
+            [*leaves, *curves], self.captured.outputs
+        )
+        return after
 
 
 def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
     """The operations through `torch.compile`, for arguments of the shapes they were captured of."""
-    if on_gpu:
-        compiled: Any = torch.compile(graph, fullgraph=True, dynamic=False, mode="reduce-overhead")
-        return compiled  # type: ignore[no-any-return]
-    options = {
-        "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # shapes are checked by capture
-        "cpp.threads": torch.get_num_threads(),
-        "cpp_cache_precompile_headers": False,  # half a minute, the first time
-    }
-    compiled = torch.compile(graph, fullgraph=True, dynamic=False, options=options)  # type: ignore[arg-type]
-    return compiled  # type: ignore[no-any-return]
+    ways: dict[str, Any] = {"mode": "reduce-overhead"}
+    if not on_gpu:
+        options = {
+            "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # capture fixes the shapes
+            "cpp.threads": torch.get_num_threads(),
+            "cpp_cache_precompile_headers": False,  # half a minute, the first time
+        }
+        ways = {"options": options}
+    compiled: Callable[..., Any] = torch.compile(graph, fullgraph=True, dynamic=False, **ways)
+    return compiled
 
 
 def check_same(one: Callable[..., Any], other: Callable[..., Any], state: Any, draws: Draw) -> None:

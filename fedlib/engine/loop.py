@@ -127,8 +127,8 @@ class RoundLoop:
             state = after
         g, s = (int(i) for i in bad.nonzero()[0]) if bad.any() else (0, 0)
         raise Diverged(
-            f"{type(runs.template).__name__}: the model is not finite after round {first + t} (seed "
-            f"{runs.seeds[s]}, {runs.grid[g]!r}); the last finite state is in error.state; "
+            f"{type(runs.template).__name__}: the model is not finite after round {first + t} "
+            f"(seed {runs.seeds[s]}, {runs.grid[g]!r}); the last finite state is in error.state; "
             "try a smaller lr.",
             take(state, (g, s)),
             first + t,

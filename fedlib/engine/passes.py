@@ -67,10 +67,8 @@ def merge_equal_nodes(graph: Graph) -> None:
     """Do an operation once if an earlier one has the same arguments."""
     first: dict[str, Node] = {}
     for node in graph.nodes:
-        pure = isinstance(node.target, torch._ops.OpOverload) and not (
-            torch.Tag.nondeterministic_seeded in node.target.tags
-        )
-        if pure or node.target is operator.getitem:
+        tags = getattr(node.target, "tags", (torch.Tag.nondeterministic_seeded,))
+        if torch.Tag.nondeterministic_seeded not in tags or node.target is operator.getitem:
             key = repr((node.target, node.args, sorted(node.kwargs.items())))
             if first.setdefault(key, node) is not node:
                 node.replace_all_uses_with(first[key])

@@ -42,9 +42,7 @@ def stack(
         fits = alike and fill(a, numbers[0]) == template
         rule = "differ in float parameters only"
         got = describe_difference(template, a) if not fits else ""
-        checks.require(
-            fits, "run", "the algorithms of one grid", rule, got, "run them one by one"
-        )
+        checks.require(fits, "run", "the algorithms of one grid", rule, got, "run them one by one")
     differing = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
     return template, {
         k: torch.tensor([x[k] for x in numbers], dtype=like.dtype, device=like.device)

@@ -22,7 +22,7 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, cache_by_file, clear_parts, digest, read_json, write_json
 from fedlib.core.provenance import ROOT
-from fedlib.engine.grid import floats
+from fedlib.engine.stack import floats
 from papers.kit.fingerprint import code_digest, own_roots
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
