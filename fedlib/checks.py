@@ -340,15 +340,17 @@ def _words(annotation: Any) -> str:
 
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     """A value of the right kind that is out of range says more than one of another kind."""
-    error: ValueError | None = None
+    errors: list[tuple[Any, Exception]] = []
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
-        except TypeError:
-            continue
-        except ValueError as out_of_range:
-            error = out_of_range
-    raise error or TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+        except (TypeError, ValueError) as error:
+            errors.append((typing.get_origin(part), error))
+    for origin, error in errors:
+        if isinstance(error, ValueError) and origin is not Literal:
+            raise error
+    kind = ValueError if any(origin is Literal for origin, _ in errors) else TypeError
+    raise kind(sentence(who, name, f"be {_words(annotation)}", given))
 
 
 def _collection(who: str, name: str, given: Any, annotation: Any) -> None:

@@ -81,21 +81,6 @@ def _of(problem: Problem, participants: int, resample: bool = False, **more: Any
 def permuted(
     size: int, count: int, rngs: Sequence[torch.Generator], times: int
 ) -> Int[Tensor, "S T n"]:
-    """`sampling.sample(size, count)`, so many times with each generator: the same numbers.
-
-    As `_shuffled`, which says how they are made, where it pays: it takes a step for each of the
-    `count` places in place of a call for each permutation.
-    """
-    rows = len(rngs) * times
-    if rows < 8 * count or rows * size > sampling.CELLS or size > sampling.MANY:
-        each = [sampling.sample(size, count, rng) for rng in rngs for _ in range(times)]
-        return torch.stack(each).view(len(rngs), times, -1)
-    raw = torch.stack([sampling._raw(times * (size - 1), rng) for rng in rngs])
-    steps = torch.arange(min(count, size - 1)).unsqueeze(1)
-    swaps = steps + raw.view(rows, -1)[:, : len(steps)].T % (size - steps)
-    places = torch.arange(size).unsqueeze(1).repeat(1, rows)
-    for here, there in zip(places, swaps.unsqueeze(1), strict=False):
-        before = here.clone()
-        here.copy_(places.gather(0, there)[0])
-        places.scatter_(0, there, before.unsqueeze(0))
-    return places[:count].T.reshape(len(rngs), times, -1)
+    """`sampling.sample(size, count)`, so many times with each generator."""
+    each = [sampling.sample(size, count, rng) for rng in rngs for _ in range(times)]
+    return torch.stack(each).view(len(rngs), times, -1)

@@ -21,7 +21,7 @@ from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import seeded
 from fedlib.core.schedule import Schedule
 from fedlib.core.trace import Trace
-from fedlib.core.trees import fault, loop_map, squeeze_map, stacked, take
+from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.ahead import samples
 from fedlib.engine.captured import captured
 from fedlib.engine.checkpoint import Progress, Shape, together
@@ -73,7 +73,7 @@ class BatchedRuns:
             states = [algorithm.init(p) for p in self.problems]
         states = states if self.own_problem else states * s
         state = pytree.tree_map(
-            lambda x: x.to(self.device).expand(g, *x.shape).contiguous(), stacked(states)
+            lambda x: x.to(self.device).expand(g, *x.shape).contiguous(), stack_trees(states)
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
@@ -192,7 +192,7 @@ class BatchedRuns:
         try:
             return record(both, *example, fixed=fixed, spent=given_up)
         except RuntimeError as error:
-            if not fault(error):
+            if not explain_map_error(error):
                 raise
             name = type(self.template).__name__
             if self.one.radii:  # an oracle that writes its radius into a tensor, say
@@ -201,7 +201,7 @@ class BatchedRuns:
                     f"run: the feasible sets of all seeds must be equal, {which} differs in "
                     f"{', '.join(self.one.radii)} from seed to seed; run the seeds one by one."
                 ) from error
-            raise ValueError(f"{name}: a round must not {fault(error)}.") from error
+            raise ValueError(f"{name}: a round must not {explain_map_error(error)}.") from error
 
     def output(self, state: Any) -> Any:
         """The solutions `[S, d]` of an algorithm whose output is not its final model."""
@@ -230,8 +230,8 @@ class BatchedRuns:
                 seeds=self.seeds,
                 config={"algorithm": config["algorithms"][g], **common},
                 provenance=ran_on,
-                state=pytree.tree_map(Tensor.cpu, take(now.state, g)),
-                output=self.output(take(now.state, g)),
+                state=pytree.tree_map(Tensor.cpu, index_tree(now.state, g)),
+                output=self.output(index_tree(now.state, g)),
             )
             for g in range(len(self.grid))
         ]

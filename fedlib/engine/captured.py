@@ -15,7 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Draw, Info
-from fedlib.core.trees import copied
+from fedlib.core.trees import clone_tree
 from fedlib.engine.record import Recording
 
 WARM = 3  # rounds before the capture, in which libraries choose and set up what they need
@@ -40,7 +40,7 @@ class Captured:
     """The recorded round `step` as a graph, for states and draws of the shapes of an example."""
 
     def __init__(self, step: Recording, state: Any, draw: Draw) -> None:
-        self.state, self.draw = copied(state), copied(draw)
+        self.state, self.draw = clone_tree(state), clone_tree(draw)
         self.leaves, self.drawn = (pytree.tree_leaves(x) for x in (self.state, self.draw))
         self.step, self.info = step, Info()
         self.launch = graph_of(self._round)
@@ -68,7 +68,7 @@ def captured(step: Callable[..., Any], state: Any, draw: Draw) -> Callable[..., 
         return step
     try:
         fast = Captured(step, state, draw)
-        one, other = (copied(function(copied(state), draw)) for function in (step, fast))
+        one, other = (clone_tree(function(clone_tree(state), draw)) for function in (step, fast))
         torch.testing.assert_close(other, one, equal_nan=True)
     except (RuntimeError, AssertionError) as error:
         warnings.warn(f"run: rounds are replayed, not captured: {error!s:.200}", stacklevel=2)

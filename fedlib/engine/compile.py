@@ -21,7 +21,7 @@ from torch.utils.flop_counter import flop_registry
 
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import stacked, take
+from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.launches import Function, launches
 from fedlib.engine.operations import has_own_code
 from fedlib.engine.record import Recording
@@ -231,11 +231,11 @@ class Unrolled:
             for t in range(rounds):
                 if self.evaluates and schedule.due(t):
                     metrics.append(measure(*same, state.w))
-                state, info = step(*same, state, take(draws, t))
+                state, info = step(*same, state, index_tree(draws, t))
                 infos.append(info)
             return state, block(infos), block(metrics) if metrics else {}
 
-        draws = stacked([draw] * rounds)
+        draws = stack_trees([draw] * rounds)
         self.kernels = Kernels(unrolled, (state, draws), fixed)
 
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import copied, take
+from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine.batch import BatchedRuns, part
 from fedlib.engine.checkpoint import Progress, Saver
 from fedlib.engine.compile import Unrolled, block
@@ -56,7 +56,7 @@ class RoundLoop:
         ) as bar:
             while now.round < self.rounds:
                 began = time.perf_counter()
-                before, first = copied(now.state), now.round
+                before, first = clone_tree(now.state), now.round
                 draws = self.advance(now, length)
                 if not torch.isfinite(now.state.w).all():
                     self._say_where(before, draws, first)
@@ -120,7 +120,7 @@ class RoundLoop:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""
         of, count = self.of, len(draws.participants)
         for t in range(count):
-            after, _ = of.step(copied(state), part(draws, t))
+            after, _ = of.step(clone_tree(state), part(draws, t))
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
                 break
@@ -130,7 +130,7 @@ class RoundLoop:
             f"{type(of.template).__name__}: the model is not finite after round {first + t} (seed "
             f"{of.seeds[s]}, {of.grid[g]!r}); the last finite state is in error.state; "
             "try a smaller lr.",
-            take(state, (g, s)),
+            index_tree(state, (g, s)),
             first + t,
             of.seeds[s],
         )

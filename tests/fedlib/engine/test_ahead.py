@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from problems import np_problem
 
 import fedlib as fl
@@ -96,26 +94,6 @@ def test_a_draw_that_does_more_is_drawn_one_by_one(more):
 def test_draws_that_are_more_than_samples_are_drawn_one_by_one(name):
     work = {"participants": 4, name: RandK(0.5) if "link" in name else 2}
     assert ahead.samples(Own(work), np_problem(0)) is None
-
-
-@given(
-    size=st.integers(1, 30),
-    count=st.integers(1, 30),
-    seeds=st.lists(st.integers(0, 2**16), min_size=1, max_size=3, unique=True),
-    times=st.integers(1, 90),
-    cells=st.sampled_from([1, 2**18]),
-)
-def test_permutations_of_several_generators_are_those_of_one_call_each(
-    size, count, seeds, times, cells
-):
-    count = min(size, count)
-    rngs, plain = ([seeded(s, "rounds") for s in seeds] for _ in range(2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "CELLS", cells)
-        found = ahead.permuted(size, count, rngs, times)
-    each = [torch.randperm(size, generator=rng)[:count] for rng in plain for _ in range(times)]
-    same(found, torch.stack(each).view(len(seeds), times, count))
-    same([r.get_state() for r in rngs], [r.get_state() for r in plain])
 
 
 def test_samples_of_many_clients_are_those_of_one_call_each():

@@ -6,7 +6,7 @@ from problems import np_problem
 from torch.utils import _pytree as pytree
 
 import fedlib as fl
-from fedlib.core.trees import copied
+from fedlib.core.trees import clone_tree
 from fedlib.engine import captured as module
 from fedlib.engine.batch import BatchedRuns, part
 from fedlib.engine.captured import Captured, captured
@@ -31,7 +31,7 @@ def recorded():
     loop = BatchedRuns([METHOD], np_problem, (0, 1), torch.device("cpu"), None)
     start = loop.start()
     draws = loop.draws(start.rngs, 6)
-    loop.step(copied(start.state), part(draws, 0))
+    loop.step(clone_tree(start.state), part(draws, 0))
     return loop._step, start.state, [part(draws, t) for t in range(6)]
 
 
@@ -39,7 +39,7 @@ def test_a_captured_round_gives_the_bits_of_the_replay(stand_in):
     step, state, draws = recorded()
     fast = captured(step, state, draws[0])
     assert isinstance(fast, Captured)
-    one, other, reports = copied(state), copied(state), []
+    one, other, reports = clone_tree(state), clone_tree(state), []
     for draw in draws:
         one, info = step(one, draw)
         other, told = fast(other, draw)
@@ -53,9 +53,9 @@ def test_a_captured_round_gives_the_bits_of_the_replay(stand_in):
 def test_a_state_from_elsewhere_is_taken_over(stand_in):
     step, state, draws = recorded()
     fast = captured(step, state, draws[0])
-    first = copied(fast(copied(state), draws[1]))
-    fast(fast(copied(state), draws[2])[0], draws[3])
-    second = fast(copied(state), draws[1])
+    first = clone_tree(fast(clone_tree(state), draws[1]))
+    fast(fast(clone_tree(state), draws[2])[0], draws[3])
+    second = fast(clone_tree(state), draws[1])
     for x, y in zip(*map(pytree.tree_leaves, (first, second)), strict=True):
         assert torch.equal(x, y)
 
