@@ -22,9 +22,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from numbers import Integral, Real
@@ -269,13 +271,18 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 @cache
 def hints(thing: Any) -> dict[str, Any]:
-    """The evaluated annotations of a class or a function; names unknown there stand for `Any`."""
-    unknown: dict[str, Any] = {}
-    while True:
-        try:
-            return typing.get_type_hints(thing, localns=unknown or None, include_extras=True)
-        except NameError as error:
-            unknown[str(error.name)] = Any
+    """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
+    with suppress(NameError):
+        return typing.get_type_hints(thing, include_extras=True)
+    known: dict[str, Any] = {}
+    for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
+        for name, annotation in inspect.get_annotations(owner).items():
+            one: Any = types.SimpleNamespace(__annotations__={name: annotation})
+            known[name] = Any
+            with suppress(NameError):
+                names = vars(sys.modules[owner.__module__])
+                known |= typing.get_type_hints(one, names, include_extras=True)
+    return known
 
 
 #: Plain types: what a sentence calls them, and what is one.
