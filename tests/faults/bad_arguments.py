@@ -89,7 +89,7 @@ ALSO: dict[str, list[Any]] = {
     "Problem.name": [""],
     "Problem.simulator": ["cart", 3, True, int],
     "Problem.config": [{"a": object()}, {"a": torch.ones(2)}, {"a": NAN}, {"a": {1, 2}}],
-    "a": [A / 0, A[:3]],
+    "quadratics.a": [A / 0, A[:3]],
     "centres": [torch.ones(3, 2, 2, 2) / 0],
     "curvature": [torch.zeros(2, 2), -torch.ones(2, 2), torch.ones(2, 3)],
     "X": [A / 0, A[:3]],

@@ -142,7 +142,7 @@ def of_splits() -> Iterator[Call]:
     yield Call(split_labels.label_windows, {**base, "k": 1})
     yield Call(split.train_test, {"labels": Y, "fraction": 0.5, "rng": RNG})
     yield Call(split_labels.random_equal, {"count": 24, "clients": 4, "rng": RNG})
-    yield Call(split_labels.holdout, {"rows": ROWS, "sizes": (6,) * 4, "fraction": 0.5})
+    yield Call(split_labels.holdout, {"rows": ROWS, "sizes": (6,) * 4, "fraction": 0.5, "rng": RNG})
     yield Call(seeded, {"seed": 0, "stream": "split"})
     yield Call(census.stand_in, {"rows": 41})
     frames = {"train": census.stand_in(60), "test": census.stand_in(60)}
