@@ -29,9 +29,9 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
-from fedlib.core.provenance import versions
 from fedlib.core.files import atomic_write
-from fedlib.core.trees import take
+from fedlib.core.provenance import versions
+from fedlib.core.trees import index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Progress
 from fedlib.engine.loop import CHUNK, RoundLoop
@@ -228,7 +228,7 @@ def advance(timed: BatchedRuns, now: Progress, rounds: int) -> None:
     for done in range(0, rounds, CHUNK):
         draws = timed.draws(now.rngs, min(CHUNK, rounds - done))
         for t in range(len(draws.participants)):
-            now.state, _ = timed.step(now.state, take(draws, t))
+            now.state, _ = timed.step(now.state, index_tree(draws, t))
     now.round += rounds
     if timed.device.type == "cuda":
         torch.cuda.synchronize(timed.device)

@@ -22,9 +22,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from numbers import Integral, Real
@@ -269,13 +271,18 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 @cache
 def hints(thing: Any) -> dict[str, Any]:
-    """The evaluated annotations of a class or a function; names unknown there stand for `Any`."""
-    unknown: dict[str, Any] = {}
-    while True:
-        try:
-            return typing.get_type_hints(thing, localns=unknown or None, include_extras=True)
-        except NameError as error:
-            unknown[str(error.name)] = Any
+    """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
+    with suppress(NameError):
+        return typing.get_type_hints(thing, include_extras=True)
+    known: dict[str, Any] = {}
+    for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
+        for name, annotation in inspect.get_annotations(owner).items():
+            one: Any = types.SimpleNamespace(__annotations__={name: annotation})
+            known[name] = Any
+            with suppress(NameError):
+                names = vars(sys.modules[owner.__module__])
+                known |= typing.get_type_hints(one, names, include_extras=True)
+    return known
 
 
 #: Plain types: what a sentence calls them, and what is one.
@@ -340,15 +347,17 @@ def _words(annotation: Any) -> str:
 
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     """A value of the right kind that is out of range says more than one of another kind."""
-    error: ValueError | None = None
+    errors: list[tuple[Any, Exception]] = []
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
-        except TypeError:
-            continue
-        except ValueError as out_of_range:
-            error = out_of_range
-    raise error or TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+        except (TypeError, ValueError) as error:
+            errors.append((typing.get_origin(part), error))
+    for origin, error in errors:
+        if isinstance(error, ValueError) and origin is not Literal:
+            raise error
+    kind = ValueError if any(origin is Literal for origin, _ in errors) else TypeError
+    raise kind(sentence(who, name, f"be {_words(annotation)}", given))
 
 
 def _collection(who: str, name: str, given: Any, annotation: Any) -> None:

@@ -44,12 +44,6 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             file.flush()
             os.fsync(file.fileno())  # else a crash can leave the new name with no data
             os.replace(name, path)
-        with suppress(OSError):  # have the folder's names written to the disk, where that works
-            handle = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
     except OSError as error:
         raise OSError(
             f"atomic_write: the folder of {path.name} must be writable, got "

@@ -22,7 +22,7 @@ from torch.func import grad
 from fedlib import checks
 from fedlib.checks import Count, Whole
 from fedlib.core.describe import describe
-from fedlib.core.trees import explain_fault
+from fedlib.core.trees import explain_map_error
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have: columns of `Trace.to_frame`.
@@ -274,7 +274,7 @@ def try_losses(problem: Problem) -> None:
         with torch.no_grad():
             found: object = problem.losses(problem.w0, batch)
     except Exception as error:
-        if isinstance(error, RuntimeError) and explain_fault(error):
+        if isinstance(error, RuntimeError) and explain_map_error(error):
             raise
         text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
         rule = "work on the rows of client 0, it failed with"

@@ -22,7 +22,7 @@ from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import draw_many, seeded
 from fedlib.core.schedule import Schedule
 from fedlib.core.trace import Trace
-from fedlib.core.trees import explain_fault, loop_map, squeeze_map, stacked, take
+from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import CompiledRounds, rounds_per_call
@@ -75,7 +75,7 @@ class BatchedRuns:
         one = {id(p): p for p in self.problems}
         for algorithm in self.grid:
             states = {key: algorithm.init(p) for key, p in one.items()}
-        all_seeds = stacked([states[id(p)] for p in self.problems])
+        all_seeds = stack_trees([states[id(p)] for p in self.problems])
         state = pytree.tree_map(
             lambda x: x.to(self.device).expand(len(self.grid), *x.shape).contiguous(), all_seeds
         )
@@ -121,7 +121,7 @@ class BatchedRuns:
         try:
             result = function(*self.fixed, *arguments)
         except RuntimeError as error:
-            if not (why := explain_fault(error)):
+            if not (why := explain_map_error(error)):
                 raise
             if self.one.radii:  # an oracle that writes its radius into a tensor, say
                 rule = f"be equal, {type(self.one.form.set).__name__} differs from seed to seed"
@@ -133,7 +133,7 @@ class BatchedRuns:
                 raise ValueError(sentence) from error
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
         if not torch.equal(before, torch.get_rng_state()):
-            why = explain_fault(RuntimeError("random operation"))
+            why = explain_map_error(RuntimeError("random operation"))
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
         return result
 
@@ -166,7 +166,7 @@ class BatchedRuns:
         if self.engine.sequential_clients or rounds < CAPTURE:
             return None
         now = self.start()
-        draw = take(self.draws(now.rngs, 1), 0)
+        draw = index_tree(self.draws(now.rngs, 1), 0)
         self.step(now.state, draw)  # what a round does wrong, it says in a sentence
         plain = self._step, self._measure
         try:
@@ -212,8 +212,8 @@ class BatchedRuns:
                 seeds=self.seeds,
                 config={"algorithm": config["algorithms"][g], **common},
                 provenance=ran_on,
-                state=pytree.tree_map(Tensor.cpu, take(now.state, g)),
-                output=self.output(take(now.state, g)),
+                state=pytree.tree_map(Tensor.cpu, index_tree(now.state, g)),
+                output=self.output(index_tree(now.state, g)),
             )
             for g in range(len(self.grid))
         ]

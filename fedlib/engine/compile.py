@@ -21,7 +21,7 @@ from torch.utils.flop_counter import flop_registry
 
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import stacked, take
+from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.capture import Captured, capture
 from fedlib.engine.passes import DEFAULT, turn_tall_products
 
@@ -120,11 +120,11 @@ class CompiledRounds:
             for t in range(rounds):
                 if self.evaluates and schedule.due(t):
                     metrics.append(measure(*fixed, state.w))
-                state, info = step(*fixed, state, take(draws, t))
+                state, info = step(*fixed, state, index_tree(draws, t))
                 infos.append(info)
             return state, stack_rounds(infos), stack_rounds(metrics) if metrics else {}
 
-        draws = stacked([draw] * rounds)
+        draws = stack_trees([draw] * rounds)
         self.captured = capture(
             unrolled, fixed, state, draws, passes=(*DEFAULT, turn_tall_products)
         )

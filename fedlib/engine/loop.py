@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import copied, take
+from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
 from fedlib.engine.compile import CompiledRounds, stack_rounds
@@ -56,7 +56,7 @@ class RoundLoop:
         ) as bar:
             while now.round < self.rounds:
                 began = time.perf_counter()
-                before, first = copied(now.state), now.round
+                before, first = clone_tree(now.state), now.round
                 draws = self.advance(now, length)
                 if not torch.isfinite(now.state.w).all():
                     self._raise_diverged(before, draws, first)
@@ -94,7 +94,7 @@ class RoundLoop:
                 many = min(many, gap - now.round % gap)
                 if self.schedule.due(now.round):
                     now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
-            few = take(draws, slice(first, first + many))
+            few = index_tree(draws, slice(first, first + many))
             now.state, info, metrics = compiled(now.state, few)
             now.info.append(info)
             if metrics:
@@ -109,7 +109,7 @@ class RoundLoop:
         for t in range(len(draws.participants)):
             if self.schedule.due(now.round):
                 metrics.append(self.runs.measure(now.state.w))
-            now.state, info = self.runs.step(now.state, take(draws, t))
+            now.state, info = self.runs.step(now.state, index_tree(draws, t))
             infos.append(info)
             now.round += 1
         now.info.append(stack_rounds(infos))
@@ -120,7 +120,7 @@ class RoundLoop:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""
         runs, count = self.runs, len(draws.participants)
         for t in range(count):
-            after, _ = runs.step(copied(state), take(draws, t))
+            after, _ = runs.step(clone_tree(state), index_tree(draws, t))
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
                 break
@@ -130,7 +130,7 @@ class RoundLoop:
             f"{type(runs.template).__name__}: the model is not finite after round {first + t} "
             f"(seed {runs.seeds[s]}, {runs.grid[g]!r}); the last finite state is in error.state; "
             "try a smaller lr.",
-            take(state, (g, s)),
+            index_tree(state, (g, s)),
             first + t,
             runs.seeds[s],
         )

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import bad_arguments
+from good_calls import calls
 from good_records import records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,7 @@ INTERNAL = {
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
 }
 #: Checked as a whole: what it holds must fit together.
-WHOLE = {"fedlib.core.problem:Problem", "fedlib.vertical.line:VerticalProblem"}
+WHOLE = {"fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
 #: tests that every study passes, and a client's half of a round, which `vertical` makes.
 ELSEWHERE = {
@@ -43,7 +44,12 @@ ELSEWHERE = {
 def test_bad_ones_are_refused_by_name_and_good_ones_taken():
     found = list(bad_arguments.outcomes())
     assert bad_arguments.short(found) == []
-    assert len(found) > 10_000
+    assert len(found) > 15_000
+
+
+def test_functions_take_their_good_arguments():
+    for call in calls():
+        call.with_changes()
 
 
 def test_every_record_declares_its_fields():

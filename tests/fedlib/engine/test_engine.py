@@ -10,7 +10,7 @@ from torch.func import grad, vmap
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import take
+from fedlib.core.trees import index_tree
 from fedlib.engine import compile as module
 from fedlib.engine import passes
 from fedlib.engine.batch import CAPTURE, METRICS, ROUND, BatchedRuns
@@ -28,7 +28,7 @@ def prepared(algorithm, problem, grid=1, seeds=(0,)):
     """Runs, their start, and the draw of the first round."""
     runs = BatchedRuns([algorithm] * grid, problem, seeds, CPU, None)
     now = runs.start()
-    return runs, now, take(runs.draws(now.rngs, 1), 0)
+    return runs, now, index_tree(runs.draws(now.rngs, 1), 0)
 
 
 def targets(captured):
@@ -108,7 +108,8 @@ def test_a_factor_that_all_runs_share_is_multiplied_once(left):
 
 def test_tall_products_are_turned_and_wide_ones_are_not():
     a, b = normal(5, 9, 4), normal(5, 4, 2)
-    once = capture(torch.bmm, a, b, passes=(passes.turn_tall_products,))
+    turn = (passes.turn_tall_products,)
+    once = capture(torch.bmm, a, b, passes=turn)
     assert targets(once).count(aten.permute.default) == 3
     torch.testing.assert_close(once(a, b), a @ b)
     wide = capture(

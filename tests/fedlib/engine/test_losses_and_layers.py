@@ -1,4 +1,4 @@
-"""What people bring first: torch's own losses and layers, seeds and grids, against the plain loop."""
+"""What people bring first, torch's own losses and layers, against the plain loop."""
 
 import pytest
 import torch
@@ -54,16 +54,23 @@ LOSSES = {
     "soft margin": (1, bits, lambda o, y: F.softplus(-(2 * y - 1) * o.squeeze(-1))),
     "hinge": (1, bits, lambda o, y: F.relu(1 - (2 * y - 1) * o.squeeze(-1))),
 }
+
+
+def between(layer):
+    """A network of two linear layers with something between them."""
+    return lambda k: nn.Sequential(nn.Linear(8, 6), layer, nn.Linear(6, k))
+
+
 LAYERS = {
     "linear": lambda k: nn.Linear(8, k),
-    "ReLU": lambda k: nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, k)),
+    "ReLU": between(nn.ReLU()),
     "in-place ReLU": lambda k: nn.Sequential(
         nn.Linear(8, 6), nn.ReLU(inplace=True), nn.Linear(6, k)
     ),
-    "LeakyReLU": lambda k: nn.Sequential(nn.Linear(8, 6), nn.LeakyReLU(), nn.Linear(6, k)),
-    "Tanh": lambda k: nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, k)),
-    "GELU": lambda k: nn.Sequential(nn.Linear(8, 6), nn.GELU(), nn.Linear(6, k)),
-    "LayerNorm": lambda k: nn.Sequential(nn.Linear(8, 6), nn.LayerNorm(6), nn.Linear(6, k)),
+    "LeakyReLU": between(nn.LeakyReLU()),
+    "Tanh": between(nn.Tanh()),
+    "GELU": between(nn.GELU()),
+    "LayerNorm": between(nn.LayerNorm(6)),
     "convolution": lambda k: nn.Sequential(
         nn.Unflatten(-1, (1, 8)), nn.Conv1d(1, 2, 3), nn.ReLU(), nn.Flatten(-2), nn.Linear(12, k)
     ),

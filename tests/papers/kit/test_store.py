@@ -75,7 +75,7 @@ def test_nothing_is_stored_unless_asked(results):
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
-    loop = import_module("fedlib.engine.batch").Batched
+    loop = import_module("fedlib.engine.batch").BatchedRuns
     whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
 
     def counted(self, state, draw):
