@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: what was checked before.
 INTERNAL = {
     *("fedlib.engine.checkpoint:Progress", "fedlib.engine.checkpoint:Shape"),
-    *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
+    *("papers.kit.tolerance:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
     *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     "papers.kit.restamp:Replay",
