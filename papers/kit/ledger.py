@@ -105,9 +105,9 @@ def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
             float(f"{difference:.2g}"), within, spec.sources(),
         )  # fmt: skip
         old = found.get(part.run)
-        further = old is not None and old.mark == mark and old.rounds > new.rounds
-        if not (further and old.within and within):
-            found[part.run] = new
+        if old and old.mark == mark and old.within and within and old.rounds > new.rounds:
+            continue
+        found[part.run] = new
     runs = {run: asdict(one) for run, one in sorted(found.items())}
     content = {"schema": SCHEMA, "kind": "recheck", "runs": runs}
     write_json(path(), {**content, "digest": digest(content)})

@@ -62,7 +62,7 @@ def problem_config(maker: Maker, seed: int) -> dict[str, Any]:
     how = recipe(maker)
     key = (how, repr(how), seed, cache.cache_folder())  # 1 and 1.0 are equal, and not alike
     if not (_is_ours(getattr(maker, "func", maker)) and _is_hashable(key)):
-        return describe(maker(seed).config)
+        return dict(describe(maker(seed).config))
     if key not in CONFIGS:
         CONFIGS[key] = describe(maker(seed).config)
     return CONFIGS[key]

@@ -21,11 +21,11 @@ from torch import Tensor
 from fedlib import run
 from fedlib.core import Problem, Trace
 from papers.kit import runfile, store
-from papers.kit.ledger import RunPrefix
+from papers.kit.ledger import RunPrefix, run_name
 from papers.kit.offline import problems
 from papers.kit.store import Spec
 from papers.kit.study import Study
-from papers.kit.tolerance import tolerance_of
+from papers.kit.tolerance import Tolerance, tolerance_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -60,8 +60,8 @@ def sample(
     while left:
         for name in rng.permutation([*left]):
             study, runs = left[name]
-            profile, run_name, spec = runs.pop()
-            yield study, spec, prefix_of(study, run_name, spec, rng, most, profile)
+            profile, chosen, spec = runs.pop()
+            yield study, spec, prefix_of(study, chosen, spec, rng, most, profile)
             if not runs:
                 del left[name]
 
@@ -134,9 +134,8 @@ def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparis
             one | ~_steady(other[what], now, tolerance, ends=what in ENDS)
             for one, (what, now, _) in zip(near, pairs, strict=True)
         ]
-    counted = [
-        one | ~now for one, now in zip(first, near, strict=True)
-    ]  # without what rounding led
+    # a difference that rounding alone may lead to does not count
+    counted = [one | ~now for one, now in zip(first, near, strict=True)]
     apart = (_apart(*p[1:], one) for p, one in zip(pairs, counted, strict=True))
     difference = max(apart, default=0.0)
     places = [(what, one, part.seeds) for (what, _, _), one in zip(pairs, near, strict=True)]

@@ -15,8 +15,8 @@ from papers.__main__ import main
 from papers.fedcmoo.common import test_pictures as pictures_of
 from papers.fedcmoo.pairs import figures
 from papers.kit import store
-from papers.kit.tolerance import Tolerance
 from papers.kit.numbers import significant
+from papers.kit.tolerance import Tolerance
 
 
 @pytest.fixture
@@ -82,7 +82,9 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
 
 def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):
     monkeypatch.setitem(
-        STUDIES, "np_workshop", replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()})
+        STUDIES,
+        "np_workshop",
+        replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()}),
     )
     assert main(["reproduce", "np_workshop"]) == 0
     assert "1 of them over their first rounds alone (2 to 2)" in capsys.readouterr().out
