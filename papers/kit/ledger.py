@@ -179,7 +179,8 @@ def _say(sentence: str) -> None:
     """Once a process; on a page as an output that comparisons of pages leave out."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
-        notice = {"fedlib": {"notice": True}}
-        ipython.display.display({"text/plain": sentence}, raw=True, metadata=notice)
+        from IPython.display import display
+
+        display({"text/plain": sentence}, raw=True, metadata={"notice": True})
     else:
         print(sentence, file=sys.stderr)
