@@ -181,6 +181,7 @@ def _say(sentence: str) -> None:
     if ipython is not None and ipython.get_ipython() is not None:
         from IPython.display import display
 
-        display({"text/plain": sentence}, raw=True, metadata={"notice": True})
+        notice = {"notice": True}
+        display({"text/plain": sentence}, raw=True, metadata=notice)  # type: ignore[no-untyped-call]
     else:
         print(sentence, file=sys.stderr)
