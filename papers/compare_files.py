@@ -23,7 +23,7 @@ def find(what: object, argument: str) -> Named:
     """The run that is meant; else one sentence with the names that come nearest."""
     checks.value(WHO, argument, what, str | Path | Trace)
     if isinstance(what, Trace):
-        return Named(f"{argument} ({kind_of(what, argument)})", what, "not kept")
+        return Named(f"{argument} ({kind_of(what, argument)})", what)
     from fedlib.core import files
     from papers import STUDIES
     from papers.kit import store
@@ -34,7 +34,7 @@ def find(what: object, argument: str) -> Named:
         if held.get("kind") != "run":
             trace = Trace.load(path)
             kind_of(trace, argument)
-            return Named(path.stem, trace, "not kept")
+            return Named(path.stem, trace)
         return stored(held, path, argument)
     whole, at, profile = str(what).partition("@")
     study, _, run = whole.partition("/")
@@ -85,7 +85,7 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
     from papers.kit import runfile
 
     try:
-        return Named(path.stem, runfile.to_trace(held), freshness(held))
+        return Named(path.stem, runfile.to_trace(held))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"{WHO}: {argument} must be a stored run, {path.name} cannot be read as one "
@@ -102,10 +102,3 @@ def kind_of(trace: Trace, argument: str) -> str:
         lacks = ", ".join(missing) or "the type of the algorithm"
         raise ValueError(f"{WHO}: {argument} must be made by run, its configuration lacks {lacks}.")
     return str(algorithm["type"])
-
-
-def freshness(held: Mapping[str, Any]) -> str:
-    """Whether the code that made a stored run is that of today."""
-    from papers.kit import runfile
-
-    return "fresh" if runfile.is_fresh(held) else "stale"

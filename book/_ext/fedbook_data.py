@@ -130,11 +130,6 @@ def slug(text: str) -> str:
     return text.lower().replace(" ", "-")
 
 
-def freshness(*, fresh: bool) -> nodes.inline:
-    """Whether the code that made the stored runs is still the code of the library."""
-    return badge("fresh", "fresh") if fresh else badge("stale: the code has changed", "stale")
-
-
 def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     """A link to the study's notebook page, or only its name where it is no page."""
     document = f"notebooks/executed/{study}"

@@ -13,7 +13,7 @@ from fedlib.core.files import digest, read_json
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.costs import took_and_expected
-from papers.kit.holding import proved
+from papers.kit.run_schema import config_of
 from papers.kit.scale import apart, differing, facts
 from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
@@ -117,7 +117,7 @@ def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
     path = store.run_path(study.name, PAPER, name)
     if not path.exists():
         return None
-    held = proved(path).config
+    held = config_of(path)
     today = {"rounds": spec.rounds, "seeds": [*spec.seeds], "algorithm": plain(spec)}
     if any(held[key] != value for key, value in today.items()):
         return None

@@ -13,10 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 #: what was checked before.
 INTERNAL = {
     *("fedlib.engine.checkpoint:Progress", "fedlib.engine.checkpoint:Shape"),
-    *("papers.kit.close:Close", "papers.kit.recheck:Stretch", "papers.kit.rechecked:Seen"),
-    *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
+    *(
+        "papers.kit.tolerance:Tolerance",
+        "papers.kit.ledger:RunPrefix",
+        "papers.kit.ledger:CheckedRun",
+    ),
+    *("papers.kit.reproduce_check:Reproduced", "papers.kit.recheck:Comparison", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
-    "papers.kit.restamp:Replay",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
@@ -26,7 +29,7 @@ INTERNAL = {
     *("papers.fedsgm.bounds.methods:Method", "papers.fedsgm.bounds.numbers:Reached"),
     *("papers.fedsgm.bounds.runs:Plan", "papers.fedsgm.theory:Rate"),
     *("papers.kit.conditions:Condition", "papers.kit.conditions:Term"),
-    *("papers.kit.fingerprint:Module", "papers.kit.health:Health", "papers.kit.numbers:Number"),
+    *("papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
 }

@@ -1,7 +1,7 @@
-"""A study's stored files held against the study, the history, and one another.
+"""A lint of stored results: a study's files against the study, the history, and one another.
 
-What needs no data is always held; of a run whose data are not there, the configuration of the
-problem is held only against that of other runs with the same problem.
+What needs no data is always compared; of a run whose data are not there, the configuration of the
+problem is compared only with that of other runs with the same problem.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from fedlib.core.files import read_json
 from fedlib.core.problem import Problem
 from fedlib.core.provenance import ROOT
 from papers.kit import runfile, scale, store
-from papers.kit.fingerprint import own_roots
-from papers.kit.holding import held_together
 from papers.kit.numbers import Number
-from papers.kit.store import Spec, said_of
+from papers.kit.run_schema import validate_run
+from papers.kit.store import Spec, has_data
 from papers.kit.study import Study
 
 Payloads = Mapping[str, Mapping[str, Any]]
 
 NUMBERS = "numbers"  # the file beside the runs
-#: Commits that runs name and that are in no history: made on a branch that was rewritten. The runs
-#: were proved fresh at later commits, which they name too.
+#: Commits that runs name and that are in no history: made on a branch that was rewritten.
 LOST = frozenset({"fb19afb2448e"})
 CLOSE = 2e-5  # numbers derived anew may differ in the last of their six digits
 
 
-def standing(study: Study, profile: str = "full") -> list[str]:
+def lint_study(study: Study, profile: str = "full") -> list[str]:
     """What in the stored files of a study is not as it must be: a sentence each.
 
     In the paper's setting no run has to be there, and no number before there are enough.
@@ -54,19 +52,19 @@ def standing(study: Study, profile: str = "full") -> list[str]:
     paths = {name: folder / f"{name}.json" for name in specs}
     payloads = {name: read_json(path) for name, path in paths.items()}
     for name, payload in payloads.items():
-        found += held_together(payload, paths[name])
+        found += validate_run(payload, paths[name])
     if found:
         return found
     for name, spec in specs.items():
         who = f"{study.name}/{name}"
-        found += [f"{who}: {wrong}" for wrong in _of_today(spec, payloads[name])]
+        found += [f"{who}: {wrong}" for wrong in _as_declared(spec, payloads[name])]
     found += [f"{study.name}: {wrong}" for wrong in _alike(specs, payloads)]
     if derived:
         found += [f"{study.name}/{NUMBERS}: {w}" for w in _derived(study, profile, payloads)]
     return found
 
 
-def strangers(studies: Iterable[str]) -> list[str]:
+def lint_folder(studies: Iterable[str]) -> list[str]:
     """Folders and files among the results that belong to none of some studies."""
     known = {*studies, *store.BESIDE}
     return sorted(
@@ -76,7 +74,7 @@ def strangers(studies: Iterable[str]) -> list[str]:
     )
 
 
-def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
+def _as_declared(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
     """A run against what the study declares under its name."""
     config = payload["config"]
     declared = {
@@ -97,30 +95,16 @@ def _of_today(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
         given, stored = hasattr(spec.algorithm, "output"), payload["output_w"] is not None
         if given != stored:
             yield f"output_w must be stored where the algorithm has an output, {given} and {stored}"
-    held = payload["provenance"]
-    if said_of(spec) is not None:
-        if payload["key"] != spec.key():
-            yield f"key must be {spec.key()}, its configuration changed; reproduce it"
-        roots = spec.roots()
-        if roots != held["roots"]:
-            yield f"roots must be those of today, {', '.join({*roots} ^ {*held['roots']})} differ"
-    elif missing := {*own_roots(spec.algorithm, spec.problem)} - {*held["roots"]}:
-        yield f"roots must hold {', '.join(sorted(missing))}"
-    if not runfile.is_fresh(payload):
-        yield "was made by other code than today's; run `papers reproduce` with --store"
-    yield from _of_history(held)
-
-
-def _of_history(held: Mapping[str, Any]) -> Iterator[str]:
-    days = commits()
-    if not days or held["commit"] is None:
+    if has_data(spec) and payload["key"] != spec.key():
+        yield f"key must be {spec.key()}, its configuration changed; reproduce it"
+    days, made = commits(), payload["provenance"]
+    commit, day = made["commit"], made["date"]
+    if not days or commit is None:
         return
-    for stamp in (held, *held.get("restamped", ())):
-        commit = stamp["commit"]
-        if commit not in days and commit not in LOST:
-            yield f"commit must be one of the history, got {commit}"
-        elif commit in days and date.fromisoformat(stamp["date"]) < days[commit]:
-            yield f"date must not be before that of its commit {commit}, got {stamp['date']}"
+    if commit not in days and commit not in LOST:
+        yield f"commit must be one of the history, got {commit}"
+    elif commit in days and date.fromisoformat(day) < days[commit]:
+        yield f"date must not be before that of its commit {commit}, got {day}"
 
 
 @lru_cache(maxsize=1)

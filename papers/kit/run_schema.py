@@ -1,9 +1,9 @@
-"""Stored runs held against themselves: what a file says twice, it must say alike.
+"""The schema of a stored run: what its file must have, and what it says twice must agree.
 
 A digest tells that a file is as it was written; not that what was written fits together. Here the
-parts of one file are held against each other: configuration and key, seeds, rounds and the shapes
-of the curves, bits, models, and a provenance that can be true. `papers.kit.standing` holds them
-against what the study declares today, `papers.kit.recheck` against what the code gives.
+parts of one file are compared: configuration and key, seeds, rounds and the shapes of the curves,
+bits, models, and a provenance that can be true. `papers.kit.results_lint` compares runs with what
+their study declares, `papers.kit.recheck` with what the code gives.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedlib.core.files import cache_by_file, digest, read_json
 from fedlib.core.trace import LARGEST_MODEL
 from papers.kit.numbers import DIGITS, significant
-from papers.kit.seen import recalled
 
 Payload = Mapping[str, Any]
 
@@ -30,13 +29,12 @@ ENTRIES = {
 CONFIG = {"algorithm", "problem", "rounds", "seeds", "evaluate_every"}
 PROVENANCE = {
     *("fedlib", "commit", "dirty", "torch", "numpy", "python", "cpu", "date"),
-    *("roots", "code", "device", "threads", "wall_s"),
+    *("device", "threads", "wall_s"),
 }
-RESTAMPED = {"code", "commit", "date"}
-REPLAYED = RESTAMPED | {"replayed", "reason"}  # where definitions changed and no bit of the run
-RENAMED = REPLAYED | {"key"}  # and the algorithm is described in other words
+SOMETIMES = {"compiled", "sources", "roots", "code", "restamped"}  # the last three are ignored
 BITS = ("bits_up", "bits_down")
 WHOLE = 1e-6  # how far the number of all bits may be from a whole one
+SHA256 = re.compile(r"[0-9a-f]{64}")
 #: What entries of the provenance look like.
 FORMS = {
     "fedlib": r"\d+\.\d+\.\d+\S*",
@@ -44,46 +42,27 @@ FORMS = {
     "numpy": r"\d+\.\d+\.\d+\S*",
     "python": r"3\.\d+\.\d+\S*",
     "commit": r"[0-9a-f]{12}",
-    "code": r"[0-9a-f]{16}",
     "cpu": r"[\w-]+",
     "device": r"cpu|cuda.*|NVIDIA.*|AMD.*",
 }
 
 
-class Proved(NamedTuple):
-    """What judging a claim takes of a stored run: its configuration, and what code made it."""
-
-    config: Payload
-    made: tuple[tuple[str, ...], str]  # the definitions it starts from, and their digest
-
-    @classmethod
-    def of(cls, run: Payload) -> Proved:
-        """The same of a run that was read."""
-        made = run["provenance"]
-        return cls.held((run["config"], (made["roots"], made["code"])))
-
-    @classmethod
-    def held(cls, found: Any) -> Proved:
-        """The same of what JSON makes of it."""
-        config, (roots, code) = found
-        return cls(config, ((*roots,), code))
-
-
 @cache_by_file
-def proved(path: Path) -> Proved:
-    """The same of a file, read with all its checks."""
-    return Proved.held(recalled("run", path, lambda: Proved.of(whole(path))))
+def config_of(path: Path) -> Payload:
+    """The configuration of a stored run, read with all checks."""
+    config: Payload = load_run(path)["config"]
+    return config
 
 
-def whole(path: Path) -> dict[str, Any]:
+def load_run(path: Path) -> dict[str, Any]:
     """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
     held = read_json(path)
-    if wrong := held_together(held, path):
+    if wrong := validate_run(held, path):
         raise ValueError(wrong[0])
     return held
 
 
-def held_together(payload: Payload, path: Path | None = None) -> list[str]:
+def validate_run(payload: Payload, path: Path | None = None) -> list[str]:
     """What in a stored run contradicts itself, or the place where it lies: a sentence each."""
     who = f"{payload.get('study')}/{payload.get('name')}"
     missing = ENTRIES ^ {*payload}
@@ -186,7 +165,7 @@ def _models(payload: Payload) -> Iterator[Wrong]:
 
 
 def _provenance(held: Payload) -> Iterator[Wrong]:
-    if {*held} - {"restamped", "compiled"} != PROVENANCE:
+    if {*held} - SOMETIMES != PROVENANCE:
         yield "provenance", f"have {', '.join(sorted(PROVENANCE))}", sorted(held)
         return
     for name, form in FORMS.items():
@@ -202,30 +181,16 @@ def _provenance(held: Payload) -> Iterator[Wrong]:
     took = held["wall_s"]
     if not isinstance(took, (int, float)) or not took > 0 or significant(took, 3) != took:
         yield "provenance wall_s", "be above 0, with three digits", repr(took)
-    roots = held["roots"]
-    if not roots or roots != sorted({*roots}) or not all(_is_root(root) for root in roots):
-        yield "provenance roots", "be names of definitions, sorted", _few(roots)
-    yield from _days(held)
-
-
-def _is_root(name: str) -> bool:
-    return re.fullmatch(r"(fedlib|papers)(\.\w+)*:\w+", name) is not None
-
-
-def _days(held: Payload) -> Iterator[Wrong]:
-    """A run is older than its restamps, each of which is older than the next, and than today."""
-    stamps = held.get("restamped", [])
-    if any({*stamp} not in (RESTAMPED, REPLAYED, RENAMED) for stamp in stamps):
-        yield "provenance restamped", f"have {', '.join(sorted(RESTAMPED))} each", stamps
-        return
-    days = [held["date"], *(stamp["date"] for stamp in stamps)]
+    sources = held.get("sources", {})
+    if not isinstance(sources, dict) or not all(SHA256.fullmatch(str(x)) for x in sources.values()):
+        yield "provenance sources", "be files, each with its SHA-256", sources
     try:
-        found = [date.fromisoformat(str(text)) for text in days]
+        day = date.fromisoformat(str(held["date"]))
     except ValueError:
-        yield "provenance date", "be a day such as 2026-01-31", days
+        yield "provenance date", "be a day such as 2026-01-31", held["date"]
         return
-    if found != sorted(found) or found[-1] > datetime.now(UTC).date():
-        yield "provenance date", "be before that of its restamps and of today", days
+    if day > datetime.now(UTC).date():
+        yield "provenance date", "be no later than today", day
 
 
 def _few(values: Sequence[object]) -> str:

@@ -1,4 +1,4 @@
-"""`papers reproduce`: what is stored, computed again and compared; no file changes unless asked."""
+"""`papers reproduce`: stored runs computed again and compared; no run changes unless asked."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ from papers import STUDIES
 from papers.__main__ import main
 from papers.fedcmoo.common import test_pictures as pictures_of
 from papers.fedcmoo.pairs import figures
-from papers.kit import store
-from papers.kit.close import Close
+from papers.kit import ledger, store
 from papers.kit.numbers import significant
+from papers.kit.tolerance import Tolerance
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def small(tmp_path, monkeypatch):
 
 
 def files(folder):
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.rglob("*.json")}
+    """The digests of runs and numbers."""
+    paths = folder.glob("*/*/*.json")
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
 
 def spoil(path, by):
@@ -56,6 +58,10 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     told = capsys.readouterr().out
     assert told.startswith("np_workshop: 2 of 2 runs equal within ")
     assert float(told.split()[-1]) <= 1e-5
+    for one in ledger.entries().values():
+        assert (one.rounds, one.of, one.seeds, one.within) == (4, 4, (0, 1), True)
+        assert one.difference <= 1e-5
+        assert "papers/fedsgm/np_workshop/__init__.py" in one.sources
 
 
 def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
@@ -66,6 +72,7 @@ def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, c
     assert "np_workshop: 1 of 2 runs equal within" in told.out
     assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
     assert files(tmp_path) == before
+    assert not ledger.entries()["np_workshop/soft"].within
     assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong
     assert files(tmp_path)["soft.json"] == before["soft.json"]
     assert main(["reproduce", "np_workshop", "--store"]) == 0
@@ -81,7 +88,9 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
 
 def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):
     monkeypatch.setitem(
-        STUDIES, "np_workshop", replace(small, close={"hard": Close(rounds=2), "*": Close()})
+        STUDIES,
+        "np_workshop",
+        replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()}),
     )
     assert main(["reproduce", "np_workshop"]) == 0
     assert "1 of them over their first rounds alone (2 to 2)" in capsys.readouterr().out

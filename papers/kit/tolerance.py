@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
-class Close:
+class Tolerance:
     """How far a run computed anew is that of before, and up to what.
 
     Attributes
@@ -28,6 +28,7 @@ class Close:
     blurred: tuple[str, ...] = ()
 
 
-def close_of(run: str, close: Mapping[str, Close]) -> Close:
+def tolerance_of(run: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
     """What a study says of a run: the first pattern that its name fits; the usual if none does."""
-    return next((one for pattern, one in close.items() if fnmatchcase(run, pattern)), Close())
+    fits = (one for pattern, one in tolerances.items() if fnmatchcase(run, pattern))
+    return next(fits, Tolerance())
