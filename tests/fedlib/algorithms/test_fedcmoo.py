@@ -41,7 +41,7 @@ class TestPlainTwins:
                 H = np.stack([w - centres[rows[k], k].mean(0) for k in range(3)])
                 short = np.zeros((3, 4))
                 order = np.argsort(-np.abs(H[:, :4]).ravel())
-                kept = order[: fl.Largest(0.6).kept(3, 4)]
+                kept = order[: fl.Largest(0.6).count_entries(3, 4)]
                 short.ravel()[kept] = H[:, :4].ravel()[kept]
                 received.append(short)
                 jacobians.append(H)

@@ -90,7 +90,7 @@ def test_a_fraction_outside_its_range_is_refused_in_one_sentence(kind, bad):
 
 
 def test_rand_k_without_its_positions_says_so():
-    refuses("RandK: noise must be the positions that draw() gives", RandK(0.5), torch.ones(4))
+    refuses("RandK: noise must be what draw() gives", RandK(0.5), torch.ones(4))
 
 
 @pytest.mark.parametrize(
