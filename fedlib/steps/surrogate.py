@@ -91,14 +91,24 @@ def best_response(
     curvature: Scalar,
     steps: int = STEPS,
 ) -> Response:
-    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)).
+    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)), in float64.
 
     .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
         A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .
 
     The minimizer of the Lagrangian is $w(\nu) = -(a_0 + B^\top \nu) / 2 (\tau_0 + \tau \sum \nu)$,
-    with the multipliers of `multipliers`. Without constraints it is $-a_0 / 2 \tau_0$, with one
-    and $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
+    where the multipliers solve the dual
+
+    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
+        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
+
+    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, its derivative is
+    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
+    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
+    $\nu = c$ where the root's argument is not positive; with $a_0 = 0$, $\tau_0 = 1$ that is Lemma 1.
+    With several, Newton's method follows the points at which
+    $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as $\mu$ goes to 0; the
+    duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
 
     Parameters
     ----------
@@ -107,77 +117,35 @@ def best_response(
     levels : U.
     tau, curvature : tau of the constraints and tau_0 of the objective, positive.
     penalty : c, positive.
-    steps : as in `multipliers`.
+    steps : of the interior point method, if there are several constraints.
     """
-    nu = multipliers(
-        linear @ linear.T,
-        linear @ objective,
-        objective @ objective,
-        levels - constant,
-        tau=tau,
-        penalty=penalty,
-        curvature=curvature,
-        steps=steps,
-    ).to(linear.dtype)
+    dual = _Dual(
+        (linear @ linear.T).double(),
+        (linear @ objective).double(),
+        (objective @ objective).double(),
+        (levels - constant).double(),
+        tau,
+        curvature,
+        linear.new_zeros((), dtype=torch.float64) + penalty,
+    )
+    count = len(constant)
+    exact = dual.gap if count == 0 else dual.one() if count == 1 else dual.central(steps)
+    nu = exact.to(linear.dtype)
     w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
     slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
     return Response(w, nu, slack)
 
 
-def multipliers(
-    gram: Float[Tensor, "M M"],
-    cross: Float[Tensor, "M"],
-    square: Float[Tensor, ""],
-    gap: Float[Tensor, "M"],
-    *,
-    tau: Scalar,
-    penalty: Scalar,
-    curvature: Scalar,
-    steps: int = STEPS,
-) -> Float[Tensor, "M"]:
-    r"""The solution of the dual, in float64: a formula for one constraint, else interior points.
-
-    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
-        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
-
-    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, the derivative is
-    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
-    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
-    $\nu = c$ where the root's argument is not positive. With several, Newton's method follows
-    the points at which $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as
-    $\mu$ goes to 0; the duality gap is $2 M \mu$.
-
-    Parameters
-    ----------
-    gram, cross, square : the inner products B B', B a_0 and a_0' a_0.
-    gap : U - A.
-    tau, penalty, curvature : as in `best_response`.
-    steps : of the interior point method, if there are several constraints.
-    """
-    dual = _Dual(
-        gram.double(),
-        cross.double(),
-        square.double(),
-        gap.double(),
-        tau,
-        curvature,
-        gram.new_zeros((), dtype=torch.float64) + penalty,
-    )
-    if len(gap) < 2:
-        return dual.one() if len(gap) else dual.gap
-    return dual.central(steps)
-
-
 class _Dual(NamedTuple):
     """The concave dual of the server's problem, in inner products."""
 
-    gram: Float[Tensor, "M M"]
-    cross: Float[Tensor, "M"]
-    square: Float[Tensor, ""]
-    gap: Float[Tensor, "M"]
+    gram: Float[Tensor, "M M"]  # B B'
+    cross: Float[Tensor, "M"]  # B a_0
+    square: Float[Tensor, ""]  # |a_0|^2
+    gap: Float[Tensor, "M"]  # U - A
     tau: Scalar
     curvature: Scalar
-    top: Float[Tensor, ""]
+    top: Float[Tensor, ""]  # c
 
     def one(self) -> Float[Tensor, "1"]:
         """The solution for one constraint."""
