@@ -68,7 +68,6 @@ ALSO: dict[tuple[str, str], list[Any]] = {
     ("Blocks", "sets"): [(), (fl.Ball(1.0),)],
     ("Blocks", "sizes"): [(), (1,), (0, 1)],
     ("PerClient", "of"): [(0, 0), (0, 2), (-1, 0)],
-    ("Composite", "labels_at"): [(1,)],
     ("Spec", "seeds"): [(0, 0), (-1,), (0.0,)],
     ("PolicyFedSGM", "kl_limit"): [0, -1.0],
 }

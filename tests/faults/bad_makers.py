@@ -173,7 +173,6 @@ def classifiers() -> Iterator[Calls]:
     whole = {"network": network(), "clients": 2, "scale": 16.0}
     also = {"network": ("swish_network",), "blocks": ("block", "features"), "scale": ("vertical",)}
     blocks = (3, "ab", (torch.arange(3),), (torch.arange(64), torch.arange(2)), ([0, 1],))
-    held = (1, "1", (True,), (1.0,), (-1,))
     yield of(
         P.vertical_network,
         whole,
@@ -182,7 +181,6 @@ def classifiers() -> Iterator[Calls]:
         clients=(*bad.COUNT, 65),
         scale=(*bad.POSITIVE, 255.0),
         blocks=blocks,
-        labels_at=held,
     )
     counts = dict.fromkeys(("features", "classes"), bad.COUNT)
     yield of(constrained.linear_model, {"features": 2, "classes": 2}, **counts)
