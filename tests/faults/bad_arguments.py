@@ -27,7 +27,7 @@ from judging import Case, Outcome, judge, main
 
 import fedlib as fl
 from fedlib import checks
-from fedlib.algorithms._ssca import Growth
+from fedlib.algorithms.ssca import Growth
 from fedlib.algorithms.feddr import Relaxation
 from fedlib.steps.schedules import Averaging
 from fedlib.weights.rules import Rest

@@ -238,10 +238,10 @@ def test_what_does_not_fit_the_problem():
     who, two = "ConstrainedSSCA", fl.ConstrainedSSCA(**NORM | {"levels": (0.1, 0.2)})
     words = "levels must hold 1 numbers (the constraints of swish_network), got (0.1, 0.2)."
     refuses(f"{who}: {words}", two.init, tiny())
-    words = 'swish_network has none; pass objective="norm" to constrain its losses.'
+    words = "got 'swish_network'; pass objective=\"norm\" to constrain its losses."
     free = fl.ConstrainedSSCA(**STEPS, penalty=1.0)
     refuses(f"{who}: the problem must have a constraint, {words}", free.init, tiny())
-    words = "swish_network has one; its server step has no closed form there."
+    words = "got 'swish_network'; the server has no closed form there."
     within = replace(tiny(), set=Ball(1.0))
     rule = "the problem must have no set and no pooled constraint"
     refuses(f"{who}: {rule}, {words}", fl.ConstrainedSSCA(**NORM).init, within)
