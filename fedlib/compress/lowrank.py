@@ -160,7 +160,6 @@ class LowRank(Sketch):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The two factors of a folded matrix of rank r, one after the other."""
-        checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         rank = self.rank(tasks, dim)
         matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)

@@ -70,7 +70,6 @@ class Flat(Sketch, Protocol):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The compressor's message."""
-        checks.matrix(type(self).__name__, "x", x)
         return self.rule(len(x)).encode(x.flatten(), noise)
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
@@ -191,7 +190,6 @@ class Columns(Sketch):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The messages of all gradients."""
-        checks.matrix("Columns", "x", x)
         pairs = zip(x, rows(noise, x), strict=True)
         values, positions = zip(*(self.compressor.encode(*pair) for pair in pairs), strict=True)
         indexed = isinstance(positions[0], Tensor)

@@ -78,14 +78,16 @@ def of_sets() -> Iterator[Case]:
 
 
 def of_compressors() -> Iterator[Case]:
-    """Vectors, counts and generators; noise where there must be some."""
+    """Vectors; counts and generators of short names; noise where there must be some."""
     for compressor in (*COMPRESSORS, *FORMATS):
         who = type(compressor).__name__
-        for method in ("bits", "contraction", "variance"):
-            yield from each(f"{who}.{method}", getattr(compressor, method), "dim", NO_COUNT)
-        yield from each(f"{who}.encode", compressor.encode, "x", NO_VECTOR)
         yield from each(f"{who}()", compressor, "x", NO_VECTOR)
-        yield from drawing(who, compressor.draw, count=2, dim=4)
+    for wire in FORMATS:
+        who = type(wire).__name__
+        for method in ("bits", "contraction", "variance"):
+            yield from each(f"{who}.{method}", getattr(wire, method), "dim", NO_COUNT)
+        yield from each(f"{who}.encode", wire.encode, "x", NO_VECTOR)
+        yield from drawing(who, wire.draw, count=2, dim=4)
     for noise in ((), None, "noise"):
         case = partial(fl.RandK(0.5), torch.ones(4), noise)
         yield Case(f"RandK()(noise={noise!r})", case, ("noise",))
@@ -101,20 +103,13 @@ def drawing(who: str, draw: Method, **counts: int) -> Iterator[Case]:
 
 
 def of_sketches() -> Iterator[Case]:
-    """Jacobians, counts, generators."""
+    """Jacobians."""
     for sketch in SKETCHES:
-        who = type(sketch).__name__
-        yield from each(f"{who}()", partial(sketch, noise=()), "x", NO_MATRIX)
-        yield from each(f"{who}.encode", sketch.encode, "x", NO_MATRIX)
-        yield from each(f"{who}.bits", partial(sketch.bits, tasks=2), "dim", NO_COUNT)
-        yield from each(f"{who}.bits", partial(sketch.bits, dim=4), "tasks", NO_COUNT)
-        yield from drawing(who, sketch.draw, count=2, tasks=2, dim=4)
-    for estimate in (fl.OneWay(), fl.TwoWay(), fl.MeanOfGrams()):
-        yield from drawing(type(estimate).__name__, estimate.draw, count=2, tasks=2, dim=4)
+        yield from each(f"{type(sketch).__name__}()", partial(sketch, noise=()), "x", NO_MATRIX)
 
 
 def of_rules() -> Iterator[Case]:
-    """Switches, schedules and weights."""
+    """Switches and schedules."""
     for switch in (fl.Hard(), fl.Soft(2.0)):
         yield from each(f"{type(switch).__name__}()", switch, "z", NO_FLOATS)
     yield from each("PowerLaw()", fl.PowerLaw(0.5), "t", ["1", None, 0, -1, True, float("nan"), []])
@@ -126,19 +121,6 @@ def of_rules() -> Iterator[Case]:
         for method in ("eta", "growth"):
             call = partial(getattr(schedule, method), t)
             yield from each(f"{who}.{method}", call, "share", ["x", None, [1.0], 1j])
-    two, three = torch.ones(2), torch.ones(3)
-    wrong = [*NO_MATRIX, torch.ones(2, 3)]
-    for rule in (fl.FindWeights(), fl.MinNorm()):
-        who = type(rule).__name__
-        yield from each(f"{who}()", partial(rule, before=two), "gram", wrong)
-        starts = [*NO_TENSOR, torch.ones(2, 2), torch.ones(2).int()]
-        more = [three] if isinstance(rule, fl.FindWeights) else []
-        yield from each(f"{who}()", partial(rule, torch.eye(2)), "before", [*starts, *more])
-    wanted = fl.Preference(ratios=(1.0, 2.0))
-    yield from each("Preference()", partial(wanted, losses=two), "gram", wrong)
-    yield from each("Preference()", partial(wanted, torch.eye(2)), "losses", [*NO_TENSOR, three])
-    yield Case("Preference()(3 losses)", partial(wanted, torch.eye(3), three), ("ratio",))
-    yield from each("Least()", fl.Least(), "weights", [*NO_TENSOR, torch.ones(2, 2)])
 
 
 def of_policies() -> Iterator[Case]:
