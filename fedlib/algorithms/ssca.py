@@ -53,6 +53,11 @@ class State(NamedTuple):
         w = problem.w0
         return cls(w, *Surrogate.zero(w, losses), w.new_ones(()), w.new_zeros(()))
 
+    @property
+    def surrogate(self) -> Surrogate:
+        """The averaged surrogates."""
+        return Surrogate(self.linear, self.constant, self.left)
+
 
 class Iterate(NamedTuple):
     """What the server of SGD carries from round to round."""
@@ -82,8 +87,7 @@ class FreeServer:
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
         unused = g.new_zeros(1)  # the surrogate's constant, which changes no minimizer
-        average = Surrogate(state.linear, state.constant, state.left)
-        average = average.averaged(w, g.unsqueeze(0), unused, rho=rho, tau=self.tau)
+        average = state.surrogate.averaged(w, g.unsqueeze(0), unused, rho=rho, tau=self.tau)
         f = (average.debiased() if self.debias else average).linear[0]
         w_bar = fed.project(-f / (2 * self.tau))
         w = (1 - gamma) * w + gamma * w_bar
@@ -142,8 +146,7 @@ class PenaltyServer:
         w, t = state.w, state.t + 1
         rho, gamma, free = self.rho(t), self.gamma(t), len(g) - len(values)
         v = torch.cat([values.new_zeros(free), values])
-        average = Surrogate(state.linear, state.constant, state.left)
-        average = average.averaged(w, g, v, rho=rho, tau=self.tau)
+        average = state.surrogate.averaged(w, g, v, rho=rho, tau=self.tau)
         best = average.debiased() if self.debias else average
         levels = torch.as_tensor(self.levels, dtype=w.dtype, device=w.device)
         penalty = self.penalty * state.factor

@@ -26,7 +26,7 @@ CLOSE = 0.99  # of the way to the next bound, as far as a step goes
 
 
 class Surrogate(NamedTuple):
-    """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
+    """Averaged quadratics of K losses, all with the curvature tau, which is not stored."""
 
     linear: Float[Tensor, "K d"]
     constant: Float[Tensor, "K"]
@@ -73,7 +73,7 @@ class Surrogate(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the server's convex problem gives."""
+    """Solution of the server's convex problem."""
 
     w: Float[Tensor, "d"]  # the minimizer
     nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
@@ -89,7 +89,6 @@ def best_response(
     tau: Scalar,
     penalty: Scalar,
     curvature: Scalar,
-    steps: int = STEPS,
 ) -> Response:
     r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)), in float64.
 
@@ -105,7 +104,7 @@ def best_response(
     With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, its derivative is
     $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
     $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
-    $\nu = c$ where the root's argument is not positive; with $a_0 = 0$, $\tau_0 = 1$ that is Lemma 1.
+    $\nu = c$ where the root's argument is not positive; with $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
     With several, Newton's method follows the points at which
     $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as $\mu$ goes to 0; the
     duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
@@ -117,7 +116,6 @@ def best_response(
     levels : U.
     tau, curvature : tau of the constraints and tau_0 of the objective, positive.
     penalty : c, positive.
-    steps : of the interior point method, if there are several constraints.
     """
     dual = _Dual(
         (linear @ linear.T).double(),
@@ -129,7 +127,7 @@ def best_response(
         linear.new_zeros((), dtype=torch.float64) + penalty,
     )
     count = len(constant)
-    exact = dual.gap if count == 0 else dual.one() if count == 1 else dual.central(steps)
+    exact = dual.gap if count == 0 else dual.one() if count == 1 else dual.central()
     nu = exact.to(linear.dtype)
     w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
     slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
@@ -165,13 +163,13 @@ class _Dual(NamedTuple):
         inner = self.gram - pull * (seen.unsqueeze(1) + seen) + pull**2 * length
         return -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2), inner / (2 * u)
 
-    def central(self, steps: int) -> Float[Tensor, "M"]:
+    def central(self) -> Float[Tensor, "M"]:
         """The end of the central path, by primal-dual steps from a point well inside."""
         nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
         size = (self.slope(nu)[0].abs() + self.gap.abs()).amax().clamp(min=LEAST)
         low, high = torch.zeros_like(nu) + size, torch.zeros_like(nu) + size
         least = LEAST * size * self.top
-        for _ in range(steps):
+        for _ in range(STEPS):
             slope, curve = self.slope(nu)
             room = self.top - nu
             aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=least)

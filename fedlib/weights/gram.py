@@ -166,6 +166,7 @@ class MeanOfGrams(GramEstimate):
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The mean of the clients' own Gram matrices."""
+
         def own(client: Client) -> Reply:
             """At the client: its own Gram matrix; it remembers the Jacobian."""
             H = jacobian(client)
