@@ -123,7 +123,7 @@ class Preference:
 
 @batched_operator(
     "(Tensor gram, Tensor gain, Tensor bound) -> Tensor",
-    lambda gram, gain, bound: torch.Size((len(gain), gain.shape[1] + 1)),
+    lambda given: torch.Size((len(given[0]), len(given[0][0]) + 1)),
 )
 def program(
     gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]

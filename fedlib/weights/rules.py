@@ -151,12 +151,12 @@ class Least:
         return least + rest * inner
 
 
-def batched_operator(schema: str, shape: Callable[..., torch.Size]) -> Callable[..., Any]:
+def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callable[..., Any]:
     """Decorator: a function of numbers on the CPU as an operator `fedlib::NAME` of torch.
 
     All tensors that it takes have a leading batch axis, into which its rule under `vmap` puts the
-    mapped axis; `shape` gives the result's. (The schema is written out: a checker of shapes that
-    wraps the function hides its annotations.)
+    mapped axis; `shape` of all arguments gives the result's. (The schema is written out: a checker
+    of shapes that wraps the function hides its annotations.)
     """
 
     def decorate(function: Callable[..., Tensor]) -> Any:
@@ -164,8 +164,9 @@ def batched_operator(schema: str, shape: Callable[..., torch.Size]) -> Callable[
         op = torch.library.custom_op(name, function, mutates_args=(), schema=schema)
 
         @op.register_fake
-        def _(first: Tensor, *others: Any) -> Tensor:
-            return first.new_empty(shape(first, *others))
+        def _(*given: Any) -> Tensor:
+            empty: Tensor = given[0].new_empty(shape(given))
+            return empty
 
         @op.register_vmap
         def _(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[Tensor, int]:
@@ -184,7 +185,7 @@ def batched_operator(schema: str, shape: Callable[..., torch.Size]) -> Callable[
 
 @batched_operator(
     "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor",
-    lambda gram, before, step, steps: before.shape,
+    lambda given: given[1].shape,
 )
 def descend(
     gram: Float[Tensor, "b M M"], before: Float[Tensor, "b M"], step: Float[Tensor, "b"], steps: int
@@ -192,7 +193,6 @@ def descend(
     """Projected gradient from `before` on b quadratic forms at once.
 
     It stops early where a step changes no weight of any of them, which changes no result.
-
     """
     G, w, beta = on_cpu(gram), on_cpu(before), on_cpu(step)[:, None]
     bad = np.logical_not(np.isfinite(G.sum((1, 2)) + w.sum(1)))
@@ -210,7 +210,7 @@ def descend(
     return torch.as_tensor(np.where(bad.reshape(-1, 1), np.nan, w)).to(before)
 
 
-@batched_operator("(Tensor gram) -> Tensor", lambda gram: gram.shape[:-1])
+@batched_operator("(Tensor gram) -> Tensor", lambda given: given[0].shape[:-1])
 def min_norm(gram: Float[Tensor, "b M M"]) -> Float[Tensor, "b M"]:
     """Minimum-norm weights `[b, M]` of b Gram matrices `[b, M, M]`."""
     return torch.as_tensor(np.stack([minimum_norm(G) for G in on_cpu(gram)])).to(gram)
