@@ -228,10 +228,8 @@ def test_bad_steps_and_levels():
     law = "PowerLaw(scale=1.2, exponent=0.4); take a scale of at most 1."
     rho = {"rho": fl.PowerLaw(1.2, 0.4)}
     refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
-    make = fl.ConstrainedSSCA
-    refuses(f"{who}: penalty must be positive, got 0.0.", make, **NORM | {"penalty": 0.0})
-    refuses(f"{who}: levels must be positive, got 0.0.", make, **NORM | {"levels": 0.0})
-    refuses(f"{who}: objective must be one of 'problem', 'norm'", make, **NORM | {"objective": "w"})
+    zero = NORM | {"levels": (0.1, 0.0)}
+    refuses(f"{who}: levels must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
 
 
 def test_what_does_not_fit_the_problem():

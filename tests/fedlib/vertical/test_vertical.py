@@ -198,10 +198,9 @@ def test_refused_problems():
         refuses(words, algorithm.init, network(), error=TypeError)
 
 
-def test_refused_penalties_and_levels():
+def test_refused_heads_batches_and_levels():
+    refuses("VerticalSSCA: head must lie in 1..2", replace(FREE, head=3).init, task(2))
+    refuses("batch_size must lie in 1..300", replace(FREE, batch_size=301).init, task(2))
     who, own = "ConstrainedVerticalSSCA", replace(NORM, objective="problem")
-    refuses(f"{who}: penalty must be positive, got 0", replace, NORM, penalty=0.0)
     refuses(f"{who}: levels must be positive, got -0.1", replace, NORM, levels=-0.1)
-    refuses(f"{who}: objective must be one of 'problem', 'norm'", replace, NORM, objective="w")
     refuses(f"{who}: the problem must have a constraint", own.init, task())
-    refuses(f"{who}: levels must hold 1 numbers", replace(NORM, levels=(0.1, 0.2)).init, task())

@@ -162,11 +162,8 @@ def test_what_is_not_finite_stays_in_its_own_problem():
 
 
 def test_errors_are_one_sentence():
-    refuses("FindWeights: step must be nonnegative", FindWeights, step=-1.0)
-    refuses("FindWeights: steps must be at least 1", FindWeights, steps=0)
     refuses("Least: share must lie in", Least, 1.0)
     refuses("Preference: ratios[1] must be positive", Preference, ratios=(1.0, 0.0))
-    refuses("Preference: epsilon must be nonnegative", Preference, epsilon=-0.1)
     refuses("for each of the 3 objectives", Preference(ratios=(1.0, 2.0)).check, "X", 3)
 
 
