@@ -76,7 +76,12 @@ def task_batches(client: Client, count: int) -> tuple[Batch, int | None]:
     batches = client.state.batches
     if not isinstance(batches, Batch):
         return client.batch(0), None
-    return Batch(tuple(x[:count] for x in batches.data), batches.weight[:count]), 0
+    return select(batches, slice(count)), 0
+
+
+def select(batches: Batch, index: int | slice) -> Batch:
+    """One of several batches on a leading axis, or a slice of them."""
+    return Batch(tuple(x[index] for x in batches.data), batches.weight[index])
 
 
 def task_gradients(
@@ -474,10 +479,7 @@ class FSMGDA:
 
         def alone(batches: Batch, task: Tensor) -> Tensor:
             def gradient(u: Tensor, e: int) -> Tensor:
-                batch = batches
-                if axis is not None:
-                    batch = Batch(tuple(x[e] for x in batches.data), batches.weight[e])
-                return client.gradient(u, batch, task)
+                return client.gradient(u, batches if axis is None else select(batches, e), task)
 
             u = self.local(client.model, gradient, steps, self.lr)  # 2, 3
             return (client.model - u) / (steps * self.lr)  # 4

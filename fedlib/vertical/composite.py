@@ -168,13 +168,10 @@ class Composite:
 class Party:
     """All that one client can reach in a round: its block of the batch, and the batch's labels."""
 
-    number: Count
+    number: int
     features: Shaped[Tensor, "B k"]
     labels: Pieces
     form: Composite
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def embedding(self, w_i: Float[Tensor, "e"]) -> Float[Tensor, "B J"]:
         """What it sends to the other clients: h_i of every sample."""

@@ -27,8 +27,8 @@ from judging import Case, Outcome, judge, main
 
 import fedlib as fl
 from fedlib import checks
-from fedlib.algorithms.ssca import Growth
 from fedlib.algorithms.feddr import Relaxation
+from fedlib.algorithms.ssca import Growth
 from fedlib.steps.schedules import Averaging
 from fedlib.weights.rules import Rest
 from papers.fedsgm.theory import Chance

@@ -16,6 +16,7 @@ INTERNAL = {
     *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     "papers.kit.restamp:Replay",
+    "fedlib.vertical.composite:Party",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
@@ -32,11 +33,11 @@ INTERNAL = {
 #: Checked as a whole: what it holds must fit together.
 WHOLE = {"fedlib.core.problem:Problem", "fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
-#: tests that every study passes, and a client's half of a round, which `vertical` makes.
+#: tests that every study passes.
 ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
-    *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
+    *("papers.kit.rules:Rule", "papers.kit.study:Study"),
 }
 
 
