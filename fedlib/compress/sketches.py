@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.func import vmap
 
 from fedlib import checks
 from fedlib.checks import Count, Positive
@@ -181,7 +182,7 @@ class Columns(Sketch):
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """Every gradient compressed."""
         checks.matrix("Columns", "x", x)
-        return torch.stack([self.compressor(*pair) for pair in zip(x, rows(noise, x), strict=True)])
+        return vmap(self.compressor)(x, noise)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """What the compressor draws for `count` times `tasks` vectors."""
@@ -190,24 +191,15 @@ class Columns(Sketch):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The messages of all gradients."""
-        pairs = zip(x, rows(noise, x), strict=True)
-        values, positions = zip(*(self.compressor.encode(*pair) for pair in pairs), strict=True)
-        indexed = isinstance(positions[0], Tensor)
-        return Message(torch.stack(values), torch.stack(positions) if indexed else ())
+        return vmap(self.compressor.encode)(x, noise)
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
         """All gradients."""
-        each = map(Message, message.values, rows(message.positions, like))
-        return torch.stack([*map(self.compressor.decode, each, like, rows(noise, like))])
+        return vmap(self.compressor.decode)(message, like, noise)
 
     def bits(self, tasks: int, dim: int) -> int:
         """That of `tasks` messages."""
         return tasks * self.compressor.bits(dim)
-
-
-def rows(noise: Noise, x: Jacobian) -> list[Noise]:
-    """The noise of each gradient."""
-    return list(noise) if isinstance(noise, Tensor) else [()] * len(x)
 
 
 @dataclass(frozen=True)
