@@ -37,7 +37,7 @@ from fedlib.weights.rules import FindWeights, Least, MinNorm, Weights
 
 
 class State(NamedTuple):
-    """What a method carries from round to round."""
+    """State of all these methods."""
 
     w: Float[Tensor, "d"]  # the model
     weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
@@ -106,7 +106,7 @@ def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info
 
 @dataclass(frozen=True)
 class GramWeighted:
-    """What FedCMOO and FedCMOO-Pref share: all but how the weights are found."""
+    """Base of FedCMOO and FedCMOO-Pref, which differ in how they find the weights."""
 
     lr: Positive
     local_steps: Count

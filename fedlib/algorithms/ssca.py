@@ -38,7 +38,7 @@ Growth = Annotated[float, checks.least(1, "Growth")]
 
 
 class State(NamedTuple):
-    """What the server of an SSCA method carries from round to round."""
+    """Server state of the SSCA methods."""
 
     w: Float[Tensor, "d"]
     linear: Float[Tensor, "K d"]  # the averaged surrogates
@@ -60,7 +60,7 @@ class State(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """What the server of SGD carries from round to round."""
+    """Server state of SGD."""
 
     w: Float[Tensor, "d"]
     t: Float[Tensor, ""]  # rounds done
@@ -117,7 +117,7 @@ class PenaltyServer:
                 checks.positive(type(self).__name__, "levels", level)
 
     def free(self, objectives: int) -> int:
-        """How many of the losses, the first ones, are no constraints."""
+        """Number of losses, the first ones, that are no constraints."""
         return 0 if self.objective == "norm" else objectives
 
     def start(self, problem: Problem) -> State:
@@ -365,7 +365,7 @@ def draw_batches(
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:
-    """What every client has of all samples, N_i / N in the paper's letters."""
+    """Each client's share of all samples, N_i / N in the paper's letters."""
     sizes = problem.lengths
     if not isinstance(sizes, Tensor):
         sizes = torch.tensor(problem.sizes, device=problem.rows.device)
@@ -563,7 +563,7 @@ def exchange(
     head: int,
     valued: slice = NO_LOSS,
 ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "V"]]:
-    """All messages of a round between clients with features, and what the server makes of them.
+    """Exchange a round's messages between clients with features; the server's mean gradients.
 
     Returns the gradients `[k, d]` of the mean over the batch of `weights [k, K] @ losses`, and the
     means of the losses named by `valued`, which client `head` sends with the gradient by w_0.

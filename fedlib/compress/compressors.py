@@ -40,7 +40,7 @@ class Message(NamedTuple):
 
 @runtime_checkable
 class Compressor(Protocol):
-    """Wire format of a vector; what is written out here holds for a class that inherits it."""
+    """Compressor of vectors and its wire format; bodies here are defaults to inherit."""
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The vector that the receiver will hold."""

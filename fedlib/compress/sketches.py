@@ -34,7 +34,7 @@ Jacobian = Float[Tensor, "M d"]
 
 @runtime_checkable
 class Sketch(Protocol):
-    """Wire format of a Jacobian; what is written out here holds for a class that inherits it."""
+    """Compressor of Jacobians and its wire format; bodies here are defaults to inherit."""
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The Jacobian that the receiver will hold."""

@@ -188,6 +188,6 @@ class _Dual(NamedTuple):
 
 
 def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Tensor:
-    """The part of a step, at most all of it, that keeps `x` positive."""
+    """The largest step length, at most 1, that leaves `x` positive."""
     falls = step < 0
     return torch.where(falls, -CLOSE * x / torch.where(falls, step, -1), 1).amin().clamp(max=1)

@@ -95,7 +95,7 @@ def _span(block: Int[Tensor, "k"]) -> list[int] | str:
 
 
 class Line:
-    """Everything that is sent in one round, by whom to whom.
+    """The messages of one round: who sends what to whom, and how many bits.
 
     Bits are counted at 32 a number: those from and to the server by the federation, those from
     client to client in `bits_between`. The federation's log receives every message.

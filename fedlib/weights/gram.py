@@ -187,7 +187,7 @@ def combine(
 def gather(
     fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
 ) -> tuple[Float[Tensor, "n M s"], ClientState]:
-    """Ask every client for the sketch of its Jacobian; it remembers the Jacobian itself."""
+    """Sketches of all clients' Jacobians, which the clients remember."""
 
     def send(client: Client) -> Reply:
         """At the client: the sketch of its Jacobian, which it remembers."""

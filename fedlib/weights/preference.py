@@ -33,7 +33,7 @@ Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 
 
 class Choice(NamedTuple):
-    """What the preference rule answers."""
+    """Weights found by the preference rule, and how they came about."""
 
     weights: Float[Tensor, "M"]
     mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met

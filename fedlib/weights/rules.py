@@ -34,7 +34,7 @@ Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
 
 @runtime_checkable
 class Weights(Protocol):
-    """What FedCMOO asks of a rule."""
+    """Rule that finds the objectives' weights from the Gram matrix of their gradients."""
 
     def __call__(
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
