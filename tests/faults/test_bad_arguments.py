@@ -16,7 +16,6 @@ INTERNAL = {
     *("papers.kit.again:Again", "papers.kit.recheck:Compared", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     "papers.kit.restamp:Replay",
-    "fedlib.vertical.composite:Party",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
@@ -29,6 +28,7 @@ INTERNAL = {
     *("papers.kit.fingerprint:Module", "papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
+    "fedlib.vertical.composite:Party",
 }
 #: Checked as a whole: what it holds must fit together.
 WHOLE = {"fedlib.core.problem:Problem", "fedlib.vertical.line:VerticalProblem"}

@@ -23,7 +23,7 @@ def tree(tmp_path):
 
 
 def test_a_change_shows_in_the_runs_that_it_changes_and_in_no_other(tree):
-    path = tree / "fedlib" / "algorithms" / "fedcmoo.py"
+    path = tree / "fedlib" / "algorithms" / "multiobjective.py"
     text = path.read_text(encoding="utf-8")
     least = "w - self.lr * "  # a step that is a little longer
     head, _, tail = text.partition("class MGDA")
