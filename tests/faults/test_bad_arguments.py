@@ -72,10 +72,11 @@ def dataclasses() -> dict[str, bool]:
             if public and "dataclass" in str([ast.unparse(part) for part in node.decorator_list]):
                 found[f"{'.'.join(parts)}:{node.name}"] = node
     declared = {name for name, node in found.items() if checks_fields(node)}
-    own = {name.partition(":")[2] for name in declared}
-    for name, node in found.items():
-        if own.intersection(ast.unparse(base) for base in node.bases):
-            declared.add(name)
+    for _ in range(2):  # a base's base at most
+        own = {name.partition(":")[2] for name in declared}
+        for name, node in found.items():
+            if own.intersection(ast.unparse(base) for base in node.bases):
+                declared.add(name)
     return {name: name in declared for name, node in found.items() if has_fields(node)}
 
 
