@@ -211,7 +211,6 @@ class FedCMOO(GramWeighted):
     weights: Weights = FindWeights()
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         sizes = self.participants, self.batch_size
         return first_state("FedCMOO", problem, *sizes, shared=self.shared)
 
@@ -273,7 +272,6 @@ class FedCMOOPref(GramWeighted):
     value_batch_size: Count | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         self.preference.check("FedCMOOPref", problem.num_objectives)
         sizes = self.participants, self.batch_size, self.value_batch_size
         return first_state("FedCMOOPref", problem, *sizes, shared=self.shared)
@@ -345,7 +343,6 @@ class FedCMOOTheory:
         checks.fields(self)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         most = problem.num_clients
         checks.count("FedCMOOTheory", "gram_participants", self.gram_participants, 1, most)
         unbiased = self.compressor.variance(problem.dim) is not None
@@ -455,7 +452,6 @@ class FSMGDA:
         checks.fields(self)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         sizes = self.participants, self.batch_size
         return first_state("FSMGDA", problem, *sizes, shared=self.shared)
 
@@ -542,7 +538,6 @@ class Scalarized:
         checks.fields(self)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; the fixed weights."""
         state = first_state("Scalarized", problem, self.participants, self.batch_size)
         if self.task is None:
             return state
@@ -616,7 +611,6 @@ class MGDA:
         checks.fields(self)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         return first_state("MGDA", problem, problem.num_clients, self.batch_size)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
@@ -634,7 +628,6 @@ class MGDA:
         return task_gradients(client, client.model).flatten()  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """One step at the server."""
         w = fed.broadcast(Identity(), state.w)  # 1
         sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
         g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
