@@ -243,7 +243,7 @@ def count_entries(fraction: float, dim: int) -> int:
     return max(1, round(fraction * dim))
 
 
-def require_noise(who: str, noise: Noise) -> Tensor:
+def require_noise(who: str, noise: Noise) -> Shaped[Tensor, "..."]:
     """The drawn randomness, or ValueError where there is none."""
     if not isinstance(noise, Tensor):
         raise ValueError(checks.sentence(who, "noise", "be what draw() gives", noise))
