@@ -16,11 +16,10 @@ import numpy as np
 
 from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
 from fedlib.algorithms.conex import ConEx
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, Scalarized
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.algorithms.multiobjective import Scalarized
 from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.compress import TopK
 from fedlib.steps import Hard, PowerLaw, Soft

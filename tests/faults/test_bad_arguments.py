@@ -32,15 +32,16 @@ INTERNAL = {
     *("papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
+    "fedlib.vertical.composite:Party",
 }
 #: Checked as a whole: what it holds must fit together.
 WHOLE = {"fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
-#: tests that every study passes, and a client's half of a round, which `vertical` makes.
+#: tests that every study passes.
 ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
-    *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
+    *("papers.kit.rules:Rule", "papers.kit.study:Study"),
 }
 
 
@@ -80,10 +81,11 @@ def dataclasses() -> dict[str, bool]:
             if public and "dataclass" in str([ast.unparse(part) for part in node.decorator_list]):
                 found[f"{'.'.join(parts)}:{node.name}"] = node
     declared = {name for name, node in found.items() if checks_fields(node)}
-    own = {name.partition(":")[2] for name in declared}
-    for name, node in found.items():
-        if own.intersection(ast.unparse(base) for base in node.bases):
-            declared.add(name)
+    for _ in range(2):  # a base's base at most
+        own = {name.partition(":")[2] for name in declared}
+        for name, node in found.items():
+            if own.intersection(ast.unparse(base) for base in node.bases):
+                declared.add(name)
     return {name: name in declared for name, node in found.items() if has_fields(node)}
 
 
