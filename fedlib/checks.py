@@ -351,8 +351,8 @@ def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
-        except (TypeError, ValueError) as error:
-            errors.append((typing.get_origin(part), error))
+        except (TypeError, ValueError) as wrong:
+            errors.append((typing.get_origin(part), wrong))
     for origin, error in errors:
         if isinstance(error, ValueError) and origin is not Literal:
             raise error

@@ -150,6 +150,12 @@ def of_splits() -> Iterator[Call]:
     yield Call(data.available, {"name": "digits"})
 
 
+def first(draw: Call) -> Any:
+    """The randomness of one message, if it has any."""
+    noise = draw.with_changes()
+    return noise[0] if isinstance(noise, torch.Tensor) else ()
+
+
 def of_ingredients() -> Iterator[Call]:
     """Methods of sets, compressors, sketches, rules, schedules and policies."""
     for convex in SETS:
@@ -161,12 +167,12 @@ def of_ingredients() -> Iterator[Call]:
     for compressor in (*COMPRESSORS, *FORMATS):
         for name in ("bits", "contraction", "variance"):
             yield Call(getattr(compressor, name), {"dim": 4})
-        yield Call(compressor.encode, {"x": FOUR})
-        yield Call(compressor.draw, {"count": 2, "dim": 4, "rng": RNG})
+        draw = Call(compressor.draw, {"count": 1, "dim": 4, "rng": RNG})
+        yield from (draw, Call(compressor.encode, {"x": FOUR, "noise": first(draw)}))
     for sketch in SKETCHES:
         yield Call(sketch.bits, {"tasks": 2, "dim": 4})
-        yield Call(sketch.encode, {"x": torch.eye(2)})
-        yield Call(sketch.draw, {"count": 2, "tasks": 2, "dim": 4, "rng": RNG})
+        draw = Call(sketch.draw, {"count": 1, "tasks": 2, "dim": 2, "rng": RNG})
+        yield from (draw, Call(sketch.encode, {"x": torch.eye(2), "noise": first(draw)}))
     for schedule in SCHEDULES:
         for name in ("eta", "growth", "rho"):
             yield Call(getattr(schedule, name), {"t": torch.tensor(1.0)})

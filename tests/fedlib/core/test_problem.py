@@ -27,7 +27,6 @@ WRONG = {
         lambda w, b, v: G(w, b, v)[:1],
         lambda w, b, v: G(w, b, v).sum(),
         lambda *_: None,
-        lambda w, b, v: G(w, b, v).tolist(),
     ],
     "metrics": [
         lambda _, __: None,
