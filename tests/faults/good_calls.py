@@ -18,6 +18,7 @@ from fedlib.data import census, split, split_labels
 from fedlib.problems import constrained
 from fedlib.sets.blocks import Blocks
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
+from fedlib.testing.examples import examples
 from fedlib.vertical import contiguous, vertical
 from papers.arena.problems import arena_problem, weighted
 from papers.fedcmoo.problems.generated_molecules import generated
@@ -197,4 +198,5 @@ def of_models() -> Iterator[Call]:
     yield Call(models.ravel, {"module": torch.nn.Linear(2, 1)})
     yield Call(models.picture_cnn, {"rng": RNG})
     yield Call(contiguous, {"size": 4, "clients": 2})
-    yield Call(vertical, {"problem": problem_of(0), "composite": composite()})
+    whole = next(e.problem for e in examples()["SSCA"])
+    yield Call(vertical, {"problem": whole, "composite": composite()})
