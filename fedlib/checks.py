@@ -420,7 +420,7 @@ def _fits(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
     return needed <= {*wanted} <= {p.name for p in own}
 
 
-# --- until the last callers are gone ---
+# --- in use until their last callers are gone ---
 
 
 def at_least(who: str, name: str, value: object, low: float) -> None:
@@ -468,8 +468,3 @@ def folder(who: str, name: str, path: str | None) -> None:
     except RuntimeError:
         raise ValueError(sentence(who, name, "name a folder", path)) from None
     require(not found.is_file(), who, name, "be a folder, not a file", path)
-
-
-def as_long(who: str, name: str, value: Shaped[Tensor, "d"], length: int, note: str) -> None:
-    """Require a vector of so many entries; raises ValueError otherwise."""
-    require(value.shape == (length,), who, name, f"have {length} entries ({note})", value)
