@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._frankwolfe import active_clients, on_active
+from fedlib.algorithms.fedfw import active_clients, on_active
 from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
