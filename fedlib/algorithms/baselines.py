@@ -26,6 +26,8 @@ from fedlib.core.sampling import check_one_constraint, check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
+Scalar = Float[Tensor, ""]
+
 
 class State(NamedTuple):
     """All that these methods carry is the model."""
@@ -257,7 +259,7 @@ class Descent(Centralized):
 
     lr: float
 
-    def weigh(self, g: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
         """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
         raise NotImplementedError
 
@@ -306,7 +308,7 @@ class SGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
         """The objective's gradient or the constraint's, by the switch."""
         sigma = self.switch(g - self.level - self.tolerance)  # 2
         return sigma, torch.stack([1 - sigma, slope * sigma])
@@ -342,7 +344,7 @@ class PenaltySGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
         """The objective's gradient, and the constraint's where it is violated."""
         on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
         return on, torch.stack([torch.ones_like(on), slope * on * self.rho])
