@@ -13,7 +13,7 @@ from good_records import composite
 from judging import Case
 
 import fedlib as fl
-from fedlib import models, policy
+from fedlib import models
 from fedlib.compress.sketches import Columns
 from fedlib.envs import ConstrainedCartPole
 from fedlib.sets.blocks import Blocks
@@ -53,33 +53,26 @@ def calls() -> Iterator[Case]:
     yield from of_compressors()
     yield from of_sketches()
     yield from of_rules()
-    yield from of_policies()
     yield from of_models()
     yield from of_the_environment()
     yield from of_vertical()
 
 
 def of_sets() -> Iterator[Case]:
-    """Points of their dimension, tolerances, dimensions."""
+    """Points of their dimension."""
     for convex in SETS:
         who = type(convex).__name__
         sized = isinstance(convex, (fl.NuclearBall, Blocks))
         wrong = [*NO_VECTOR, *([torch.ones(3)] if sized else [])]
         for method, name in (("project", "x"), ("contains", "x"), ("lmo", "direction")):
             yield from each(f"{who}.{method}", getattr(convex, method), name, wrong, "x")
-        inside = partial(convex.contains, torch.zeros(4))
-        yield from each(f"{who}.contains", inside, "tol", ["x", None, -1.0, float("nan"), True])
-        for method in ("diameter", "wire"):
-            if hasattr(convex, method):
-                dims = [*NO_COUNT, *([3] if sized else [])]
-                yield from each(f"{who}.{method}", getattr(convex, method), "dim", dims)
-        if hasattr(convex, "gauge"):
-            yield from each(f"{who}.gauge", convex.gauge, "x", wrong)
 
 
 def of_compressors() -> Iterator[Case]:
     """Vectors, counts and generators; noise where there must be some."""
-    for compressor in (*COMPRESSORS, *FORMATS):
+    for vertex in FORMATS:
+        yield from each(f"{type(vertex).__name__}.encode", vertex.encode, "x", NO_VECTOR)
+    for compressor in COMPRESSORS:
         who = type(compressor).__name__
         for method in ("bits", "contraction", "variance"):
             yield from each(f"{who}.{method}", getattr(compressor, method), "dim", NO_COUNT)
@@ -114,18 +107,7 @@ def of_sketches() -> Iterator[Case]:
 
 
 def of_rules() -> Iterator[Case]:
-    """Switches, schedules and weights."""
-    for switch in (fl.Hard(), fl.Soft(2.0)):
-        yield from each(f"{type(switch).__name__}()", switch, "z", NO_FLOATS)
-    yield from each("PowerLaw()", fl.PowerLaw(0.5), "t", ["1", None, 0, -1, True, float("nan"), []])
-    t = torch.tensor(1.0)
-    for schedule in SCHEDULES:
-        who = type(schedule).__name__
-        for method in ("eta", "growth", "rho"):
-            yield from each(f"{who}.{method}", getattr(schedule, method), "t", NO_FLOATS)
-        for method in ("eta", "growth"):
-            call = partial(getattr(schedule, method), t)
-            yield from each(f"{who}.{method}", call, "share", ["x", None, [1.0], 1j])
+    """Weights."""
     two, three = torch.ones(2), torch.ones(3)
     wrong = [*NO_MATRIX, torch.ones(2, 3)]
     for rule in (fl.FindWeights(), fl.MinNorm()):
@@ -139,22 +121,6 @@ def of_rules() -> Iterator[Case]:
     yield from each("Preference()", partial(wanted, torch.eye(2)), "losses", [*NO_TENSOR, three])
     yield Case("Preference()(3 losses)", partial(wanted, torch.eye(3), three), ("ratio",))
     yield from each("Least()", fl.Least(), "weights", [*NO_TENSOR, torch.ones(2, 2)])
-
-
-def of_policies() -> Iterator[Case]:
-    """Outputs of a network, quantiles, actions."""
-    outputs, number = torch.zeros(3, 2), torch.full((3,), 0.5)
-    pairs = {"outputs": outputs, "old": outputs, "new": outputs, "v": outputs}
-    good = {**pairs, "u": number, "action": number}
-    of = {"sample": ("outputs", "u"), "log_prob": ("outputs", "action"), "kl": ("old", "new")}
-    of["fisher"] = ("outputs", "v")
-    for head in (policy.Gaussian(), policy.Logits()):
-        for method, names in of.items():
-            for name in names:
-                others = {other: good[other] for other in names if other != name}
-                wrong = [*NO_FLOATS, *([torch.zeros(3)] if name in pairs else [])]
-                call = partial(getattr(head, method), **others)
-                yield from each(f"{type(head).__name__}.{method}", call, name, wrong)
 
 
 def of_models() -> Iterator[Case]:
