@@ -229,7 +229,7 @@ class Centralized:
         who = type(self).__name__
         check_one_constraint(who, problem)
         remedy, n = "build it with clients=1", problem.num_clients
-        checks.require(n == 1, who, "the problem", "have one client with all data", n, remedy)
+        checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
         check_work(who, problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)
 

@@ -35,7 +35,7 @@ class Blocks:
 
     def __post_init__(self) -> None:
         checks.fields(self)  # numpy's counts become Python's
-        fits, rule = len(self.sets) == len(self.sizes) > 0, f"be one for each size of {self.sizes}"
+        fits, rule = len(self.sets) == len(self.sizes) > 0, f"be as many as sizes {self.sizes}"
         checks.require(fits, "Blocks", "sets", rule, self.sets)
 
     @classmethod

@@ -90,8 +90,8 @@ def test_groups_of_clients():
 
 def test_bad_parameters():
     one, two = (fl.Ball(1.0),), (fl.Ball(1.0), fl.Ball(2.0))
-    refuses("Blocks: sets must be one for each size of (2, 3), got (Ball", fl.Blocks, one, (2, 3))
-    refuses("Blocks: sets must be one for each size of (), got ().", fl.Blocks, (), ())
+    refuses("Blocks: sets must be as many as sizes (2, 3), got (Ball", fl.Blocks, one, (2, 3))
+    refuses("Blocks: sets must be as many as sizes (), got ().", fl.Blocks, (), ())
     refuses("Blocks: sizes[0] must be at least 1, got 0.", fl.Blocks, one, (0,))
     refuses("Blocks: x must be a vector of floats of 20 entries", BLOCKS.lmo, torch.zeros(3))
     refuses("PerClient: of must hold all of 0..0 (the sets), got (0, 1)", fl.PerClient, one, (0, 1))
