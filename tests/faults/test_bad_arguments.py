@@ -70,7 +70,7 @@ def dataclasses() -> dict[str, bool]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[f"{module}:{node.name}"] = node
     declared = {name for name, node in classes.items() if checks_fields(node)}
-    for _ in range(2):  # a base's base may do it
+    for _ in range(3):  # a base's base may do it
         own = {name.partition(":")[2] for name in declared}
         for name, node in classes.items():
             if own.intersection(ast.unparse(base) for base in node.bases):

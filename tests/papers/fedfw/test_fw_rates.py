@@ -76,7 +76,9 @@ def test_the_constants_are_those_of_autograd():
     for point in random_points(problem, 2):
         rows = torch.stack(
             [
-                problem.gradient(point, fl.core.types.Batch((X[k : k + 1], y[k : k + 1]), one), one)
+                problem.gradient(
+                    point, fl.core.problem.Batch((X[k : k + 1], y[k : k + 1]), one), one
+                )
                 for k, one in enumerate(torch.ones(len(y), 1).double())
             ]
         )
