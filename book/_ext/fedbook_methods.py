@@ -103,7 +103,8 @@ def sources(thing: Any) -> Iterator[str]:
     if not inspect.isclass(thing):
         yield textwrap.dedent(inspect.getsource(thing))
         return
-    for name, member in vars(thing).items():
+    bases = [c for c in thing.__mro__ if c.__module__ == thing.__module__]
+    for name, member in {k: v for c in reversed(bases) for k, v in vars(c).items()}.items():
         function = member.fget if isinstance(member, property) else member
         if not inspect.isfunction(function) or name in SKIPPED:
             continue

@@ -1,9 +1,10 @@
 """All algorithms, one file per paper or family of baselines.
 
-The list of them is read off the folder: the classes with a round that its files define. A file
+The list of them is read off the folder: the dataclasses with a round that its files define. A file
 whose name begins with an underscore holds what several of them share.
 """
 
+from dataclasses import is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -17,7 +18,9 @@ def _found() -> dict[str, Any]:
         name: thing
         for module in modules
         for name, thing in vars(module).items()
-        if getattr(thing, "__module__", "") == module.__name__ and hasattr(thing, "round")
+        if getattr(thing, "__module__", "") == module.__name__
+        and is_dataclass(thing)
+        and hasattr(thing, "round")
     }
 
 

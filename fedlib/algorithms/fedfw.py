@@ -2,39 +2,174 @@
 
 Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
 2408.10090): Algorithm 1 and its variants FedFW+ and FedFW-sto, with partial participation and split
-constraints.
+constraints; the scheme of its appendix A that does not converge; and what its authors published as
+code, which differs from Algorithm 1.
 
 Paper -> here: n clients -> N, p parameters -> d, participation p -> `participation`, x-bar -> `w`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.algorithms._frankwolfe import (
-    State,
-    check_feasible,
-    check_parameters,
-    server_round,
-    start,
-)
 from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info, Problem
-from fedlib.core.sampling import draw_coins
+from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
 from fedlib.sets.blocks import PerClient
+from fedlib.sets.vertices import wire_of
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
+
+Scalar = Float[Tensor, ""]
+Vector = Float[Tensor, "d"]
+Vectors = Float[Tensor, "k d"]
+
+
+class State(NamedTuple):
+    """What the methods with a model at every client carry from round to round."""
+
+    w: Float[Tensor, "d"]  # the server's model, the mean of the clients'
+    x: Float[Tensor, "N d"]  # the clients' models; their messages tell the server what they are
+    extra: Float[Tensor, "N k d"]  # y_i (FedFW+) or d_i (FedFW-sto), k = 1; else k = 0
+    t: Float[Tensor, ""]  # the number of rounds done
+
+
+class Common(NamedTuple):
+    """What the methods with one model for all carry."""
+
+    w: Float[Tensor, "d"]
+    t: Float[Tensor, ""]  # the number of rounds done
+
+
+class FrankWolfe:
+    """Base of the family: the feasible set, the coins, the question to every client's oracle."""
+
+    schedule: Schedule
+    batch_size: int | None
+    participation: float = 1.0
+    local_steps: int = 1
+    split: PerClient | None = None
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> Any:
+        """Check against the problem, which needs a feasible set; one model for all clients."""
+        who, n = type(self).__name__, problem.num_clients
+        check_work(who, problem, n, self.batch_size)
+        rule, free = "have objectives only", problem.num_constraints == 0
+        checks.require(free, who, "problem", rule, problem.name)
+        rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
+        inside = problem.set is not None and bool(problem.set.contains(problem.w0))
+        checks.require(inside, who, "problem", rule, problem.name, f"{remedy}(L1Ball(radius))")
+        of = (0,) * n if self.split is None else self.split.of
+        checks.require(len(of) == n, who, "split.of", f"have an entry for each of {n} clients", of)
+        return Common(problem.w0, problem.w0.new_zeros(()))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """A coin for every client, and the rows of its minibatches."""
+        return draw_coins(  # 1
+            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
+        )
+
+    def ask(
+        self,
+        fed: Federation,
+        draw: Draw,
+        update: Callable[..., Any],
+        w: Float[Tensor, "d"],
+        active: Bool[Tensor, "N"],
+        memory: Float[Tensor, "N m d"] | tuple[()] = (),
+        dense: bool = False,
+    ) -> Any:
+        """Send w and run `update(client, w, convex_set=...)` at each client, with its own set.
+
+        The answer is that of `fed.ask`. Uploads are extreme points and travel in their set's format
+        unless they are `dense`. Clients with the same set are asked together.
+        """
+
+        def ask(convex_set: ConvexSet, draw: Draw, active: Bool[Tensor, "n"]) -> Any:
+            wire = None if dense else wire_of(convex_set, fed.problem.dim)
+            own = partial(update, convex_set=convex_set)
+            return fed.ask(own, fed.clients(draw, memory=memory), w, wire=wire, active=active)
+
+        if self.split is None:
+            assert fed.problem.set is not None
+            return ask(fed.problem.set, draw, active)
+        answers, order = [], []
+        for convex_set, members in self.split.groups():
+            who = torch.tensor(members, device=active.device)
+            theirs = pytree.tree_map(lambda x, who=who: x[who], draw)
+            answers.append(ask(convex_set, theirs, active[who]))
+            order.append(who)
+        back = torch.cat(order).argsort()
+        return pytree.tree_map(lambda *parts: torch.cat(parts)[back], *answers)
+
+
+class Penalized(FrankWolfe):
+    """Base of the methods whose clients have models of their own, which a penalty draws together.
+
+    A variant of Algorithm 1 says in `direction` what a client asks its oracle, line 3.
+    """
+
+    client_state: ClassVar[tuple[str, ...]] = ("extra",)
+    extras: ClassVar[int] = 0  # vectors that a client keeps beside its model
+
+    lam0: float
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; all clients start at its start, what is beside it at 0."""
+        w, t = super().init(problem)
+        n = problem.num_clients
+        return State(w, w.repeat(n, 1), w.new_zeros(n, self.extras, problem.dim), t)
+
+    def penalty(self, t: Scalar) -> Scalar:
+        """lam_t."""
+        return self.lam0 * self.schedule.growth(t, self.participation)
+
+    def direction(
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
+        """g_i from grad f_i(x_i) and x_i - w, and what the client keeps beside its model."""
+        raise NotImplementedError
+
+    def local_update(
+        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
+    ) -> Reply:
+        """At the client: one step on its own model; it keeps that, and sends the extreme point."""
+        x, extra = client.memory[0], client.memory[1:]
+        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
+        g, extra = self.direction(gradient, x - w, extra, t, clients)  # 3
+        s = convex_set.lmo(g)  # 4
+        x_next = torch.lerp(x, s, self.schedule.eta(t, self.participation))  # 5
+        return Reply(s, torch.cat([x_next.unsqueeze(0), extra]), (g * (x - s)).sum())  # 6
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        w, x, t = state.w, state.x, state.t + 1
+        active = active_clients(draw, self.participation)  # 1
+        memory = torch.cat([x.unsqueeze(1), state.extra], 1)
+        update = partial(self.local_update, t=t, clients=fed.problem.num_clients)
+        s, new, gap = self.ask(fed, draw, update, w, active, memory)  # 2-6
+        who, eta = active.to(w.dtype), self.schedule.eta(t, self.participation)
+        w_next = w + eta * (who @ s - who @ x) / fed.problem.num_clients  # 7
+        x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the messages tell
+        extra = on_active(active, new[:, 1:], state.extra)
+        info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(x - w))
+        return State(w_next, x_next, extra, t), info
 
 
 @dataclass(frozen=True)
-class FedFW:
+class FedFW(Penalized):
     r"""Federated Frank-Wolfe with a growing penalty on disagreement.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
@@ -82,54 +217,26 @@ class FedFW:
     batch_size: Count | None = None
     split: PerClient | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_parameters("FedFW", self.lam0, self.participation)
-
-    def init(self, problem: Problem) -> State:
-        """Check against the problem; all clients start at the problem's start."""
-        check_feasible("FedFW", problem, self.split, self.batch_size)
-        return start(problem)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
-
-    def local_update(
-        self,
-        client: Client,
-        w: Float[Tensor, "d"],
-        *,
-        convex_set: ConvexSet,
-        t: Float[Tensor, ""],
-        clients: int,
-    ) -> Reply:
-        """At the client: one step on its own model; it keeps that, and sends the extreme point."""
-        x = client.memory
-        lam = self.lam0 * self.schedule.growth(t, self.participation)
-        eta = self.schedule.eta(t, self.participation)
-        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
-        g = gradient / clients + lam * (x - w)  # 3
-        s = convex_set.lmo(g)  # 4
-        return Reply(s, torch.lerp(x, s, eta), (g * (x - s)).sum())  # 5, 6
-
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        return server_round(self, fed, state, draw, update)  # 1, 2, 7
+    def direction(
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
+        """Gradient and penalty."""
+        return gradient / clients + self.penalty(t) * away, extra  # 3
 
 
 @dataclass(frozen=True)
-class FedFWPlus:
+class FedFWPlus(Penalized):
     r"""FedFW+, the augmented Lagrangian form: a multiplier for every client's disagreement.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
            initially all x_i = w, y_i = 0
         2  the server sends w; each such client i:
         3      y_i <- y_i + lambda_0 (x_i - w)
-        4      g_i = grad f_i(x_i) / N + lam_t (x_i - w) + y_i
-        5      s_i = lmo(g_i)
-        6      x_i <- (1 - eta_t) x_i + eta_t s_i
-        7      sends s_i
-        8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+               g_i <- grad f_i(x_i) / N + lam_t (x_i - w) + y_i
+        4      s_i = lmo(g_i)
+        5      x_i <- (1 - eta_t) x_i + eta_t s_i
+        6      sends s_i
+        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
     >>> from fedlib import FedFWPlus, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
@@ -141,16 +248,15 @@ class FedFWPlus:
     lam0 : lambda_0, the penalty's factor and the step of the multipliers.
     participation, schedule, batch_size, split : as in `FedFW`.
 
-    Info: `gap` and `distance` as in `FedFW`, the gap with line 4's direction.
+    Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
     Differs: as `FedFW`. Who does not take part keeps its multiplier too. The paper has no analysis
     of this variant.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedFW`.
+    Raises what `FedFW` does.
     """
+
+    extras: ClassVar[int] = 1
 
     lam0: Nonnegative
     participation: Share = 1.0
@@ -158,55 +264,27 @@ class FedFWPlus:
     batch_size: Count | None = None
     split: PerClient | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_parameters("FedFWPlus", self.lam0, self.participation)
-
-    def init(self, problem: Problem) -> State:
-        """Check against the problem; all clients start at its start, with multiplier 0."""
-        check_feasible("FedFWPlus", problem, self.split, self.batch_size)
-        return start(problem, extra=True)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
-
-    def local_update(
-        self,
-        client: Client,
-        w: Float[Tensor, "d"],
-        *,
-        convex_set: ConvexSet,
-        t: Float[Tensor, ""],
-        clients: int,
-    ) -> Reply:
-        """At the client: multiplier and model move; it sends the extreme point."""
-        x, y = client.memory
-        y = y + self.lam0 * (x - w)  # 3
-        lam = self.lam0 * self.schedule.growth(t, self.participation)
-        eta = self.schedule.eta(t, self.participation)
-        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
-        g = gradient / clients + lam * (x - w) + y  # 4
-        s = convex_set.lmo(g)  # 5
-        return Reply(s, torch.stack([torch.lerp(x, s, eta), y]), (g * (x - s)).sum())  # 6, 7
-
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        return server_round(self, fed, state, draw, update)  # 1, 2, 8
+    def direction(
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
+        """Gradient, penalty and multiplier."""
+        y = extra + self.lam0 * away  # 3
+        return gradient / clients + self.penalty(t) * away + y[0], y  # 3
 
 
 @dataclass(frozen=True)
-class FedFWSto:
+class FedFWSto(Penalized):
     r"""FedFW-sto: minibatch gradients, averaged over the rounds.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
            initially all x_i = w, d_i = 0
         2  the server sends w; each such client i draws a minibatch:
         3      d_i <- (1 - rho_t) d_i + rho_t grad f_i(x_i; minibatch) / N
-        4      g_i = d_i + lam_t (x_i - w)
-        5      s_i = lmo(g_i)
-        6      x_i <- (1 - eta_t) x_i + eta_t s_i
-        7      sends s_i
-        8  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 6
+               g_i <- d_i + lam_t (x_i - w)
+        4      s_i = lmo(g_i)
+        5      x_i <- (1 - eta_t) x_i + eta_t s_i
+        6      sends s_i
+        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
     >>> from fedlib import FedFWSto, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
@@ -219,15 +297,14 @@ class FedFWSto:
     batch_size : rows of a minibatch, drawn with replacement.
     schedule : eta_t, lam_t / lambda_0 and rho_t; Theorem 3's by default.
 
-    Info: `gap` and `distance` as in `FedFW`, the gap with line 4's direction.
+    Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
     Differs: as `FedFW`. The theorem is for all clients in every round.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedFW`.
+    Raises what `FedFW` does.
     """
+
+    extras: ClassVar[int] = 1
 
     lam0: Nonnegative
     batch_size: Count
@@ -235,37 +312,114 @@ class FedFWSto:
     schedule: Schedule = Stochastic()
     split: PerClient | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_parameters("FedFWSto", self.lam0, self.participation)
+    def direction(
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
+        """Averaged gradient and penalty."""
+        rho = self.schedule.rho(t)
+        d = (1 - rho) * extra + rho * gradient / clients  # 3
+        return d[0] + self.penalty(t) * away, d  # 3
 
-    def init(self, problem: Problem) -> State:
-        """Check against the problem; all clients start at its start, with d_i = 0."""
-        check_feasible("FedFWSto", problem, self.split, self.batch_size)
-        return start(problem, extra=True)
 
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_coins(problem, rng, batch_size=self.batch_size)  # 1
+@dataclass(frozen=True)
+class FedFWReset(FrankWolfe):
+    r"""FedFW of the published code: several steps from w in every round, then a mean of models.
+
+        1  round t = 1, 2, ...: each client takes part with probability `participation`
+        2  the server sends w; each such client i starts from x_i = w
+        3      E times, s = (t - 1) E + 1, ..., t E: g_i = grad f_i(x_i) / N + lam_s (x_i - w)
+        4          v_i = lmo(g_i)
+        5          x_i <- (1 - eta_s) x_i + eta_s v_i
+        6      sends x_i
+        7  w <- mean_i x_i, over those who took part
+
+    >>> from fedlib import FedFWReset, L1Ball, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(FedFWReset(0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lam0, participation, batch_size : as in `FedFW`.
+    local_steps : E; with one step it is `NaiveFW`, because x_i - w is 0 in line 3.
+    schedule : eta_s and lam_s / lambda_0, as in `FedFW`, by local steps in place of rounds.
+
+    Info: `gap` as in `FedFW`, of the first of the local steps; `distance` is 0, no client keeps a
+    model.
+
+    Differs: from the paper in lines 2, 3 and 7, as the authors' code does; for comparison only.
+
+    Raises what `FedFW` does.
+    """
+
+    lam0: Nonnegative
+    participation: Share = 1.0
+    schedule: Schedule = Convex()
+    batch_size: Count | None = None
+    local_steps: Count = 1
 
     def local_update(
-        self,
-        client: Client,
-        w: Float[Tensor, "d"],
-        *,
-        convex_set: ConvexSet,
-        t: Float[Tensor, ""],
-        clients: int,
+        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
     ) -> Reply:
-        """At the client: averaged gradient and model move; it sends the extreme point."""
-        x, d = client.memory
-        rho = self.schedule.rho(t)
-        gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
-        d = (1 - rho) * d + rho * gradient / clients  # 3
-        g = d + self.lam0 * self.schedule.growth(t, self.participation) * (x - w)  # 4
-        s = convex_set.lmo(g)  # 5
-        eta = self.schedule.eta(t, self.participation)
-        return Reply(s, torch.stack([torch.lerp(x, s, eta), d]), (g * (x - s)).sum())  # 6, 7
+        """At the client: E steps from w; it sends where they end."""
+        x, p, gaps = w, self.participation, []  # 2
+        for step in range(self.local_steps):
+            s = (t - 1) * self.local_steps + step + 1
+            gradient = client.gradient(x, client.batch(step), client.objective_weights(w))
+            g = gradient / clients + self.lam0 * self.schedule.growth(s, p) * (x - w)  # 3
+            v = convex_set.lmo(g)  # 4
+            gaps.append((g * (x - v)).sum())
+            x = torch.lerp(x, v, self.schedule.eta(s, p))  # 5
+        return Reply(x, (), gaps[0])  # 6
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(self, fed: Federation, state: Common, draw: Draw) -> tuple[Common, Info]:
+        w, active = state.w, active_clients(draw, self.participation)  # 1
         update = partial(self.local_update, t=state.t + 1, clients=fed.problem.num_clients)
-        return server_round(self, fed, state, draw, update)  # 1, 2, 8
+        x, _, gap = self.ask(fed, draw, update, w, active, dense=True)  # 2-6
+        moved = on_active(active, x - w, torch.zeros_like(x)).sum(0) / active.sum().clamp(min=1)
+        info = fed.info(gap=gap.sum(), distance=torch.zeros_like(state.t))
+        return Common(w + moved, state.t + 1), info  # 7
+
+
+@dataclass(frozen=True)
+class NaiveFW(FrankWolfe):
+    r"""Frank-Wolfe with averaged oracle answers, which does not converge (appendix A).
+
+        1  t = 1, 2, ...: the server sends w to all clients
+        2  each client i: s_i = lmo(grad f_i(w))
+        3      x_i = (1 - eta_t) w + eta_t s_i, sent as s_i
+        4  w <- mean_i x_i
+
+    >>> from fedlib import L1Ball, NaiveFW, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
+    >>> run(NaiveFW(), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    schedule : eta_t, as in `FedFW`.
+    batch_size : rows of a minibatch for line 2; None: all rows.
+
+    Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w, before the round.
+
+    Differs: as in the paper, (20).
+
+    Raises what `FedFW` does.
+    """
+
+    needs_all_clients: ClassVar[bool] = True
+
+    schedule: Schedule = Convex()
+    batch_size: Count | None = None
+
+    def local_update(self, client: Client, w: Vector, *, convex_set: ConvexSet) -> Reply:
+        """At the client: the extreme point for its gradient at w."""
+        g = client.gradient(w, client.batch(0), client.objective_weights(w))
+        s = convex_set.lmo(g)  # 2
+        return Reply(s, (), g @ (w - s))
+
+    def round(self, fed: Federation, state: Common, draw: Draw) -> tuple[Common, Info]:
+        w, t = state.w, state.t + 1
+        s, _, gap = self.ask(fed, draw, self.local_update, w, active_clients(draw, 1.0))  # 1-3
+        eta = self.schedule.eta(t, 1.0)
+        return Common(((1 - eta) * w + eta * s).mean(0), t), fed.info(gap=gap.mean())  # 3, 4

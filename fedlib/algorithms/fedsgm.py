@@ -12,7 +12,7 @@ F -> here: n clients of whom m take part -> N and n (`participants`); E -> `loca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -25,7 +25,13 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.core.sampling import (
+    check_downlink,
+    check_feedback,
+    check_one_constraint,
+    check_work,
+    draw_round,
+)
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
@@ -86,11 +92,13 @@ class FedSGM:
     Raises
     ------
     ValueError, TypeError
-        at construction, one sentence, for a parameter out of range; in `init` for one that does
-        not fit the problem.
+        at construction for a parameter out of range; in `init` for one that does not fit the
+        problem.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
+
+    client_state: ClassVar[tuple[str, ...]] = ("residual",)
 
     lr: Positive
     local_steps: Count
@@ -114,16 +122,10 @@ class FedSGM:
         check_work("FedSGM", problem, self.participants, self.batch_size, self.value_batch_size)
         check_one_constraint("FedSGM", problem)
         check_feedback("FedSGM", self.uplink, self.error_feedback, problem.dim)
-        if self.downlink.contraction(problem.dim) is None:
-            raise ValueError(
-                f"FedSGM: downlink must be contractive (primal EF21), got {self.downlink!r}; "
-                "take TopK, Rounding or RandK(..., scaled=False)."
-            )
-        w = problem.w0
-        memory = problem.dim if self.remembers else 0
-        return State(
-            w, w, w.new_zeros(problem.num_clients, memory), torch.zeros_like(w), w.new_zeros(())
-        )
+        check_downlink("FedSGM", self.downlink, problem.dim)
+        w, memory = problem.w0, problem.dim if self.remembers else 0
+        residual = w.new_zeros(problem.num_clients, memory)
+        return State(w, w, residual, torch.zeros_like(w), w.new_zeros(()))
 
     @property
     def remembers(self) -> bool:

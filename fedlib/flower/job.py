@@ -76,6 +76,7 @@ class Place:
                 f"{self.problem.name} has its features; use run()."
             )
         self.clients = self.problem.num_clients
+        self.names: tuple[str, ...] = getattr(job.algorithm, "client_state", ())
         known = [describe(job.algorithm), job.seed, list(self.problem.sizes), self.problem.dim]
         self.run = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
         self.rng, self.shapes = seeded(job.seed, "rounds"), dict[int, Any]()
@@ -85,7 +86,7 @@ class Place:
 
     def hidden(self, state: Any) -> Any:
         """The state without what this end cannot know."""
-        return whole_state(own_part(state, self.me), self.me, self.clients)
+        return whole_state(own_part(state, self.me, self.names), self.me, self.clients, self.names)
 
     def go_on(self, state: Any) -> None:
         """To the next round, from its state."""
@@ -94,7 +95,7 @@ class Place:
 
     def saved(self) -> dict[str, Any]:
         """What a file holds to go on from here."""
-        own = list(own_part(self.state, self.me))
+        own = list(own_part(self.state, self.me, self.names))
         # draws are made again from the start: a generator's state is of one version of torch
         return {"run": self.run, "round": self.round, "state": own}
 
@@ -108,7 +109,7 @@ class Place:
         for _ in range(held["round"] - self.round):
             self.go_on(self.state)
         kept = type(self.state)(*held["state"])
-        self.state = whole_state(kept, self.me, self.clients)
+        self.state = whole_state(kept, self.me, self.clients, self.names)
 
 
 def enclosed(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:

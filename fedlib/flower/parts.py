@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from fedlib.core.algorithm import AT_CLIENTS
 from fedlib.core.problem import Problem
 
 
@@ -54,15 +53,16 @@ def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     return torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
 
 
-def own_part(state: Any, me: int | None) -> Any:
+def own_part(state: Any, me: int | None, names: Sequence[str]) -> Any:
     """What an end keeps of a state: of the clients' memories its own row, at the server none."""
-    return state._replace(**{name: x[own_rows(me)] for name, x in at_clients(state)})
+    return state._replace(**{name: getattr(state, name)[own_rows(me)] for name in names})
 
 
-def whole_state(own: Any, me: int | None, clients: int) -> Any:
+def whole_state(own: Any, me: int | None, clients: int, names: Sequence[str]) -> Any:
     """A state of all clients in which the memories that an end does not have are NaN."""
     found = {}
-    for name, x in at_clients(own):
+    for name in names:
+        x = getattr(own, name)
         found[name] = x.new_full((clients, *x.shape[1:]), torch.nan)
         found[name][own_rows(me)] = x
     return own._replace(**found)
@@ -71,8 +71,3 @@ def whole_state(own: Any, me: int | None, clients: int) -> Any:
 def own_rows(me: int | None) -> slice:
     """Where the memory of an end stands among all clients'."""
     return slice(0, 0) if me is None else slice(me, me + 1)
-
-
-def at_clients(state: Any) -> list[tuple[str, Any]]:
-    """The fields of a state that live at the clients."""
-    return [(name, x) for name, x in state._asdict().items() if name in AT_CLIENTS]

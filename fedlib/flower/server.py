@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import torch
 
 from fedlib import checks
-from fedlib.core.algorithm import NEEDS_ALL
 from fedlib.core.client import Reply
 from fedlib.core.files import atomic_write
 from fedlib.core.problem import Info
@@ -108,7 +107,7 @@ class Server:
 
     def check_enough(self, lost: set[int]) -> None:
         """Raises RuntimeError, one sentence, where the next round has too few clients."""
-        needs_all = type(self.place.algorithm).__name__ in NEEDS_ALL
+        needs_all = getattr(self.place.algorithm, "needs_all_clients", False)
         has = fewest(without(self.place.draw, lost))
         if has >= self.quorum and not (lost and needs_all):
             return

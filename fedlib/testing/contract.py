@@ -233,7 +233,8 @@ def check_docstring(algorithm: Algorithm) -> None:
     The form of the methods of this library, which the book shows; no other method needs it.
     """
     kind = type(algorithm)
-    doc, source = kind.__doc__ or "", inspect.getsource(kind)
+    doc, own = kind.__doc__ or "", [c for c in kind.__mro__ if c.__module__ == kind.__module__]
+    source = "".join(inspect.getsource(c) for c in own)
     steps = [int(n) for n in re.findall(r"^ {8}(\d+) ", doc, re.MULTILINE)]
     require(
         steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,

@@ -72,20 +72,23 @@ def dataclasses() -> dict[str, bool]:
 
     Private ones are made from arguments that have been checked.
     """
-    found: dict[str, ast.ClassDef] = {}
+    classes: dict[str, ast.ClassDef] = {}
     for path in sorted(p for folder in ("fedlib", "papers") for p in (ROOT / folder).rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            public = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-            if public and "dataclass" in str([ast.unparse(part) for part in node.decorator_list]):
-                found[f"{'.'.join(parts)}:{node.name}"] = node
-    declared = {name for name, node in found.items() if checks_fields(node)}
-    for _ in range(2):  # a base's base at most
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[f"{module}:{node.name}"] = node
+    declared = {name for name, node in classes.items() if checks_fields(node)}
+    for _ in range(3):  # a base's base may do it
         own = {name.partition(":")[2] for name in declared}
-        for name, node in found.items():
+        for name, node in classes.items():
             if own.intersection(ast.unparse(base) for base in node.bases):
                 declared.add(name)
-    return {name: name in declared for name, node in found.items() if has_fields(node)}
+    return {
+        name: name in declared
+        for name, node in classes.items()
+        if has_fields(node) and "dataclass" in str([*map(ast.unparse, node.decorator_list)])
+    }
 
 
 def checks_fields(node: ast.ClassDef) -> bool:

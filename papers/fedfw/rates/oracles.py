@@ -66,5 +66,5 @@ class InexactFW(FedFW):
         self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
     ) -> Reply:
         slip = self.slip * self.schedule.eta(t, self.participation) ** self.fall / clients
-        wrong = Towards(convex_set, client.memory, self.quality, slip)
+        wrong = Towards(convex_set, client.memory[0], self.quality, slip)
         return super().local_update(client, w, convex_set=wrong, t=t, clients=clients)

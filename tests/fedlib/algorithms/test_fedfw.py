@@ -1,18 +1,20 @@
-"""Federated Frank-Wolfe: plain-loop twins, bounds, bits, participation."""
+"""Federated Frank-Wolfe and its kin: plain-loop twins, bounds, bits, participation."""
 
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from expect import refuses
-from problems import centred, objectives
+from problems import centred, np_problem, objectives
 from rounds import walk
 
 import fedlib as fl
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.metrics import fw_gap
+from fedlib.problems import pareto
 from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
 
 SETS = {
@@ -82,7 +84,7 @@ def test_equals_the_plain_twin(method, engine):
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
         torch.testing.assert_close(state.x, torch.stack(x), atol=1e-12, rtol=0)
         if not isinstance(method, fl.FedFW):
-            torch.testing.assert_close(state.extra, torch.stack(extra), atol=1e-12, rtol=0)
+            torch.testing.assert_close(state.extra[:, 0], torch.stack(extra), atol=1e-12, rtol=0)
     assert float((state.x - state.w).norm()) > 0.01  # the models differ: the average says something
 
 
@@ -149,8 +151,8 @@ def test_a_round_counts_and_moves_those_whose_coin_says_so():
     for other in (method, fl.FedFWPlus(LAM, participation=0.3), fl.FedFWReset(LAM, 0.3)):
         state = other.init(problem)
         after, info = other.round(fl.Vectorized(problem), state, nobody)
-        assert torch.equal(after.w, state.w)
-        assert torch.equal(after.x, state.x)
+        for part in set(state._fields) - {"t"}:
+            assert torch.equal(getattr(after, part), getattr(state, part))
         assert after.t == 1
         assert info["bits_up"] == info["bits_down"] == 0
 
@@ -279,13 +281,63 @@ def test_schedules_are_those_of_the_table():
 
 
 def test_refusals():
-    words = "the problem must have a feasible set, pareto has none; build it with"
-    refuses(f"FedFW: {words}", fl.FedFW(1.0).init, objectives(tasks=1))
-    words = "the problem must start in its feasible set, pareto does not; build"
+    words = "FedFW: problem must have a feasible set with its start in it, got 'pareto'; build"
+    refuses(words, fl.FedFW(1.0).init, objectives(tasks=1))
     outside = replace(task(), w0=torch.ones(6).double())
-    refuses(f"NaiveFW: {words}", fl.NaiveFW().init, outside)
+    refuses("NaiveFW: problem must have a feasible set with", fl.NaiveFW().init, outside)
     split = fl.FedFW(1.0, split=fl.PerClient((fl.Ball(1.0),), (0, 0)))
-    words = "split must have an entry for each of the 5 clients, got '2 of them'."
-    refuses(f"FedFW: {words}", split.init, task())
-    refuses("Nonconvex: rounds must be at least 1, got 0.", fl.Nonconvex, 0)
-    refuses("Fixed: step must lie in (0, 1], got 2.0.", fl.Fixed, 2.0)
+    words = "FedFW: split.of must have an entry for each of 5 clients, got (0, 0)."
+    refuses(words, split.init, task())
+    limited = np_problem().within(fl.Ball(1.0))
+    refuses("FedFWReset: problem must have objectives only", fl.FedFWReset(1.0).init, limited)
+
+
+def test_the_counterexample():
+    """(x - 3)^2 and (x + 1)^2 on [-1, 1]: the naive scheme stays at 0, the minimizer is 1."""
+    centres = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
+    problem = pareto(centres, torch.full((1, 1), 2.0, dtype=torch.float64)).within(fl.Box(1.0))
+
+    def end(methods, rounds=2000):
+        traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
+        return [trace.state.w.item() for trace in traces]
+
+    assert end([fl.NaiveFW()]) == [0.0]
+    start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
+    later = fl.run(fl.NaiveFW(), start, rounds=500, progress=False).state.w.item()
+    assert abs(later) < 1e-5
+    overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
+    assert np.abs(end(overwriting)).max() < 1e-4
+    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
+        [0.183, 0.691, 0.957], abs=1e-3
+    )
+    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
+        [0.987, 0.999, 1.0], abs=1e-3
+    )
+
+
+def test_one_overwriting_step_is_the_naive_scheme():
+    problem = task()
+    a = fl.run(fl.FedFWReset(LAM), problem, rounds=30, progress=False)
+    b = fl.run(fl.NaiveFW(), problem, rounds=30, progress=False)
+    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-12, rtol=0)
+    c = fl.run(fl.FedFW(LAM), problem, rounds=30, progress=False)
+    assert (a.state.w - c.state.w).abs().max() > 1e-3
+
+
+def test_overwriting_steps_equal_their_plain_twin():
+    """t counts local steps, the penalty acts within the round, the server averages the models."""
+    problem, steps = task(), 3
+    method = fl.FedFWReset(LAM, participation=0.6, local_steps=steps, batch_size=2)
+    w = problem.w0
+    for t, (_, draw, state, _) in enumerate(walk(method, problem, 10, seed=1)):
+        ends = []
+        for i in (j for j in range(5) if draw.chance[j] < 0.6):
+            x = w
+            for e in range(steps):
+                now = 0.6 * (t * steps + e) + 2
+                g = gradient(problem, i, x, draw.batches[i, e]) / 5
+                g = g + LAM * math.sqrt(now) * (x - w)
+                x = (1 - 2 / now) * x + 2 / now * problem.set.lmo(g)
+            ends.append(x)
+        w = sum(ends) / len(ends) if ends else w
+        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
