@@ -12,12 +12,10 @@ from good_records import composite, problem_of
 
 import fedlib as fl
 from fedlib import data, metrics, models, policy, problems
-from fedlib.compress.sketches import Columns
 from fedlib.core.sampling import seeded
 from fedlib.data import census, split, split_labels
 from fedlib.problems import constrained
 from fedlib.sets.blocks import Blocks
-from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.testing.examples import examples
 from fedlib.vertical import contiguous, vertical
 from papers.arena.problems import arena_problem, weighted
@@ -32,9 +30,6 @@ X = torch.linspace(-1, 1, 48, dtype=torch.float64).view(24, 2)
 Y = torch.arange(24) % 2
 ROWS = torch.arange(24).view(4, 6)
 TWO, FOUR, RNG = torch.ones(2), torch.ones(4), torch.Generator()
-COMPRESSORS = (fl.Identity(), fl.TopK(0.5), fl.RandK(0.5), fl.Rounding(3))
-FORMATS = (OneEntry(1.0), Corner(-1.0, 1.0), RankOne(2, 2), Several((OneEntry(1.0),), (4,)))
-SKETCHES = (fl.Exact(), fl.Largest(), fl.Masked(), fl.LowRank(), Columns(fl.TopK(0.5)))
 SCHEDULES = (fl.Convex(), fl.Nonconvex(9), fl.Stochastic(), fl.Fixed(0.5))
 SETS = (fl.Ball(1.0), fl.Box(1.0), fl.L1Ball(1.0), fl.Simplex(1.0), fl.NuclearBall(1.0, 2, 2))
 SETS += (Blocks((fl.Ball(1.0), fl.Box(1.0)), (2, 2)),)
@@ -151,38 +146,18 @@ def of_splits() -> Iterator[Call]:
     yield Call(data.available, {"name": "digits"})
 
 
-def first(draw: Call) -> Any:
-    """The randomness of one message, if it has any."""
-    noise = draw.with_changes()
-    return noise[0] if isinstance(noise, torch.Tensor) else ()
-
-
 def of_ingredients() -> Iterator[Call]:
-    """Methods of sets, compressors, sketches, rules, schedules and policies."""
+    """Methods of sets, schedules, switches and policies; others get what the library made."""
     for convex in SETS:
         yield from (Call(convex.project, {"x": FOUR}), Call(convex.lmo, {"direction": FOUR}))
         yield Call(convex.contains, {"x": FOUR})
         for name in ("diameter", "wire"):
             if hasattr(convex, name):
                 yield Call(getattr(convex, name), {"dim": 4})
-    for compressor in (*COMPRESSORS, *FORMATS):
-        for name in ("bits", "contraction", "variance"):
-            yield Call(getattr(compressor, name), {"dim": 4})
-        draw = Call(compressor.draw, {"count": 1, "dim": 4, "rng": RNG})
-        yield from (draw, Call(compressor.encode, {"x": FOUR, "noise": first(draw)}))
-    for sketch in SKETCHES:
-        yield Call(sketch.bits, {"tasks": 2, "dim": 4})
-        draw = Call(sketch.draw, {"count": 1, "tasks": 2, "dim": 2, "rng": RNG})
-        yield from (draw, Call(sketch.encode, {"x": torch.eye(2), "noise": first(draw)}))
     for schedule in SCHEDULES:
         for name in ("eta", "growth", "rho"):
             yield Call(getattr(schedule, name), {"t": torch.tensor(1.0)})
     yield from (Call(switch.__call__, {"z": TWO}) for switch in (fl.Hard(), fl.Soft(2.0)))
-    for rule in (fl.FindWeights(), fl.MinNorm()):
-        yield Call(rule.__call__, {"gram": torch.eye(2), "before": TWO})
-    wanted = fl.Preference(ratios=(1.0, 2.0))
-    yield Call(wanted.__call__, {"gram": torch.eye(2), "losses": TWO})
-    yield Call(fl.Least().__call__, {"weights": TWO})
     outputs, number = torch.zeros(3, 2), torch.full((3,), 0.5)
     for head in (policy.Gaussian(), policy.Logits()):
         yield Call(head.sample, {"outputs": outputs, "u": number})
