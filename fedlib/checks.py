@@ -439,13 +439,6 @@ def seed(who: str, name: str, given: object) -> None:
     value(who, name, given, Seed)
 
 
-def drawing(who: str, rng: object, count: object, **sizes: object) -> None:
-    """Require how many are asked for, or none, their sizes, and a generator to draw them from."""
-    value(who, "count", count, Whole)
-    counts(who, **sizes)
-    value(who, "rng", rng, Rng)
-
-
 def equally_long(who: str, **parts: Shaped[Tensor, "..."]) -> None:
     """Require tensors with equally many rows; raises ValueError, by the name of the second."""
     (first, x), *others = parts.items()

@@ -239,6 +239,11 @@ class TestFields:
         refuses("Odd: b must be at least 1", Odd, "anything", 0)
 
 
+class Scale:
+    def __call__(self, z: Count):
+        checks.arguments(Scale.__call__, locals())
+
+
 class TestArguments:
     @staticmethod
     def mean(x: Float[Tensor, "d"], more: Count = 1, plain=None) -> float:
@@ -258,7 +263,7 @@ class TestArguments:
             checks.arguments(inner, locals())
 
         refuses("inner: n must be at least 1, got 0.", inner, 0)
-        refuses("Soft: z must be a tensor", fl.Soft(1.0), 0.5, error=TypeError)
+        refuses("Scale: z must be at least 1, got 0.", Scale(), 0)
 
 
 def test_a_mark_of_one_s_own():
