@@ -20,8 +20,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import ClientState, Reply
-from fedlib.core.federation import Federation
-from fedlib.core.messages import asked, told
+from fedlib.core.federation import Federation, asked, told
 from fedlib.core.problem import Draw
 from fedlib.flower.draws import answering, named, without
 from fedlib.flower.job import Place

@@ -26,10 +26,11 @@ from fedlib.compress.compressors import (
     RandK,
     Rounding,
     TopK,
-    kept,
+    count_entries,
+    index_bits,
 )
 from fedlib.compress.lowrank import LowRank, folded_shape
-from fedlib.compress.sketches import Columns, Exact, Largest, Masked, Wire, index_bits
+from fedlib.compress.sketches import Columns, Flat, Largest, Wire
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
 #: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
@@ -65,10 +66,10 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
         case Identity():
             return (Field("number", dim, FLOAT_BITS),)
         case TopK():
-            count = kept(wire.fraction, dim)
+            count = count_entries(wire.fraction, dim)
             return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
         case RandK():
-            return (Field("number", kept(wire.fraction, dim), FLOAT_BITS),)
+            return (Field("number", count_entries(wire.fraction, dim), FLOAT_BITS),)
         case Rounding():
             return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
         case OneEntry():
@@ -94,9 +95,7 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
 def sketched(sketch: Any, tasks: int, dim: int) -> tuple[Field, ...]:
     """What stands on the wire for a sketch of `tasks` gradients."""
     match sketch:
-        case Exact():
-            return (Field("number", tasks * dim, FLOAT_BITS),)
-        case Masked():
+        case Flat():
             return layout(sketch.rule(tasks), tasks * dim)
         case LowRank():
             length = sum(folded_shape(tasks, dim, sketch.order))
@@ -104,7 +103,7 @@ def sketched(sketch: Any, tasks: int, dim: int) -> tuple[Field, ...]:
         case Columns():
             return layout(sketch.compressor, dim) * tasks
         case Largest() if sketch.value_bits == FLOAT_BITS:
-            count, entries = sketch.kept(tasks, dim), tasks * dim
+            count, entries = sketch.count_entries(tasks, dim), tasks * dim
             bits = index_bits(entries)
             where = ("position", bits) if count * bits <= entries else ("map", entries)
             return Field("number", count, FLOAT_BITS), Field(where[0], count, where[1])  # type: ignore[arg-type]
@@ -166,7 +165,7 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
             found = torch.tensor([SIGNS[next(told) % 4] for _ in range(field.many)]).to(like.dtype)
         (positions if field.kind in PLACES else values).append(found.to(like.device))
     # a matrix of gradients stays one: its format looks at a gradient at a time
-    rows = isinstance(wire, Wire) and isinstance(wire.sketch, (Columns, Exact))
+    rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
     shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
     where = torch.cat(positions).view(shape) if positions else ()
     return Message(torch.cat(values).view(shape), where)
