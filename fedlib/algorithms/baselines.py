@@ -53,7 +53,7 @@ class LocalWork:
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
-        """What `draw_round` draws for a round: participants and their batches."""
+        """What `draw_round` draws for a round."""
         return {
             "participants": self.participants,
             "local_steps": self.local_steps,
@@ -62,7 +62,7 @@ class LocalWork:
         }
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All randomness of one round."""
+        """Participants and their batches."""
         return draw_round(problem, rng, **self.sampling())  # 1
 
 

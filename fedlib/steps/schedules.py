@@ -52,7 +52,6 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
 
     Raises ValueError for a power law that starts above 1 (it falls from there on).
     """
-    power_law(who, name, rule)
     fits = isinstance(rule.scale, Tensor) or rule.scale <= 1
     remedy = "take a scale of at most 1"
     checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
@@ -60,11 +59,6 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
 
 #: In (0, 1] in every round.
 Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
-
-
-def power_law(who: str, name: str, rule: object) -> None:
-    """Raise TypeError for anything but a `PowerLaw`."""
-    checks.instance(who, name, rule, PowerLaw)
 
 
 Number = float | Tensor

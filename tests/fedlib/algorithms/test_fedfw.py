@@ -216,7 +216,7 @@ def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
             assert fw_gap(problem, w) >= excess - 1e-12
             sequential_clients = replace(problem, sequential_clients=True)
             torch.testing.assert_close(fw_gap(sequential_clients, w), fw_gap(problem, w))
-    with pytest.raises(ValueError, match="fw_gap: the problem must have a feasible set"):
+    with pytest.raises(ValueError, match="fw_gap: problem must have a feasible set"):
         fw_gap(objectives(), torch.zeros(5).double())
 
 

@@ -13,7 +13,6 @@ from fedlib.steps.schedules import (
     Nonconvex,
     Stochastic,
     averaging,
-    power_law,
 )
 
 
@@ -36,9 +35,6 @@ def test_weights_of_an_average_lie_in_the_unit_interval():
 def test_bad_step_sizes():
     refuses("PowerLaw: scale must be positive, got 0.0.", PowerLaw, 0.0)
     refuses("PowerLaw: exponent must be nonnegative, got -0.1.", PowerLaw, 0.5, -0.1)
-    for check, name in ((power_law, "lr"), (averaging, "rho")):
-        words = f"SSCA: {name} must be a PowerLaw, got 0.3."
-        refuses(words, check, "SSCA", name, 0.3, error=TypeError)
 
 
 def test_fixed_steps_and_weights_lie_in_the_unit_interval():
