@@ -11,7 +11,7 @@ feasible set, so that prox_g is the projection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -77,6 +77,8 @@ class FedDR:
     ValueError, TypeError
         at construction for a parameter out of range; in `init` for too few rows.
     """
+
+    client_state: ClassVar[tuple[str, ...]] = ("memory",)
 
     lr: Positive
     local_steps: Count

@@ -12,7 +12,7 @@ F -> here: n clients of whom m take part -> N and n (`participants`); E -> `loca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -91,6 +91,8 @@ class FedSGM:
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
+
+    client_state: ClassVar[tuple[str, ...]] = ("residual",)
 
     lr: Positive
     local_steps: Count

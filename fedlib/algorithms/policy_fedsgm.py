@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -102,6 +102,8 @@ class PolicyFedSGM:
 
     Reference: F, Algorithm 1 with E = 1; Schulman et al., ICML 2015, for lines 5 and 6.
     """
+
+    client_state: ClassVar[tuple[str, ...]] = ("residual",)
 
     participants: Count
     tolerance: Threshold

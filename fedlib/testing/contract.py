@@ -8,10 +8,17 @@ method of this library is written down is a check apart: `check_docstring`.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from jaxtyping import Shaped
@@ -19,12 +26,15 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib.core.algorithm import Algorithm
+from fedlib.core.client import ClientState
 from fedlib.core.describe import describe
 from fedlib.core.federation import Loop, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
+from fedlib.flower.client import Client
+from fedlib.flower.job import Job, client_problem, disclose, enclose
+from fedlib.flower.server import Server
 from fedlib.run import run
-from fedlib.testing.sealed import Apart, Metered, doubled
 from fedlib.vertical.line import VerticalProblem
 
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
@@ -40,7 +50,7 @@ def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
     AssertionError
         that lists every check which failed, one sentence each.
     """
-    failed = [f"{name}: {found}" for name, found in findings(algorithm, problem).items() if found]
+    failed = [f"{name}: {text}" for name, text in findings(algorithm, problem).items() if text]
     if failed:
         raise AssertionError("\n".join([f"{type(algorithm).__name__} fails", *failed]))
 
@@ -50,19 +60,19 @@ def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
 
     After one of `FIRST` has found something the others are not asked: all would fail with it.
     """
-    found: dict[str, str] = {}
+    texts = dict[str, str]()
     for name, check in CHECKS.items():
+        texts[name] = ""
         try:
             check(algorithm, problem)
-            found[name] = ""
         except AssertionError as error:
-            found[name] = str(error)
+            texts[name] = str(error)
         except Exception as error:  # a check must not end the others
             lines = str(error).strip().splitlines() or [""]
-            found[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
-        if name in FIRST and found[name]:
+            texts[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
+        if name in FIRST and texts[name]:
             break
-    return found
+    return texts
 
 
 def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
@@ -80,17 +90,15 @@ def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
 def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     """The same state and draw give the same round, and nothing is written to."""
     state, draw = algorithm.init(problem), first_draw(algorithm, problem)
-    copies = [x.clone() for x in pytree.tree_leaves(state)]
+    before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
-    kept = zip(pytree.tree_leaves(state), copies, strict=True)
     require(
-        all(equal(a, b) for a, b in kept),
+        equal(state, before),
         "a round must leave the state that it was given alone; write x = x + step, not x += step",
     )
     again, _ = algorithm.round(Vectorized(problem), state, draw)
-    pairs = zip(pytree.tree_leaves(once), pytree.tree_leaves(again), strict=True)
     require(
-        all(equal(a, b) for a, b in pairs),
+        equal(once, again),
         "two rounds from one state and one draw must be equal; whatever is random belongs into "
         "draw(), from its generator",
     )
@@ -143,14 +151,30 @@ def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
     if problem.num_clients == 1:
         return
     require(
-        fed.told or not fed.held,
+        fed.broadcasts or not fed.models,
         "clients hold a model (fed.clients(..., model=w)) that is never sent to them; send its "
-        "change with fed.tell, or broadcast w with fed.ask",
+        "change with fed.broadcast, or w with fed.ask",
     )
     require(
         bool(info["bits_up"] > 0) and bool(info["bits_down"] > 0),
-        "a round must send something both ways; clients are reached with fed.ask and fed.tell",
+        "a round must send something both ways; clients are reached with fed.ask and fed.broadcast",
     )
+
+
+class Metered(Vectorized):
+    """Notes whether clients hold a model, and whether anything was broadcast to them."""
+
+    models = broadcasts = False
+
+    def clients(self, draw: Draw, model: Any = (), memory: Any = ()) -> ClientState:
+        """As in `Federation`."""
+        self.models |= isinstance(model, Tensor)
+        return super().clients(draw, model, memory)
+
+    def broadcast(self, *message: Any, **options: Any) -> Any:
+        """As in `Federation`."""
+        self.broadcasts = True
+        return super().broadcast(*message, **options)
 
 
 def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
@@ -160,15 +184,66 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
     """
     if problem.num_clients == 1 or isinstance(problem, VerticalProblem):
         return  # nothing to send; or clients meet on a line that keeps a log of every message
-    state, rng = algorithm.init(problem), seeded(0, "rounds")
-    apart = Apart(algorithm, problem)
-    for t in range(AGREED):
+    state, rng, models = algorithm.init(problem), seeded(0, "rounds"), list[Tensor]()
+    for _ in range(AGREED):
         state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
-        require(
-            close(state.w, apart.one_round(), 1e-6 if problem.w0.dtype == torch.float64 else 1e-4),
-            f"with rows and memories at the clients only, round {t + 1} gives another model; the "
-            "server must use nothing but uploads, a client nothing but its own and what it is sent",
-        )
+        models.append(state.w)
+    t = rounds_alike(algorithm, problem, models)
+    require(
+        t == AGREED,
+        f"with rows and memories at the clients only, round {t + 1} gives another model; the "
+        "server must use nothing but uploads, a client nothing but its own and what it is sent",
+    )
+    declared = getattr(algorithm, "client_state", ())
+    for name, x in state._asdict().items():
+        if isinstance(x, Tensor) and x.shape[:1] == (problem.num_clients,) and name not in declared:
+            other = copy.copy(algorithm)
+            object.__setattr__(other, "client_state", (*declared, name))
+            require(
+                rounds_alike(other, problem, models) < AGREED,
+                f"the state's field {name} has a row a client that the server never uses, and "
+                f"every end would carry all of them; name it in the class variable client_state, "
+                f'a tuple: client_state: ClassVar[tuple[str, ...]] = ("{name}",)',
+            )
+
+
+def rounds_alike(algorithm: Algorithm, problem: Problem, models: list[Tensor]) -> int:
+    """After how many rounds a federation's model is first another than the simulation's."""
+    ends, tolerance = list[Tensor](), 1e-6 if problem.w0.dtype == torch.float64 else 1e-4
+    with TemporaryDirectory() as folder:
+        server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED), Path(folder))
+        with suppress(RuntimeError):  # a model that is not finite, or a client whose answer is not
+            server.run(lambda _, state: ends.append(state.w))
+    alike = [close(a, b, tolerance) for a, b in zip(ends, models, strict=False)]
+    return [*alike, False].index(False)
+
+
+def two_ends(job: Job, folder: Path) -> Server:
+    """A server whose link leads to clients in this process, and brings reports as NaN."""
+    server = Server(job, InProcess(), folder)
+    server.link.clients = [Client(job, j, folder) for j in range(server.place.problem.num_clients)]
+    for client in server.link.clients:  # found once for all
+        client.place.blanks = server.place.blanks
+    return server
+
+
+class InProcess:
+    """A `Link` to clients in this process."""
+
+    def __init__(self) -> None:
+        self.clients = list[Client]()
+        self.answers = deque[tuple[int, bytes]]()
+
+    def send(self, client: int, data: bytes) -> None:
+        """As in `Link`."""
+        head, parts = disclose(self.clients[client].handle(data))
+        if "report" in head:  # for tables and figures alone: nothing may depend on it
+            head["report"] = pytree.tree_map(lambda _: torch.nan, head["report"])
+        self.answers.append((client, enclose(head, parts)))
+
+    def receive(self, seconds: float) -> tuple[int, bytes] | None:  # noqa: ARG002 - none is late
+        """As in `Link`."""
+        return self.answers.popleft() if self.answers else None
 
 
 def averages(algorithm: Algorithm, problem: Problem) -> None:
@@ -177,7 +252,8 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
     if problem.num_clients == 1 or special:
         return  # the data are in one place, or cannot be copied
     draw, n = first_draw(algorithm, problem), problem.num_clients
-    counts = {f.name: 2 * getattr(algorithm, f.name) for f in fields(algorithm) if counting(f.name)}  # type: ignore[arg-type]
+    names = [f.name for f in fields(algorithm) if f.name.endswith("participants")]  # type: ignore[arg-type]
+    counts = {name: 2 * getattr(algorithm, name) for name in names}
     larger: Algorithm = replace(algorithm, **counts)  # type: ignore[type-var]
     twice = replace(
         problem,
@@ -193,6 +269,16 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
         "a federation with every client twice must give the same step; take the mean over clients "
         "where a sum stands",
     )
+
+
+def doubled(draw: Draw, clients: int) -> Draw:
+    """The same draw for every client and, right behind it, for its copy, `clients` further on."""
+    new: dict[str, Any] = {"others": tuple(doubled(other, clients) for other in draw.others)}
+    for name, x in draw._asdict().items():
+        if isinstance(x, Tensor) and name != "downlink":
+            more = clients if name in ("participants", "value_clients") else 0
+            new[name] = torch.stack([x, x + more], 1).flatten(0, 1)
+    return draw._replace(**new)
 
 
 def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
@@ -269,19 +355,15 @@ CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
 FIRST = ("is a record", "is pure")
 
 
-def counting(name: str) -> bool:
-    """Whether a field counts clients."""
-    return name.endswith("participants")
-
-
 def first_draw(algorithm: Algorithm, problem: Problem) -> Draw:
     """The draw of round 0, seed 0."""
     return algorithm.draw(problem, seeded(0, "rounds"))
 
 
-def equal(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."]) -> bool:
-    """Equal entries; NaN equals NaN."""
-    return bool(((a == b) | (a.isnan() & b.isnan())).all())
+def equal(a: Any, b: Any) -> bool:
+    """Equal entries of two trees; NaN equals NaN."""
+    pairs = zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
+    return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
 
 
 def close(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."], tolerance: float) -> bool:

@@ -11,10 +11,10 @@ from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
 from fedlib.core.messages import Sent, about, messages
 from fedlib.core.sampling import seeded
-from fedlib.flower.ends import ServerEnd
+from fedlib.flower.job import Job, client_problem
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
-from fedlib.testing.sealed import Apart
+from fedlib.testing.contract import two_ends
 
 PROBLEM = quadratics(torch.ones(5, 8), torch.zeros(5, 8), level=0.5)
 EXAMPLES = [(name, k) for name, own in examples().items() for k in range(len(own))]
