@@ -150,7 +150,7 @@ def test_a_job_and_a_folder_that_do_not_fit_are_refused_in_one_sentence(tmp_path
     job = job_of(algorithm, problem, 1)
     Server(job, Wires(job, tmp_path, 4), tmp_path).run()
     other = job_of(replace(algorithm, lr=0.2), problem, 1)
-    with pytest.raises(ValueError, match="folder must hold the files of run .*; name an empty folder"):
+    with pytest.raises(ValueError, match="folder must hold the files of run"):
         Server(other, Wires(job, tmp_path, 4), tmp_path)
 
 

@@ -79,4 +79,6 @@ def test_a_shape_is_kept_and_other_formats_say_their_own():
 
     assert torch.equal(receive(Halves(), send(Halves(), x), x), x)
     refuses("wire must be a format of the library or have", layout, object(), 3)
-    refuses("value_bits must be 32 to be sent, got 16", layout, Wire(Largest(value_bits=16), TASKS), DIM)
+    refuses(
+        "value_bits must be 32 to be sent, got 16", layout, Wire(Largest(value_bits=16), TASKS), DIM
+    )
