@@ -1,4 +1,4 @@
-"""What FedSGM is compared with: FedAvg, Penalty-FedAvg, and two methods for data in one place.
+"""What FedSGM and FedCMOO are compared with: averaging, penalties, and all data in one place.
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
@@ -9,23 +9,24 @@ subgradient method itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._central import check_centralized, draw_steps, step_values
-from fedlib.checks import Count, Nonnegative, Positive
+from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.compress.compressors import Identity
 from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Draw, Info, Problem
+from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_one_constraint, check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
+
+Scalar = Float[Tensor, ""]
 
 
 class State(NamedTuple):
@@ -34,8 +35,37 @@ class State(NamedTuple):
     w: Float[Tensor, "d"]
 
 
+class LocalWork:
+    """Base of the averaging methods: some of the clients make local steps in every round."""
+
+    local_steps: int
+    participants: int
+    batch_size: int | None
+    value_batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem: it has enough clients and rows."""
+        sizes = self.batch_size, self.value_batch_size
+        check_work(type(self).__name__, problem, self.participants, *sizes)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants and their batches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+            value_batch_size=self.value_batch_size,
+        )
+
+
 @dataclass(frozen=True)
-class FedAvg:
+class FedAvg(LocalWork):
     r"""Federated averaging of the mean of the objectives; constraints are ignored.
 
         1  sample n distinct clients S; the server sends w to them
@@ -67,22 +97,6 @@ class FedAvg:
     batch_size: Count | None = None
     local: LocalSteps = added_field(SGD())
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def init(self, problem: Problem) -> State:
-        check_work("FedAvg", problem, self.participants, self.batch_size, self.batch_size)
-        return State(problem.w0)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-        )
-
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         weights = client.objective_weights(w)
@@ -96,7 +110,45 @@ class FedAvg:
 
 
 @dataclass(frozen=True)
-class PenaltyFedAvg:
+class FedProx(FedAvg):
+    r"""Federated averaging with a proximal term that ties local models to the common one.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S starts from u = w
+        3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
+        4  w <- project(mean_j u_j)
+
+    >>> from fedlib import FedProx, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
+    >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lr, local_steps, participants, batch_size, local : as in `FedAvg`.
+    mu : weight of the proximal term; 0 gives FedAvg.
+
+    Differs: as `FedAvg`; the local problem is solved by a fixed number of steps.
+
+    Reference: Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith, *Federated Optimization in Heterogeneous
+    Networks*, MLSys 2020, Algorithm 2.
+    """
+
+    mu: Nonnegative = 0.1
+
+    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+        """At the client: E local steps on the mean of its objectives and the proximal term."""
+        weights = client.objective_weights(w)
+
+        def slope(u: Tensor, step: int) -> Tensor:
+            return client.gradient(u, client.batch(step), weights) + self.mu * (u - w)
+
+        return self.local(w, slope, self.local_steps, self.lr)  # 2, 3
+
+
+@dataclass(frozen=True)
+class PenaltyFedAvg(LocalWork):
     r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`, the hinge fixed for the round.
 
         1  sample n distinct clients S
@@ -133,24 +185,9 @@ class PenaltyFedAvg:
     value_batch_size: Count | None = None
     local: LocalSteps = added_field(SGD())
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def init(self, problem: Problem) -> State:
-        sizes = self.batch_size, self.value_batch_size
-        check_work("PenaltyFedAvg", problem, self.participants, *sizes)
         check_one_constraint("PenaltyFedAvg", problem)
-        return State(problem.w0)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-            value_batch_size=self.value_batch_size,
-        )
+        return super().init(problem)
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
@@ -177,8 +214,68 @@ class PenaltyFedAvg:
         return State(state.w + fed.broadcast(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
 
 
+class Centralized:
+    """Base of the methods for data in one place: one client, fresh batches for every step."""
+
+    steps: int
+    batch_size: int | None
+    value_batch_size: int | None
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> Any:
+        """Check against the problem, which must have one client with all data."""
+        who = type(self).__name__
+        check_one_constraint(who, problem)
+        remedy, n = "build it with clients=1", problem.num_clients
+        checks.require(n == 1, who, "the problem", "have one client with all data", n, remedy)
+        check_work(who, problem, 1, self.batch_size, self.value_batch_size)
+        return State(problem.w0)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """The batches of every step; those for loss values lie one after another in `values`."""
+        size = self.value_batch_size
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=1,
+            local_steps=self.steps,
+            batch_size=self.batch_size,
+            value_batch_size=None if size is None else self.steps * size,
+        )
+
+    def values(self, pool: Client, step: int) -> Batch:
+        """The batch for loss values of a step, or all rows."""
+        rows = pool.value_batch()
+        if self.value_batch_size is None:
+            return rows
+        part = slice(step * self.value_batch_size, (step + 1) * self.value_batch_size)
+        return Batch(tuple(x[part] for x in rows.data), self.steps * rows.weight[part])
+
+
+class Descent(Centralized):
+    """Base of the methods that step along a weighted sum of the two gradients."""
+
+    lr: float
+
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+        """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
+        raise NotImplementedError
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        """`steps` steps on the pooled data."""
+        pool, w = fed.only_client(draw), state.w
+        for step in range(self.steps):  # 1
+            values = pool.constraint(w, self.values(pool, step))
+            g, slope = fed.constraint(values.unsqueeze(0))
+            sigma, weights = self.weigh(g, slope)  # 2
+            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
+        return State(w), fed.info(g_hat=g, sigma=sigma)
+
+
 @dataclass(frozen=True)
-class SGM:
+class SGM(Descent):
     r"""Centralized switching (sub)gradient method: all data in one place.
 
         1  `steps` times, each with fresh values and fresh batches:
@@ -211,32 +308,14 @@ class SGM:
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def init(self, problem: Problem) -> State:
-        check_centralized("SGM", problem)
-        check_work("SGM", problem, 1, self.batch_size, self.value_batch_size)
-        return State(problem.w0)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The batches of every step; the one client takes part."""
-        return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
-
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """`steps` steps on the pooled data."""
-        pool, w = fed.only_client(draw), state.w
-        for step in range(self.steps):  # 1
-            values = step_values(pool, step, self.steps)
-            g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
-            sigma = self.switch(g - self.level - self.tolerance)  # 2
-            weights = torch.stack([1 - sigma, slope * sigma])
-            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
-        return State(w), fed.info(g_hat=g, sigma=sigma)
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+        """The objective's gradient or the constraint's, by the switch."""
+        sigma = self.switch(g - self.level - self.tolerance)  # 2
+        return sigma, torch.stack([1 - sigma, slope * sigma])
 
 
 @dataclass(frozen=True)
-class PenaltySGM:
+class PenaltySGM(Descent):
     r"""Centralized penalty method: (sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+`.
 
         1  `steps` times, each with fresh values and fresh batches:
@@ -265,25 +344,130 @@ class PenaltySGM:
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
+    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+        """The objective's gradient, and the constraint's where it is violated."""
+        on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
+        return on, torch.stack([torch.ones_like(on), slope * on * self.rho])
 
-    def init(self, problem: Problem) -> State:
-        check_centralized("PenaltySGM", problem)
-        check_work("PenaltySGM", problem, 1, self.batch_size, self.value_batch_size)
-        return State(problem.w0)
 
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The batches of every step; the one client takes part."""
-        return draw_steps(problem, rng, self.steps, self.batch_size, self.value_batch_size)  # 1
+class ConExState(NamedTuple):
+    """What ConEx carries from step to step."""
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    w: Float[Tensor, "d"]  # the iterate w_t
+    center: Float[Tensor, "d"]  # the proximal centre u
+    before: Float[Tensor, "d"]  # w_{t-1}
+    value: Float[Tensor, ""]  # phi_1(w_{t-1})
+    slope: Float[Tensor, "d"]  # the gradient of phi_1 at w_{t-1}
+    model: Float[Tensor, ""]  # l_{t-1}, the last linear model's value
+    y: Float[Tensor, ""]  # the multiplier
+    total: Float[Tensor, "d"]  # sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
+    weight: Float[Tensor, ""]  # the same sum of gamma_t
+    step: Float[Tensor, ""]  # inner steps done since the last restart
+
+
+@dataclass(frozen=True)
+class ConEx(Centralized):
+    r"""Constraint extrapolation inside a proximal-point loop, on all data in one place.
+
+    With phi_0(w) = f(w) + mu_0 |w - u|^2 and phi_1(w) = g(w) + mu_1 |w - u|^2:
+
+        1  `steps` times a round, each with fresh batches:
+        2      every `inner_steps` steps: u <- the average of line 7, w <- u, start inner loop anew
+        3      l_t = phi_1(w_{t-1}) + <grad phi_1(w_{t-1}), w_t - w_{t-1}>   (first: phi_1(w_0))
+        4      s_t = (1 + theta) l_t - theta l_{t-1} - level - tolerance     (first: l_{-1} = l_0)
+        5      y <- max(0, y + dual_lr s_t)
+        6      w_{t+1} = project(w_t - lr (grad phi_0(w_t) + y grad phi_1(w_t)))
+        7      average of w_1, ..., w_{t+1} with weights gamma_t = theta^-t
+        8  output: the average of the inner loop under way
+
+    >>> from fedlib import ConEx, problems, run
+    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
+    >>> method = ConEx(lr=0.1, dual_lr=0.1, tolerance=0.05)
+    >>> run(method, problem, rounds=50, progress=False).late("distance").round(1)
+    array([0.])
+
+    Parameters
+    ----------
+    lr : primal step, 1 / eta of the source.
+    dual_lr : dual step, 1 / tau of the source.
+    tolerance, level : the constraint is g <= level + tolerance.
+    theta : extrapolation in (0, 1]; gamma_t theta = gamma_{t-1} fixes the average's weights.
+    inner_steps : N, steps between two moves of the proximal centre.
+    prox : mu_0.
+    constraint_prox : mu_1; 0 is allowed where g is convex.
+    steps : steps a round, E for the papers' centralized curves.
+    batch_size, value_batch_size : rows of the batch for grad f, and of the one for g and grad g,
+        drawn anew for every step; None for all rows.
+
+    Run it on a problem with one client. Metrics are those of w_t, not of the average.
+
+    Differs: constant steps, the source's family theta = gamma = 1 unless `theta` is less; the
+    multiplier is kept over restarts; value and gradient of g come from one batch, where the source
+    draws two. Nothing crosses a line, so no bits are counted.
+
+    Reference: Boob, Deng, Lan, *Stochastic first-order methods for convex and nonconvex functional
+    constrained optimization*, Mathematical Programming 197, 2023: ConEx, and the proximal-point
+    method around it. The full FedSGM paper names it as a baseline of its Figure 7, without
+    settings.
+    """
+
+    lr: Positive
+    dual_lr: Positive
+    tolerance: float
+    level: float = 0.0
+    theta: Share = 1.0
+    inner_steps: Count = 100
+    prox: Nonnegative = 0.05
+    constraint_prox: Nonnegative = 0.05
+    steps: Count = 1
+    batch_size: Count | None = None
+    value_batch_size: Count | None = None
+
+    def init(self, problem: Problem) -> ConExState:
+        """Check against the problem; the multiplier starts at 0."""
+        w = super().init(problem).w
+        zero, none = w.new_zeros(()), torch.zeros_like(w)
+        return ConExState(w, w, w, zero, none, zero, zero, none, zero, zero)
+
+    def round(self, fed: Federation, state: ConExState, draw: Draw) -> tuple[ConExState, Info]:
         """`steps` steps on the pooled data."""
-        pool, w = fed.only_client(draw), state.w
+        pool, now = fed.only_client(draw), state
         for step in range(self.steps):  # 1
-            values = step_values(pool, step, self.steps)
-            g, slope = fed.constraint(pool.constraint(w, values).unsqueeze(0))
-            on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
-            weights = torch.stack([torch.ones_like(on), slope * on * self.rho])
-            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
-        return State(w), fed.info(g_hat=g, sigma=on)
+            now = self.restarted(now)
+            w, moved = now.w, now.w - now.center
+            values = self.values(pool, step)
+            g, sign = fed.constraint(pool.constraint(w, values).unsqueeze(0))
+            phi = g + self.constraint_prox * moved @ moved
+            only_g = torch.stack([torch.zeros_like(sign), sign])
+            slope = pool.gradient(w, values, only_g) + 2 * self.constraint_prox * moved
+            first = now.step == 0
+            model = torch.where(first, phi, now.value + now.slope @ (w - now.before))  # 3
+            last = torch.where(first, model, now.model)
+            s = (1 + self.theta) * model - self.theta * last - self.level - self.tolerance  # 4
+            y = (now.y + self.dual_lr * s).clamp(min=0)  # 5
+            grad = pool.gradient(w, pool.batch(step), pool.objective_weights(w))
+            grad = grad + 2 * self.prox * moved + y * slope
+            after = fed.project(w - self.lr * grad)  # 6
+            total, weight = self.theta * now.total + after, self.theta * now.weight + 1  # 7
+            now = ConExState(
+                after, now.center, w, phi, slope, model, y, total, weight, now.step + 1
+            )
+        return now, fed.info(g_hat=g, sigma=y)
+
+    def restarted(self, now: ConExState) -> ConExState:
+        """The state itself, or that of a new inner loop if the last one is complete."""
+        done = now.step >= self.inner_steps  # 2
+        center = torch.where(done, self.output(now), now.center)
+        fresh = torch.where(done, 0.0, 1.0).to(now.step.dtype)
+        return now._replace(
+            w=torch.where(done, center, now.w),
+            center=center,
+            total=fresh * now.total,
+            weight=fresh * now.weight,
+            step=fresh * now.step,
+        )
+
+    def output(self, state: ConExState) -> Float[Tensor, "d"]:
+        """The average `[d]` of the inner loop under way; the centre before its first step."""
+        started = state.weight > 0
+        return torch.where(started, state.total / state.weight.clamp(min=1), state.center)  # 8

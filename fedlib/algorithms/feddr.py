@@ -1,8 +1,7 @@
-"""Baselines with a proximal term and projections: FedDR and FedProx.
+"""FedDR: Douglas-Rachford splitting with a projection at the server.
 
 Tran-Dinh, Pham, Phan, Nguyen, *FedDR: Randomized Douglas-Rachford Splitting Algorithms for
-Nonconvex Federated Composite Optimization*, NeurIPS 2021, Algorithm 1. Li, Sahu, Zaheer, Sanjabi,
-Talwalkar, Smith, *Federated Optimization in Heterogeneous Networks*, MLSys 2020, Algorithm 2.
+Nonconvex Federated Composite Optimization*, NeurIPS 2021, Algorithm 1.
 
 FedDR -> here: x-bar -> `w`, x-tilde -> `x`, alpha -> `relaxation`; its g is the indicator of the
 feasible set, so that prox_g is the projection.
@@ -19,11 +18,11 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.algorithms.fedfw import active_clients, on_active
-from fedlib.checks import Count, Nonnegative, Positive, Share
+from fedlib.checks import Count, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work, draw_coins, draw_round
+from fedlib.core.sampling import check_work, draw_coins
 
 #: In (0, 2).
 Relaxation = Annotated[
@@ -120,77 +119,3 @@ class FedDR:
         drift = (state.memory[:, 1] - state.w).square().sum(-1).mean().sqrt()
         kept = on_active(active, memory, state.memory)
         return State(fed.project(x), x, kept), fed.info(drift=drift)  # 7
-
-
-class ProxState(NamedTuple):
-    """All that FedProx carries is the model."""
-
-    w: Float[Tensor, "d"]
-
-
-@dataclass(frozen=True)
-class FedProx:
-    r"""Federated averaging with a proximal term that ties local models to the common one.
-
-        1  sample n distinct clients S; the server sends w to them
-        2  each j in S starts from u = w
-        3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
-        4  w <- project(mean_j u_j)
-
-    >>> from fedlib import FedProx, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
-    >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
-    array([0.4])
-
-    Parameters
-    ----------
-    lr : step size.
-    local_steps : E.
-    participants : n.
-    mu : weight of the proximal term; 0 gives FedAvg.
-    batch_size : rows of a minibatch, or None for full local gradients.
-
-    Differs: clients are weighted equally; the local problem is solved by a fixed number of steps;
-    line 4 projects, if the problem has a feasible set.
-
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for too few clients or rows.
-    """
-
-    lr: Positive
-    local_steps: Count
-    participants: Count
-    mu: Nonnegative = 0.1
-    batch_size: Count | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def init(self, problem: Problem) -> ProxState:
-        check_work("FedProx", problem, self.participants, self.batch_size)
-        return ProxState(problem.w0)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-        )
-
-    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
-        """At the client: E steps on its objective and the proximal term."""
-        u = w  # 2
-        weights = client.objective_weights(w)
-        for step in range(self.local_steps):
-            slope = client.gradient(u, client.batch(step), weights)
-            u = u - self.lr * (slope + self.mu * (u - w))  # 3
-        return u
-
-    def round(self, fed: Federation, state: ProxState, draw: Draw) -> tuple[ProxState, Info]:
-        u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
-        return ProxState(fed.project(u.mean(0))), fed.info()  # 4

@@ -30,6 +30,10 @@ from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
 
+Scalar = Float[Tensor, ""]
+Vector = Float[Tensor, "d"]
+Vectors = Float[Tensor, "k d"]
+
 
 class State(NamedTuple):
     """What the methods with a model at every client carry from round to round."""
@@ -129,29 +133,18 @@ class Penalized(FrankWolfe):
         n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, self.extras, problem.dim), t)
 
-    def penalty(self, t: Float[Tensor, ""]) -> Float[Tensor, ""]:
+    def penalty(self, t: Scalar) -> Scalar:
         """lam_t."""
         return self.lam0 * self.schedule.growth(t, self.participation)
 
     def direction(
-        self,
-        gradient: Float[Tensor, "d"],
-        away: Float[Tensor, "d"],
-        extra: Float[Tensor, "k d"],
-        t: Float[Tensor, ""],
-        clients: int,
-    ) -> tuple[Float[Tensor, "d"], Float[Tensor, "k d"]]:
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
         """g_i from grad f_i(x_i) and x_i - w, and what the client keeps beside its model."""
         raise NotImplementedError
 
     def local_update(
-        self,
-        client: Client,
-        w: Float[Tensor, "d"],
-        *,
-        convex_set: ConvexSet,
-        t: Float[Tensor, ""],
-        clients: int,
+        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
     ) -> Reply:
         """At the client: one step on its own model; it keeps that, and sends the extreme point."""
         x, extra = client.memory[0], client.memory[1:]
@@ -225,8 +218,8 @@ class FedFW(Penalized):
     split: PerClient | None = None
 
     def direction(
-        self, gradient: Tensor, away: Tensor, extra: Tensor, t: Tensor, clients: int
-    ) -> tuple[Tensor, Tensor]:
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
         """Gradient and penalty."""
         return gradient / clients + self.penalty(t) * away, extra  # 3
 
@@ -272,8 +265,8 @@ class FedFWPlus(Penalized):
     split: PerClient | None = None
 
     def direction(
-        self, gradient: Tensor, away: Tensor, extra: Tensor, t: Tensor, clients: int
-    ) -> tuple[Tensor, Tensor]:
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
         """Gradient, penalty and multiplier."""
         y = extra + self.lam0 * away  # 3
         return gradient / clients + self.penalty(t) * away + y[0], y  # 3
@@ -320,8 +313,8 @@ class FedFWSto(Penalized):
     split: PerClient | None = None
 
     def direction(
-        self, gradient: Tensor, away: Tensor, extra: Tensor, t: Tensor, clients: int
-    ) -> tuple[Tensor, Tensor]:
+        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+    ) -> tuple[Vector, Vectors]:
         """Averaged gradient and penalty."""
         rho = self.schedule.rho(t)
         d = (1 - rho) * extra + rho * gradient / clients  # 3
@@ -366,13 +359,7 @@ class FedFWReset(FrankWolfe):
     local_steps: Count = 1
 
     def local_update(
-        self,
-        client: Client,
-        w: Float[Tensor, "d"],
-        *,
-        convex_set: ConvexSet,
-        t: Float[Tensor, ""],
-        clients: int,
+        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
     ) -> Reply:
         """At the client: E steps from w; it sends where they end."""
         x, p, gaps = w, self.participation, []  # 2
@@ -425,9 +412,7 @@ class NaiveFW(FrankWolfe):
     schedule: Schedule = Convex()
     batch_size: Count | None = None
 
-    def local_update(
-        self, client: Client, w: Float[Tensor, "d"], *, convex_set: ConvexSet
-    ) -> Reply:
+    def local_update(self, client: Client, w: Vector, *, convex_set: ConvexSet) -> Reply:
         """At the client: the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2

@@ -86,8 +86,8 @@ class FedSGM:
     Raises
     ------
     ValueError, TypeError
-        at construction, one sentence, for a parameter out of range; in `init` for one that does
-        not fit the problem.
+        at construction for a parameter out of range; in `init` for one that does not fit the
+        problem.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
@@ -116,16 +116,10 @@ class FedSGM:
         check_work("FedSGM", problem, self.participants, self.batch_size, self.value_batch_size)
         check_one_constraint("FedSGM", problem)
         check_feedback("FedSGM", self.uplink, self.error_feedback, problem.dim)
-        if self.downlink.contraction(problem.dim) is None:
-            raise ValueError(
-                f"FedSGM: downlink must be contractive (primal EF21), got {self.downlink!r}; "
-                "take TopK, Rounding or RandK(..., scaled=False)."
-            )
-        w = problem.w0
-        memory = problem.dim if self.remembers else 0
-        return State(
-            w, w, w.new_zeros(problem.num_clients, memory), torch.zeros_like(w), w.new_zeros(())
-        )
+        check_downlink("FedSGM", self.downlink, problem.dim)
+        w, memory = problem.w0, problem.dim if self.remembers else 0
+        residual = w.new_zeros(problem.num_clients, memory)
+        return State(w, w, residual, torch.zeros_like(w), w.new_zeros(()))
 
     @property
     def remembers(self) -> bool:
@@ -186,3 +180,9 @@ class FedSGM:
     def output(self, state: State) -> Float[Tensor, "d"]:
         """The averaged iterate `[d]`; NaN if no round worked on the objective."""
         return state.weighted / state.weight  # 10
+
+
+def check_downlink(who: str, downlink: Compressor, dim: int) -> None:
+    """Raise ValueError for a compressor that does not contract: EF21 would not converge."""
+    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
+    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
-from fedlib.checks import Count, Fraction, Nonnegative, Threshold
+from fedlib.algorithms.fedsgm import check_downlink
+from fedlib.checks import Count, Fraction, Nonnegative, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
@@ -111,7 +112,7 @@ class PolicyFedSGM:
     uplink: Compressor = Identity()
     downlink: Compressor = Identity()
     error_feedback: bool = True
-    kl_limit: float = 0.01
+    kl_limit: Positive = 0.01
     damping: Nonnegative = 0.1
     cg_steps: Count = 10
     curvature_states: Count = 100
@@ -120,31 +121,23 @@ class PolicyFedSGM:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        who = type(self).__name__
-        checks.positive(who, "kl_limit", self.kl_limit)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""
-        if not isinstance(problem.simulator, Simulator):
-            raise TypeError(
-                f"PolicyFedSGM: the problem must be simulated (Problem.simulator), {problem.name} "
-                "is not; use FedSGM for losses over rows."
-            )
-        check_work("PolicyFedSGM", problem, self.participants)
-        check_one_constraint("PolicyFedSGM", problem)
-        check_feedback("PolicyFedSGM", self.uplink, self.error_feedback, problem.dim)
-        if self.downlink.contraction(problem.dim) is None:
-            raise ValueError(
-                f"PolicyFedSGM: downlink must be contractive (primal EF21), got {self.downlink!r}."
-            )
+        who, sim = "PolicyFedSGM", problem.simulator
+        rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
+        checks.require(isinstance(sim, Simulator), who, "the problem", rule, problem.name, remedy)
+        check_work(who, problem, self.participants)
+        check_one_constraint(who, problem)
+        check_feedback(who, self.uplink, self.error_feedback, problem.dim)
+        check_downlink(who, self.downlink, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
-        sample = problem.simulator.chance(1, torch.Generator().manual_seed(0))[0].to(w)
-        inputs = problem.simulator.inputs(problem.simulator.episodes(w, sample).states)
-        if self.curvature_states > inputs[:-1, ..., 0].numel():
-            raise ValueError(
-                f"PolicyFedSGM: curvature_states must be at most the {inputs[:-1, ..., 0].numel()} "
-                f"samples of a client, got {self.curvature_states}."
-            )
+        sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
+        inputs = sim.inputs(sim.episodes(w, sample).states)
+        most = inputs[:-1, ..., 0].numel()
+        rule = f"be at most the {most} samples of a client"
+        fits = self.curvature_states <= most
+        checks.require(fits, who, "curvature_states", rule, self.curvature_states)
         basis = cosine_basis(inputs.shape[-1], COSINES, w)
         width = cosine_features(inputs[0, 0], basis).shape[-1]
         residual = w.new_zeros(problem.num_clients, memory)
@@ -189,36 +182,28 @@ class PolicyFedSGM:
         some = flat[:: flat.shape[0] // self.curvature_states][: self.curvature_states]
         before = sim.policy(w, some)
 
-        product = partial(self._damped, sim, w, some, before)
+        def product(v: Tensor) -> Tensor:  # (F + damping I) v
+            curved = fisher_product(
+                outputs=lambda u: sim.policy(u, some),
+                change=lambda v: sim.policy_change(w, v, some),
+                fisher=partial(sim.head.fisher, before),
+                w=w,
+                v=v,
+            )
+            return curved + self.damping * v
+
+        def divergence(move: Tensor) -> Tensor:
+            return sim.head.kl(before, sim.policy(w + move, some)).mean()
+
         ascent = grad(surrogate)(w)
         s, rest = conjugate_gradient(product, ascent, self.cg_steps)  # 5
         curvature = (s @ (ascent - rest - self.damping * s)).clamp_min(1e-12)  # s F s
         full = (2 * self.kl_limit / curvature).sqrt() * s
-        taken, _ = backtrack(  # 6
-            lambda move: sim.head.kl(before, sim.policy(w + move, some)).mean(),
-            full,
-            self.kl_limit,
-            BACKTRACK,
-            TRIALS,
-        )
-        delta = -taken  # 7
+        delta = -backtrack(divergence, full, self.kl_limit, BACKTRACK, TRIALS)  # 6, 7
         if not self.remembers:
             return self.uplink(delta, client.noise)
         v = self.uplink(client.memory + delta, client.noise)  # 8
         return Reply(upload=v, memory=client.memory + delta - v)  # 8
-
-    def _damped(
-        self, sim: Simulator, w: Tensor, states: Tensor, outputs: Tensor, v: Tensor
-    ) -> Tensor:
-        """(F + damping I) v, with F averaged over some states and the policy's outputs there."""
-        curved = fisher_product(
-            outputs=lambda u: sim.policy(u, states),
-            change=lambda v: sim.policy_change(w, v, states),
-            fisher=lambda m: sim.head.fisher(outputs, m),
-            w=w,
-            v=v,
-        )
-        return curved + self.damping * v
 
     def fit_critics(
         self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]

@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-
 LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
 
 
@@ -45,23 +43,19 @@ class Head(Protocol):
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The action at quantile `u` in (0, 1)."""
-        ...
 
     def log_prob(
         self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
     ) -> Float[Tensor, "*b"]:
         """Log probability (density) of an action, `[*b]`."""
-        ...
 
     def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Kullback-Leibler divergence of `new` from `old`, `[*b]`."""
-        ...
 
     def fisher(
         self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
     ) -> Float[Tensor, "*b 2"]:
         """The Fisher matrix in the outputs, times `v`, `[*b 2]`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,6 @@ class Gaussian:
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Mean plus standard deviation times the normal quantile."""
-        checks.arguments(Gaussian.sample, locals())
         mean, log_std = self._read(outputs)
         normal: Tensor = torch.special.ndtri(u)
         return mean + log_std.exp() * normal
@@ -85,14 +78,12 @@ class Gaussian:
         self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
     ) -> Float[Tensor, "*b"]:
         """Log density of the action before it is clipped."""
-        checks.arguments(Gaussian.log_prob, locals())
         mean, log_std = self._read(outputs)
         z = (action - mean) * torch.exp(-log_std)
         return -0.5 * z * z - log_std - 0.5 * math.log(2 * math.pi)
 
     def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two normal distributions."""
-        checks.arguments(Gaussian.kl, locals())
         mean, log_std = self._read(old)
         mean2, log_std2 = self._read(new)
         gap = mean2 - mean
@@ -103,7 +94,6 @@ class Gaussian:
         self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
     ) -> Float[Tensor, "*b 2"]:
         """Diagonal: 1 / variance for the mean, 2 for the log standard deviation."""
-        checks.arguments(Gaussian.fisher, locals())
         raw = outputs[..., 1]
         inside = ((raw >= LOG_STD[0]) & (raw <= LOG_STD[1])).to(raw.dtype)
         precision = torch.exp(-2 * self._read(outputs)[1])
@@ -123,19 +113,16 @@ class Logits:
 
     def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """1 with its probability, else 0."""
-        checks.arguments(Logits.sample, locals())
         return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
 
     def log_prob(
         self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
     ) -> Float[Tensor, "*b"]:
         """Log probability of the action."""
-        checks.arguments(Logits.log_prob, locals())
         return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
 
     def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
         """Of two Bernoulli distributions."""
-        checks.arguments(Logits.kl, locals())
         a, b = self._odds(old), self._odds(new)
         p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
         return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
@@ -144,7 +131,6 @@ class Logits:
         self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
     ) -> Float[Tensor, "*b 2"]:
         """P (1 - p) [[1, -1], [-1, 1]]."""
-        checks.arguments(Logits.fisher, locals())
         p = torch.sigmoid(self._odds(outputs))
         push = p * (1 - p) * (v[..., 1] - v[..., 0])
         return torch.stack([-push, push], -1)
@@ -161,22 +147,17 @@ class Simulator(Protocol):
 
     def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n *chance"]:
         """All randomness of one round of some clients, `[n, ...]`."""
-        ...
 
     def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "*chance"]) -> Episodes:
         """One client's steps with the policy `w`."""
-        ...
 
     def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """The network's outputs."""
-        ...
 
     def policy_change(
         self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
     ) -> Float[Tensor, "*b 2"]:
         """The derivative of `policy` by `w` in the direction `v`."""
-        ...
 
     def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b k"]:
         """What a critic sees of a state, each entry of order one."""
-        ...

@@ -24,14 +24,9 @@ def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[T
     """
     steps, span = x.shape[0], 1
     while span < steps:
-        x = x + keep * _later(x, span)
-        keep = keep * _later(keep, span)
-        span *= 2
+        later, kept = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
+        x, keep, span = x + keep * later, keep * kept, 2 * span
     return x
-
-
-def _later(x: Tensor, span: int) -> Tensor:
-    return torch.cat([x[span:], torch.zeros_like(x[:span])])
 
 
 def advantages(
@@ -114,23 +109,18 @@ def backtrack(
     limit: Float[Tensor, ""] | float,
     ratio: float,
     n: int,
-) -> tuple[Vector, Float[Tensor, ""]]:
+) -> Vector:
     """The first of `step, ratio step, ratio^2 step, ...` (n of them) within the limit, or zero.
 
     Parameters
     ----------
     divergence : step -> the mean KL divergence it causes.
     step, limit, ratio, n : full step `[d]`, limit of the divergence, factor, number of trials.
-
-    Returns
-    -------
-    The step taken `[d]`, and its divergence. All trials are evaluated together.
     """
     scales = ratio ** torch.arange(n, dtype=step.dtype, device=step.device)
-    kl = vmap(lambda scale: divergence(scale * step))(scales)
-    good = kl <= limit
+    good = vmap(lambda scale: divergence(scale * step) <= limit)(scales)  # all trials together
     first = good & (good.cumsum(0) == 1)
-    return (first * scales).sum() * step, torch.where(first, kl, 0.0).sum()
+    return (first * scales).sum() * step
 
 
 def cosine_basis(

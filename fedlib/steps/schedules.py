@@ -1,4 +1,4 @@
-"""Step sizes that fall with the round t = 1, 2, ..., and what convergence asks of them.
+"""Step sizes that fall with the round t = 1, 2, ....
 
 Ye and Cui average with two of them, rho the surrogates (3) and gamma the iterates (5): `PowerLaw`.
 A `Schedule` is that of Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*
@@ -10,7 +10,7 @@ probability with which a client takes part in a round (the paper's p).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -43,8 +43,6 @@ class PowerLaw:
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
-        if not isinstance(t, Tensor):
-            checks.at_least("PowerLaw", "t", t, 1)
         value: Round = self.scale / t**self.exponent
         return value
 
@@ -52,17 +50,12 @@ class PowerLaw:
 def averaging(who: str, name: str, rule: PowerLaw) -> None:
     """Require step sizes that can be weights of a running average: in (0, 1] for all t >= 1.
 
-    Raises
-    ------
-    TypeError
-        for anything but a `PowerLaw`.
-    ValueError
-        for a power law that starts above 1 (it falls from there on).
+    Raises ValueError for a power law that starts above 1 (it falls from there on).
     """
     power_law(who, name, rule)
-    if not isinstance(rule.scale, Tensor) and rule.scale > 1:
-        wanted = "lie in (0, 1] for all t >= 1"
-        raise ValueError(checks.sentence(who, name, wanted, rule, "take a scale of at most 1"))
+    fits = isinstance(rule.scale, Tensor) or rule.scale <= 1
+    remedy = "take a scale of at most 1"
+    checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
 
 
 #: In (0, 1] in every round.
@@ -71,77 +64,40 @@ Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
 
 def power_law(who: str, name: str, rule: object) -> None:
     """Raise TypeError for anything but a `PowerLaw`."""
-    if not isinstance(rule, PowerLaw):
-        raise TypeError(checks.sentence(who, name, "be a PowerLaw", rule))
-
-
-class Condition(NamedTuple):
-    """One requirement on the step sizes, whether it holds, and why."""
-
-    name: str
-    holds: bool
-    why: str
-
-
-def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
-    r"""What Theorems 1-4 ask of rho and gamma, (4) and (6), decided from the exponents.
-
-    With rho = a_1 / t^alpha and gamma = a_2 / t^beta: a sum is infinite if and only if its exponent
-    is at most 1, a limit is 0 if and only if its exponent is positive. The last one,
-    $\sum \rho^2 < \infty$, is not in (4); the lemma on averaged estimates that the proof cites
-    needs it.
-
-    >>> [c.name for c in conditions(PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35)) if not c.holds]
-    ['sum gamma^2 < inf', 'sum rho^2 < inf']
-    >>> all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
-    True
-    """
-    alpha, beta = rho.exponent, gamma.exponent
-    return (
-        _sum("rho", alpha, finite=False),
-        _limit("rho", alpha),
-        _sum("gamma", beta, finite=False),
-        _limit("gamma", beta),
-        _sum("gamma^2", 2 * beta, finite=True),
-        _limit("gamma / rho", beta - alpha),
-        _sum("rho^2", 2 * alpha, finite=True),
-    )
-
-
-def _sum(term: str, exponent: float, *, finite: bool) -> Condition:
-    converges = exponent > 1
-    why = f"{term} falls as t^-{exponent:.4g}, whose sum is {'finite' if converges else 'infinite'}"
-    return Condition(f"sum {term} {'<' if finite else '='} inf", converges == finite, why)
-
-
-def _limit(term: str, exponent: float) -> Condition:
-    falls = exponent > 1e-12  # a difference of exponents such as 0.35 - 0.35 may be off by rounding
-    verb = f"falls as t^-{exponent:.4g}" if falls else f"goes as t^{-exponent + 0.0:.4g}"
-    return Condition(f"lim {term} = 0", falls, f"{term} {verb}")
+    checks.instance(who, name, rule, PowerLaw)
 
 
 Number = float | Tensor
+Rounds = Float[Tensor, "*b"]
 
 
 @runtime_checkable
 class Schedule(Protocol):
     """What the methods ask; t is a 0-d tensor."""
 
-    def eta(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
+    def eta(self, t: Rounds, share: Number) -> Rounds:
         """The step size of round t."""
-        ...
 
-    def growth(self, t: Float[Tensor, "*b"], share: Number) -> Float[Tensor, "*b"]:
+    def growth(self, t: Rounds, share: Number) -> Rounds:
         """lambda_t / lambda_0."""
-        ...
 
-    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    def rho(self, t: Rounds) -> Rounds:
         """The weight of the newest stochastic gradient."""
-        ...
+
+
+class Rho:
+    """Base of the theorems' schedules: checked fields, and one weight of stochastic gradients."""
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def rho(self, t: Rounds) -> Rounds:
+        """4 / (t + 7)^(2/3), Theorem 3's: Theorems 1 and 2 have no stochastic gradients."""
+        return 4 / (t + 7) ** (2 / 3)
 
 
 @dataclass(frozen=True)
-class Convex:
+class Convex(Rho):
     r"""Theorem 1: $\eta_t=2/(pt'+2)$, $\lambda_t=\lambda_0\sqrt{pt'+2}$ with $t'=t-1$.
 
     For p = 1 that is $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
@@ -153,32 +109,20 @@ class Convex:
 
     grows: bool = True
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """2 / (p (t - 1) + 2)."""
-        checks.arguments(Convex.eta, locals())
         return 2 / (share * (t - 1) + 2)
 
-    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The root of p (t - 1) + 2."""
-        checks.arguments(Convex.growth, locals())
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
-
-    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        """4 / (t + 7)^(2/3), Theorem 3's: Theorem 1 has no stochastic gradients."""
-        checks.arguments(Convex.rho, locals())
-        return 4 / (t + 7) ** (2 / 3)
 
 
 @dataclass(frozen=True)
-class Nonconvex:
+class Nonconvex(Rho):
     r"""Theorem 2, constant: $\eta=T^{-2/3}$, $\lambda=\lambda_0T^{1/3}$ for T rounds.
 
     For p < 1, T is replaced by $pT+1$. `grows=False` leaves the factor $T^{1/3}$ out.
-
-    Raises ValueError or TypeError unless `rounds` is a whole number from 1 on.
 
     >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
     tensor([0.0100, 0.0100])
@@ -187,23 +131,13 @@ class Nonconvex:
     rounds: Count
     grows: bool = True
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """T^(-2/3), or (p T + 1)^(-2/3)."""
-        checks.arguments(Nonconvex.eta, locals())
         return self._horizon(t, share) ** (-2 / 3)
 
-    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """T^(1/3), or (p T + 1)^(1/3)."""
-        checks.arguments(Nonconvex.growth, locals())
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
-
-    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        """4 / (t + 7)^(2/3), Theorem 3's: Theorem 2 has no stochastic gradients."""
-        checks.arguments(Nonconvex.rho, locals())
-        return 4 / (t + 7) ** (2 / 3)
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
         some = torch.ones_like(t) * share
@@ -211,7 +145,7 @@ class Nonconvex:
 
 
 @dataclass(frozen=True)
-class Stochastic:
+class Stochastic(Rho):
     r"""Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
 
     It has no form for p < 1, so p is ignored. `grows` as in `Convex`.
@@ -222,32 +156,20 @@ class Stochastic:
 
     grows: bool = True
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """9 / (t + 8)."""
-        checks.arguments(Stochastic.eta, locals())
         del share
         return 9 / (t + 8)
 
-    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The root of t + 8."""
-        checks.arguments(Stochastic.growth, locals())
         del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
-
-    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        """4 / (t + 7)^(2/3)."""
-        checks.arguments(Stochastic.rho, locals())
-        return 4 / (t + 7) ** (2 / 3)
 
 
 @dataclass(frozen=True)
 class Fixed:
     """The same step, penalty and weight in every round; no theorem covers it.
-
-    Raises ValueError or TypeError unless step and weight lie in (0, 1].
 
     >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
     tensor([0.1000, 0.1000])
@@ -259,19 +181,16 @@ class Fixed:
     def __post_init__(self) -> None:
         checks.fields(self)
 
-    def eta(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The step."""
-        checks.arguments(Fixed.eta, locals())
         del share
         return torch.ones_like(t) * self.step
 
-    def growth(self, t: Float[Tensor, "*b"], share: Number = 1.0) -> Float[Tensor, "*b"]:
+    def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """1."""
-        checks.arguments(Fixed.growth, locals())
         del share
         return torch.ones_like(t)
 
-    def rho(self, t: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    def rho(self, t: Rounds) -> Rounds:
         """The weight."""
-        checks.arguments(Fixed.rho, locals())
         return torch.ones_like(t) * self.weight

@@ -22,7 +22,6 @@ class Switch(Protocol):
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class Hard:
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """One where the threshold is exceeded."""
-        checks.arguments(Hard.__call__, locals())
         return (z > 0).to(z.dtype)
 
 
@@ -59,5 +57,4 @@ class Soft:
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""
-        checks.arguments(Soft.__call__, locals())
         return (1 + self.beta * z).clamp(0, 1)

@@ -55,10 +55,10 @@ recompute = False  # compute even what is stored
 # %%
 import pandas as pd
 
-from fedlib.steps.schedules import conditions
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
 from papers.ssca.long import VALID
 from papers.ssca.long.claims import THIRDS

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
-from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.baselines import ConEx, FedAvg, PenaltyFedAvg
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus

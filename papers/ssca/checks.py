@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedlib import checks
 from fedlib.core.trace import Array
+from fedlib.steps import PowerLaw
 
 Rows = NDArray[np.intp]
 
@@ -176,3 +177,48 @@ def _errors(
     surrogate = A + np.einsum("rmd,rd->rm", B, w) + tau * np.square(w).sum(-1)[:, None]
     gap = np.abs(surrogate - value)[:, 1:]
     return wrong, gap.max(1, initial=0.0)
+
+
+class Condition(NamedTuple):
+    """One requirement on the step sizes, whether it holds, and why."""
+
+    name: str
+    holds: bool
+    why: str
+
+
+def conditions(rho: PowerLaw, gamma: PowerLaw) -> tuple[Condition, ...]:
+    r"""What Theorems 1-4 ask of rho and gamma, (4) and (6), decided from the exponents.
+
+    With rho = a_1 / t^alpha and gamma = a_2 / t^beta: a sum is infinite if and only if its exponent
+    is at most 1, a limit is 0 if and only if its exponent is positive. The last one,
+    $\sum \rho^2 < \infty$, is not in (4); the lemma on averaged estimates that the proof cites
+    needs it.
+
+    >>> from fedlib import PowerLaw
+    >>> [c.name for c in conditions(PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35)) if not c.holds]
+    ['sum gamma^2 < inf', 'sum rho^2 < inf']
+    >>> all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
+    True
+    """
+    alpha, beta = rho.exponent, gamma.exponent
+    found = []
+    for kind, term, exponent in (
+        ("sum", "rho", alpha),
+        ("lim", "rho", alpha),
+        ("sum", "gamma", beta),
+        ("lim", "gamma", beta),
+        ("sum", "gamma^2", 2 * beta),
+        ("lim", "gamma / rho", beta - alpha),
+        ("sum", "rho^2", 2 * alpha),
+    ):
+        if kind == "lim":
+            falls = exponent > 1e-12  # a difference such as 0.35 - 0.35 may be off by rounding
+            verb = f"falls as t^-{exponent:.4g}" if falls else f"goes as t^{-exponent + 0.0:.4g}"
+            found.append(Condition(f"lim {term} = 0", falls, f"{term} {verb}"))
+            continue
+        end, squares = "finite" if exponent > 1 else "infinite", "^2" in term
+        why = f"{term} falls as t^-{exponent:.4g}, whose sum is {end}"
+        name = f"sum {term} {'<' if squares else '='} inf"
+        found.append(Condition(name, squares == (exponent > 1), why))
+    return tuple(found)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from fedlib.algorithms.baselines import SGM, FedAvg, PenaltyFedAvg, PenaltySGM
-from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.baselines import SGM, ConEx, FedAvg, PenaltyFedAvg, PenaltySGM
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
 from fedlib.data import census as adult

@@ -191,8 +191,8 @@ def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others()
 
 
 def test_refusals():
-    refuses("every entry of betas must be below 1, got 1.0", Adam, betas=(0.9, 1.0))
-    refuses("every entry of betas must be at least 0", Adam, betas=(-0.1, 0.9))
+    refuses("betas[1] must lie in [0, 1), got 1.0", Adam, betas=(0.9, 1.0))
+    refuses("betas[0] must lie in [0, 1), got -0.1", Adam, betas=(-0.1, 0.9))
     refuses("betas must have 2 entries", Adam, betas=(0.9,))
     refuses("eps must be positive", Adam, eps=0.0)
     work = {"lr": 0.1, "local_steps": 1, "participants": 1}

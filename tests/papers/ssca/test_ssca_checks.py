@@ -7,7 +7,9 @@ from expect import refuses
 from scipy.optimize import minimize
 from torch.func import grad
 
+from fedlib.steps import PowerLaw
 from papers.ssca import checks as c
+from papers.ssca.checks import conditions
 from papers.ssca.leaks import combined, fibre, network_gradients, recover
 
 
@@ -141,3 +143,36 @@ def test_the_combination_is_the_picture_itself_for_one_sample_only(rng):
     mixed = np.linalg.lstsq(np.vstack([X, np.ones(9)]).T, both, rcond=None)
     assert mixed[1].max() < 1e-20
     assert np.linalg.matrix_rank(np.vstack([X, flat])) == 3
+
+
+PAPER = ((0.4, 0.4, 0.4), (0.6, 0.9, 0.3), (0.9, 0.9, 0.3))  # a_1, a_2, alpha for B = 1, 10, 100
+
+
+@pytest.mark.parametrize(("a1", "a2", "alpha"), PAPER)
+def test_the_papers_own_step_sizes_break_two_conditions(a1, a2, alpha):
+    found = {c.name: c for c in conditions(PowerLaw(a1, alpha), PowerLaw(a2, alpha + 0.05))}
+    assert len(found) == 7
+    assert {n for n, c in found.items() if not c.holds} == {"sum gamma^2 < inf", "sum rho^2 < inf"}
+    why = found["sum gamma^2 < inf"].why
+    assert why == f"gamma^2 falls as t^-{2 * alpha + 0.1:.4g}, whose sum is infinite"
+
+
+def test_a_valid_family_meets_all_conditions():
+    assert all(c.holds for c in conditions(PowerLaw(1.0, 0.6), PowerLaw(1.0, 0.65)))
+    assert all(c.holds for c in conditions(PowerLaw(0.5, 0.51), PowerLaw(0.9, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "broken"),
+    [
+        (0.0, 0.6, {"lim rho = 0", "sum rho^2 < inf"}),
+        (0.6, 0.6, {"lim gamma / rho = 0"}),
+        (0.6, 1.1, {"sum gamma = inf"}),
+        (1.1, 1.2, {"sum rho = inf", "sum gamma = inf"}),
+        (0.6, 0.0, {"lim gamma = 0", "sum gamma^2 < inf", "lim gamma / rho = 0"}),
+        (0.5, 0.5, {"sum gamma^2 < inf", "sum rho^2 < inf", "lim gamma / rho = 0"}),
+    ],
+)
+def test_each_condition_fails_where_it_should(alpha, beta, broken):
+    found = conditions(PowerLaw(1.0, alpha), PowerLaw(1.0, beta))
+    assert {c.name for c in found if not c.holds} == broken

@@ -10,8 +10,8 @@ from torch.func import grad
 
 import fedlib as fl
 from fedlib.core import Trace
-from fedlib.steps.schedules import conditions
 from papers.kit import store
+from papers.ssca.checks import conditions
 from papers.ssca.common import RIDGE, constrained
 from papers.ssca.long import STUDY, VALID, VARIANTS
 from papers.ssca.long.claims import BATCHES, C7, C10, C11, LEVELS, PENALTIES
