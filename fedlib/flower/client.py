@@ -138,10 +138,11 @@ class ClientEnd(End):
             raise Answered(send(wire, upload, state.noise), numbers)
         return answer
 
-    def deliver(
-        self, wire: Compressor, message: Any, sent: Any, noise: Any, receivers: frozenset[int]
+    def broadcast(
+        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
         """What was sent; who is not addressed goes on with the message as this end has it."""
-        del sent
-        addressed = self.place.me in receivers
-        return receive(wire, self.frame(), message, noise) if addressed else message
+        if self.place.me in self.addressed(receivers):
+            message = receive(wire, self.frame(), message, noise)
+        self.count += 1
+        return message

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.checks import Count, Seed
-from fedlib.compress.compressors import Compressor
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.describe import describe
@@ -197,7 +196,10 @@ class Place:
 
 
 class End(Federation):
-    """One round at an end, the round at which `place` stands, without the clients `lost`."""
+    """One round at an end, the round at which `place` stands, without the clients `lost`.
+
+    How a method is mapped, and what becomes of a broadcast, the server's and the clients' ends say.
+    """
 
     def __init__(self, place: Place, lost: Collection[int]) -> None:
         self.place, self.draw = place, without(place.draw, lost)
@@ -229,30 +231,10 @@ class End(Federation):
         self.count += 1
         return answer
 
-    def broadcast(
-        self,
-        wire: Compressor,
-        message: Float[Tensor, "d"],
-        noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
-        receivers: int | None = None,
-    ) -> Float[Tensor, "d"]:
-        """As in `Federation`; who is addressed goes on with what it receives, the server too.
-
-        All N clients are, or everybody whom the draw names.
-        """
-        sent = super().broadcast(wire, message, noise, receivers)
-        everybody = (
-            [range(self.place.problem.num_clients)] if receivers is None else samples(self.draw)
-        )
-        got = self.deliver(wire, message, sent, noise, frozenset().union(*everybody))
-        self.count += 1
-        return got
-
-    def deliver(
-        self, wire: Compressor, message: Any, sent: Any, noise: Any, receivers: frozenset[int]
-    ) -> Float[Tensor, "d"]:
-        """What this end receives of a message, which `wire` has made `sent` of."""
-        raise NotImplementedError
+    def addressed(self, receivers: int | None) -> list[int]:
+        """Who gets a broadcast: all N clients, or everybody whom the draw names."""
+        everybody = [range(self.place.problem.num_clients)]
+        return sorted(set().union(*(samples(self.draw) if receivers else everybody)))
 
     def asked(self, clients: ClientState) -> list[int]:
         """The participants' numbers, -1 for who is not asked."""

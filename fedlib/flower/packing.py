@@ -26,7 +26,6 @@ from fedlib.compress.compressors import (
     Noise,
     kept,
 )
-from fedlib.compress.lowrank import folded_shape
 from fedlib.compress.sketches import Columns, Wire, index_bits
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
@@ -59,53 +58,36 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
     (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
     """
     match wire:
-        case Identity():
-            return (Field("number", dim, FLOAT_BITS),)
+        case Identity() | RandK() | RankOne() | Wire(sketch=Exact() | Masked() | LowRank()):
+            return (Field("number", wire.bits(dim) // FLOAT_BITS, FLOAT_BITS),)
         case TopK():
             count = kept(wire.fraction, dim)
             return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
-        case RandK():
-            return (Field("number", kept(wire.fraction, dim), FLOAT_BITS),)
         case Rounding():
             return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
         case OneEntry():
             return Field("sign", 1, int(wire.signed)), Field("position", 1, index_bits(dim))
         case Corner():
             return (Field("flag", dim, 1),)
-        case RankOne():
-            return (Field("number", wire.rows + wire.columns, FLOAT_BITS),)
         case Several():
             pieces = zip(wire.parts, wire.sizes, strict=True)
             return tuple(field for piece, size in pieces for field in layout(piece, size))
+        case Wire(sketch=Columns()):
+            return layout(wire.sketch.compressor, dim // wire.tasks) * wire.tasks
+        case Wire(sketch=Largest()):  # other value_bits only count as the authors' code does
+            rule, bits = f"be {FLOAT_BITS} to be sent", wire.sketch.value_bits
+            checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
+            count = wire.sketch.kept(wire.tasks, dim // wire.tasks)
+            places = Field("position", count, index_bits(dim))
+            if places.length > dim:
+                places = Field("map", count, dim)
+            return Field("number", count, FLOAT_BITS), places
         case Wire():
-            return sketch_layout(wire.sketch, wire.tasks, dim // wire.tasks)
+            return layout(wire.sketch, dim)
     rule = "be a format of the library or have a method layout(dim) that gives its fields"
     checks.require(hasattr(wire, "layout"), "pack", "wire", rule, type(wire).__name__)
     fields: tuple[Field, ...] = wire.layout(dim)
     return fields
-
-
-def sketch_layout(sketch: Any, tasks: int, dim: int) -> tuple[Field, ...]:
-    """What stands on the wire for a sketch of `tasks` gradients."""
-    match sketch:
-        case Exact():
-            return (Field("number", tasks * dim, FLOAT_BITS),)
-        case Masked():
-            return layout(sketch.rule(tasks), tasks * dim)
-        case LowRank():
-            length = sum(folded_shape(tasks, dim, sketch.order))
-            return (Field("number", sketch.rank(tasks, dim) * length, FLOAT_BITS),)
-        case Columns():
-            return layout(sketch.compressor, dim) * tasks
-        case Largest():  # other value_bits only count as the authors' code does
-            rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
-            checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
-            count, entries = sketch.kept(tasks, dim), tasks * dim
-            places = Field("position", count, index_bits(entries))
-            if places.length > entries:
-                places = Field("map", count, entries)
-            return Field("number", count, FLOAT_BITS), places
-    return layout(sketch, tasks * dim)
 
 
 def pack(wire: Compressor, message: Message, dim: int) -> bytes:

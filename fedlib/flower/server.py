@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.files import atomic_write
@@ -36,22 +35,17 @@ class Link(Protocol):
     """How a server reaches its clients; nothing of a federation is known to it."""
 
     def send(self, client: int, data: bytes) -> None:
-        """Send to a client, as far as it can be told; an answer need not come."""
-        ...
+        """Send to a client; an answer need not come."""
 
     def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
-        """What came next and from whom, None if nothing came in so many seconds.
-
-        A client and None: what was sent to it did not arrive.
-        """
-        ...
+        """A client and what it answers, None for what did not reach it; None if nothing comes."""
 
 
 class Lost(Exception):
     """Clients whose answer does not come; no error, the round is done again without them."""
 
-    def __init__(self, clients: set[int]) -> None:
-        super().__init__(f"no answer of {sorted(clients)}")
+    def __init__(self, clients: set[int], why: str = "no answer") -> None:
+        super().__init__(why)
         self.clients = clients
 
 
@@ -65,15 +59,10 @@ class Server:
     """
 
     def __init__(
-        self,
-        job: Job,
-        link: Link,
-        folder: Path,
-        *,
-        quorum: Count = 1,
-        deadline: Positive = 600.0,
+        self, job: Job, link: Link, folder: Path, *, quorum: int = 1, deadline: float = 600.0
     ) -> None:
-        checks.arguments(Server, locals())
+        checks.count("Server", "quorum", quorum)
+        checks.positive("Server", "deadline", deadline)
         self.place, self.link, self.rounds = Place(job, None), link, job.rounds
         self.folder, self.quorum, self.deadline = folder, quorum, deadline
         self.log: list[Event] = []
@@ -84,7 +73,7 @@ class Server:
         self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
         self.info: Info = {}  # what the last round reported
-        self.why = dict[int, str]()  # what was wrong with a client's last answer
+        self.why = dict[int, str]()  # a client was lost last
         self.until, self.saved = 0.0, 0  # when a round must be done; events that were written
         if (folder / "server").exists():
             self.resume()
@@ -123,6 +112,7 @@ class Server:
                 state, self.info = ServerEnd(self, lost).run()
             except Lost as error:
                 lost |= error.clients
+                self.why |= dict.fromkeys(error.clients, str(error))
                 continue
             for way in self.counted:
                 self.counted[way] += int(self.info[f"bits_{way}"])
@@ -161,38 +151,30 @@ class Server:
                 answer = self.answer(j, data, j in missing)
             except Garbled as error:
                 if j in missing:
-                    self.reject(j, error)
+                    raise Lost({j}, str(error)) from None
                 continue
             if answer is not None:
                 got[j] = answer
         return got
 
-    def reject(self, j: int, error: Garbled) -> None:
-        """Go on without client j, whose answer was none."""
-        self.why[j] = str(error)
-        raise Lost({j}) from None
-
     def answer(self, j: int, data: bytes | None, wanted: bool) -> tuple[bytes, Any] | None:
         """Answer and report in what came from client j, if it is that to what was asked last."""
-        if data is None:  # it did not arrive
-            if wanted:
-                self.request(j)
-            return None
-        head, parts = disclose(data)
-        if head.get("run") != self.place.run or head.get("client") != j:
-            raise Garbled("an answer is of another run")
-        self.absent.discard(j)
-        if head["kind"] == "failed":
-            raise Garbled(head["why"])
-        if head["kind"] == "hello":  # it has restarted, or stands elsewhere than was thought
-            self.held[j] = head["at"]
-            if wanted:
-                self.request(j)
-            return None
-        if not wanted or head["at"] != [self.start, len(self.log)]:
-            return None  # a second answer, or one to a round that was done again
-        self.held[j] = len(self.log)
-        return parts[0] or b"", head["report"]
+        if data is not None:
+            head, parts = disclose(data)
+            if (head["run"], head["client"]) != (self.place.run, j):
+                raise Garbled("an answer is of another run")
+            self.absent.discard(j)
+            if head["kind"] == "failed":
+                raise Garbled(head["why"])
+            if head["kind"] == "answer":
+                if not wanted or head["at"] != [self.start, len(self.log)]:
+                    return None  # a second answer, or one to a round that was done again
+                self.held[j] = len(self.log)
+                return parts[0] or b"", head["report"]
+            self.held[j] = head["at"]  # it has restarted, or stands elsewhere than was thought
+        if wanted:
+            self.request(j)
+        return None
 
     def request(self, j: int) -> None:
         """Send client j all that it has not yet, and with it what it is asked."""
@@ -243,33 +225,29 @@ class ServerEnd(End):
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """Send, and gather what comes."""
         who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
-        asked, noise, blank = [j for j in who if j >= 0], clients.noise, as_reply(answer)
+        blank, asked = as_reply(answer), [j for j in who if j >= 0]
         data = b"".join(send(Identity(), x) for x in broadcast)
         self.server.log.append(Event("message", asked, data))
-        got = self.server.collect(asked)
-        replies = []
+        got, replies = self.server.collect(asked), []
         for i, j in enumerate(who):
-            reply = blank._replace(upload=torch.zeros_like(blank.upload))
+            upload, report = torch.zeros_like(blank.upload), blank.report
             if j >= 0:
-                upload, numbers = got[j]
-                own = noise[i] if isinstance(noise, Tensor) else ()
+                noise = clients.noise[i] if isinstance(clients.noise, Tensor) else ()
                 try:
-                    upload = receive(wire, upload, blank.upload, own)
+                    upload = receive(wire, got[j][0], upload, noise)
                 except Garbled as error:
-                    self.server.reject(j, error)
+                    raise Lost({j}, str(error)) from None
                 self.server.sent["up"] += len(got[j][0])
-                report = blank.report
-                if isinstance(report, Tensor):
-                    report = report.new_tensor(numbers)
-                reply = Reply(upload, blank.memory, report)
-            replies.append(reply)
+                report = report.new_tensor(got[j][1]) if isinstance(report, Tensor) else ()
+            replies.append(Reply(upload, blank.memory, report))
         stacked: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *replies)
         return stacked if isinstance(answer, Reply) else stacked.upload
 
-    def deliver(
-        self, wire: Compressor, message: Any, sent: Any, noise: Any, receivers: frozenset[int]
+    def broadcast(
+        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
         """Send, and receive it as the clients do."""
-        data = send(wire, sent, noise)
-        self.server.log.append(Event("message", sorted(receivers), data))
+        data = send(wire, super().broadcast(wire, message, noise, receivers), noise)
+        self.server.log.append(Event("message", self.addressed(receivers), data))
+        self.count += 1
         return receive(wire, data, message, noise)
