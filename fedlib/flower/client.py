@@ -47,8 +47,8 @@ class Client:
                 return self.envelope("failed", why=f"it is of run {self.place.run}, another one")
             if request["since"] != self.at:
                 raise Garbled("the request goes on from elsewhere")
-            for event, part in zip(request["events"], parts, strict=True):
-                self.follow(*event, part)
+            for (kind, lost), part in zip(request["events"], parts, strict=True):
+                self.follow(kind, lost, part)
             upload, report = self.answer() if self.frames else (b"", ())
             return self.envelope("answer", [upload], at=request["at"], report=report)
         except Garbled:

@@ -139,7 +139,8 @@ def answering(problem: Problem, draw: Draw, lost: Collection[int]) -> Problem:
         return problem
     other = copy.copy(problem)
     lengths = problem.lengths[draw.participants] if isinstance(problem.lengths, Tensor) else ()
-    vars(other).update(sizes=tuple(problem.sizes[j] for j in who), lengths=lengths)
+    sizes = tuple(problem.sizes[j] for j in who)
+    vars(other).update(sizes=sizes, lengths=lengths, rows_of=problem.rows_of)
     return other
 
 
@@ -210,10 +211,6 @@ class End(Federation):
     def run(self) -> Any:
         """The round at this end, as far as its messages go: the next state, and what it reports."""
         return self.place.algorithm.round(self, self.place.state, self.draw)
-
-    def clients(self, draw: Draw, model: Any = (), memory: Any = ()) -> ClientState:
-        """As in `Federation`, of a problem whose rows are blank but for this end's own."""
-        return Federation(self.place.problem).clients(draw, model, memory)
 
     def only_client(self, draw: Draw) -> Any:  # noqa: ARG002 - whatever is drawn
         """Refused: nothing would cross a line."""

@@ -72,12 +72,12 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
         case Several():
             pieces = zip(wire.parts, wire.sizes, strict=True)
             return tuple(field for piece, size in pieces for field in layout(piece, size))
-        case Wire(sketch=Columns()):
-            return layout(wire.sketch.compressor, dim // wire.tasks) * wire.tasks
-        case Wire(sketch=Largest()):  # other value_bits only count as the authors' code does
-            rule, bits = f"be {FLOAT_BITS} to be sent", wire.sketch.value_bits
+        case Wire(Columns() as sketch, tasks):
+            return layout(sketch.compressor, dim // tasks) * tasks
+        case Wire(Largest() as sketch, tasks):  # other value_bits only count as the authors' code
+            rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
             checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
-            count = wire.sketch.kept(wire.tasks, dim // wire.tasks)
+            count = sketch.kept(tasks, dim // tasks)
             places = Field("position", count, index_bits(dim))
             if places.length > dim:
                 places = Field("map", count, dim)

@@ -220,9 +220,10 @@ def rounds_alike(algorithm: Algorithm, problem: Problem, models: list[Tensor]) -
 
 def two_ends(job: Job, folder: Path) -> Server:
     """A server whose link leads to clients in this process, and brings reports as NaN."""
-    server = Server(job, InProcess(), folder)
-    server.link.clients = [Client(job, j, folder) for j in range(server.place.problem.num_clients)]
-    for client in server.link.clients:  # found once for all
+    link = InProcess()
+    server = Server(job, link, folder)
+    link.clients += [Client(job, j, folder) for j in range(server.place.problem.num_clients)]
+    for client in link.clients:  # found once for all
         client.place.blanks = server.place.blanks
     return server
 
@@ -231,13 +232,12 @@ class InProcess:
     """A `Link` to clients in this process."""
 
     def __init__(self) -> None:
-        self.clients = list[Client]()
-        self.answers = deque[tuple[int, bytes]]()
+        self.clients, self.answers = list[Client](), deque[tuple[int, bytes]]()
 
     def send(self, client: int, data: bytes) -> None:
-        """As in `Link`."""
+        """As in `Link`; a report is for tables and figures alone, and nothing may depend on it."""
         head, parts = disclose(self.clients[client].handle(data))
-        if "report" in head:  # for tables and figures alone: nothing may depend on it
+        if "report" in head:
             head["report"] = pytree.tree_map(lambda _: torch.nan, head["report"])
         self.answers.append((client, enclose(head, parts)))
 

@@ -51,7 +51,7 @@ def test_every_addition_applies_and_its_program_runs(tmp_path):
 
 #: Where methods are tested, and the names of the tests that see a new one.
 TESTS = (
-    *("algorithms", "core/test_messages.py", "test_docstrings.py", "test_float64.py"),
+    *("algorithms", "core", "test_docstrings.py", "test_float64.py"),
     *("test_frozen.py", "../repo/test_layers.py", "../repo/test_benchmarks.py"),
     *("../book/test_book_reader.py", "../book/test_methods_pages.py"),
 )
