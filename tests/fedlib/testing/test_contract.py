@@ -100,7 +100,7 @@ MISTAKES = {
     ),
     "a model that nobody sent": (
         ASK, "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
-        "counts its bits", "never sent to them",
+        "both ends agree", "a client nothing but its own and what it is sent",
     ),
     "the server reads rows": (
         "mean = u.mean(0)",
@@ -224,5 +224,5 @@ def test_a_memory_that_is_not_declared_is_found(made):
     found = findings(scaffold(made, ""), np_problem())
     (failed,) = filter(None, found.values())
     assert failed == found["both ends agree"]
-    assert "field controls has a row a client" in failed
+    assert "every end would carry all rows of the state's field controls" in failed
     assert 'client_state: ClassVar[tuple[str, ...]] = ("controls",)' in failed
