@@ -49,8 +49,12 @@ class Client:
                 raise Garbled("the request goes on from elsewhere")
             for (kind, lost), part in zip(request["events"], parts, strict=True):
                 self.follow(kind, lost, part)
-            upload, report = self.answer() if self.frames else (b"", ())
-            return self.envelope("answer", [upload], at=request["at"], report=report)
+            if not self.frames:  # it is asked for nothing, but to be up to date
+                raise Answered(b"", ())
+            ClientEnd(self, over=False).run()
+            raise Garbled("the last message asks for nothing")
+        except Answered as end:
+            return self.envelope("answer", [end.upload], at=request["at"], report=end.report)
         except Garbled:
             self.begin(self.base, [])
             return self.hello()
@@ -80,14 +84,6 @@ class Client:
             self.begin(self.at + 1, [])
             self.base = self.at
             self.place.save(self.file, at=self.at)
-
-    def answer(self) -> tuple[bytes, Any]:
-        """The answer to the last message of the round under way, and what is reported with it."""
-        try:
-            ClientEnd(self, over=False).run()
-        except Answered as answered:
-            return answered.upload, answered.report
-        raise Garbled("the request asks for nothing")
 
 
 class ClientEnd(End):

@@ -37,7 +37,7 @@ class Wires:
         if fault == "dies before":
             return self.restart(j)
         if fault == "fails":
-            with patch.object(self.clients[j], "answer", side_effect=OSError("no space left")):
+            with patch.object(self.clients[j], "follow", side_effect=OSError("no space left")):
                 return self.queue.append((j, self.clients[j].handle(data)))
         if fault == "garbled request":
             data = data[:-1] + b"?"
