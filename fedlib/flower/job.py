@@ -108,6 +108,13 @@ def has_coins(draw: Draw) -> bool:
     return isinstance(draw.chance, Tensor) and draw.chance.dim() == 1
 
 
+def fewest(draw: Draw) -> int:
+    """The number of clients in the smallest sample of a round."""
+    if has_coins(draw):
+        return int(torch.as_tensor(draw.chance).isfinite().sum())
+    return min(map(len, samples(draw)))
+
+
 def without(draw: Draw, lost: Collection[int]) -> Draw:
     """The draw of a round that goes on without some clients.
 

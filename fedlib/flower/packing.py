@@ -162,16 +162,13 @@ def to_bits(some: Any, field: Field) -> Any:
     """The bits of some numbers or positions, the first bit of each first."""
     if field.kind == "map":
         return np.bincount(some, minlength=field.bits).astype(np.uint8)
-    codes = some
-    if field.kind == "sign":
-        codes = some < 0
-    elif field.kind == "number":
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
-            codes = some.astype(np.float32).view(np.uint32)
-    elif field.kind == "digits":  # a float64's too get a float32's exponent, which is counted
+    codes = some < 0 if field.kind == "sign" else some
+    if field.kind == "digits":
         dtype = torch.float32 if some.dtype == np.int32 else torch.float64
-        real = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).float()
-        codes = real.numpy().view(np.uint32) >> dropped(field, torch.float32)
+        some = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).numpy()
+    if field.kind in ("number", "digits"):
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
+            codes = some.astype(np.float32).view(np.uint32) >> dropped(field, torch.float32)
     words = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
     return np.unpackbits(words, axis=1)[:, 64 - field.bits :].flatten()
 
@@ -185,11 +182,11 @@ def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"
     codes = np.packbits(words, axis=1).view(">u8").flatten()
     if field.kind == "position":
         return torch.from_numpy(codes.astype(np.int64))
-    if field.kind == "number":
-        return torch.from_numpy(codes.astype(np.uint32).view(np.float32)).to(dtype)
-    if field.kind == "digits":
+    if field.kind in ("number", "digits"):
         single = codes.astype(np.uint32) << np.uint32(dropped(field, torch.float32))
         real = torch.from_numpy(single.view(np.float32)).to(dtype)
+        if field.kind == "number":
+            return real
         return real.view(SIGNIFICAND[dtype][0]) >> dropped(field, dtype)
     numbers = torch.from_numpy(codes.astype(np.float64)).to(dtype)
     return 1 - 2 * numbers if field.kind == "sign" else numbers

@@ -17,7 +17,7 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.files import atomic_write
 from fedlib.core.problem import Info
-from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose, samples, without
+from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose, fewest, without
 from fedlib.flower.packing import Garbled, receive, send
 
 SAVED = ("held", "counted", "sent", "lost")  # what a server goes on with
@@ -123,10 +123,7 @@ class Server:
     def check_enough(self, lost: set[int]) -> None:
         """Raises RuntimeError, one sentence, where the next round has too few clients."""
         needs_all = getattr(self.place.algorithm, "needs_all_clients", False)
-        draw = without(self.place.draw, lost)
-        has = min(map(len, samples(draw)))
-        if isinstance(draw.chance, Tensor) and draw.chance.dim() == 1:  # coins
-            has = int(draw.chance.isfinite().sum())
+        has = fewest(without(self.place.draw, lost))
         if has >= self.quorum and not (lost and needs_all):
             return
         why = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in sorted(lost))
