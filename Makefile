@@ -124,7 +124,6 @@ ifeq ($(strip $(ARGS)),)
 	$(BIN)/python -m benchmarks.peers --json benchmarks/peers.json
 	$(BIN)/python -m benchmarks.start --json benchmarks/start.json
 	$(BIN)/python -m benchmarks.scale --json benchmarks/scale.json
-	$(BIN)/python -m benchmarks.compiled --json benchmarks/compiled.json
 else
 	$(BIN)/python -m benchmarks $(ARGS)
 endif

@@ -29,9 +29,11 @@ if __name__ == "__main__":
 
 from benchmarks.workloads import ALGORITHMS, WORKLOADS
 from fedlib.core import Loop, Vectorized
+from fedlib.core.files import atomic_write
 from fedlib.core.provenance import versions
-from fedlib.engine.batch import BatchedRuns, part
-from fedlib.engine.checkpoint import Progress, atomic_write
+from fedlib.core.trees import index_tree
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.checkpoint import Progress
 from fedlib.engine.loop import CHUNK, RoundLoop
 from fedlib.run import resolve_device
 from papers.kit.commands import Parser, carried_out, count, nearest, new_file
@@ -226,7 +228,7 @@ def advance(timed: BatchedRuns, now: Progress, rounds: int) -> None:
     for done in range(0, rounds, CHUNK):
         draws = timed.draws(now.rngs, min(CHUNK, rounds - done))
         for t in range(len(draws.participants)):
-            now.state, _ = timed.step(now.state, part(draws, t))
+            now.state, _ = timed.step(now.state, index_tree(draws, t))
     now.round += rounds
     if timed.device.type == "cuda":
         torch.cuda.synchronize(timed.device)
@@ -237,7 +239,7 @@ def walked(walk: RoundLoop, now: Progress, rounds: int) -> None:
     last, call = now.round + rounds, walk.compiled.rounds if walk.compiled else 1
     while last - now.round >= call:
         walk.advance(now, min(CHUNK, (last - now.round) // call))
-    advance(walk.of, now, last - now.round)
+    advance(walk.runs, now, last - now.round)
 
 
 def clocked(timed: BatchedRuns, now: Progress, rounds: int) -> tuple[float, float]:

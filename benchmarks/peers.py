@@ -26,7 +26,7 @@ from benchmarks.bench import KEPT, advance, apart, collected, machine, walked
 from benchmarks.tasks import TASKS, Advance, Models, Work, algorithm_of, problem_of, work
 from benchmarks.workloads import WORKLOADS
 from fedlib.core.schedule import Schedule
-from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.batch import CAPTURE, BatchedRuns
 from fedlib.engine.loop import RoundLoop
 from papers.kit.commands import Parser, carried_out, count, nearest, new_file
 
@@ -168,8 +168,9 @@ def ours(grid: list[Any], problem: Any, seeds: int) -> Entry:
 
 
 def replayed(grid: list[Any], problem: Any, seeds: int) -> Entry:
-    """The same as a short run does them, one by one."""
+    """The same as a run of some hundred rounds does them: captured, one by one."""
     loop = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
+    loop.speed_up(CAPTURE, Schedule(CAPTURE))
     now = loop.start()
     return lambda first, last: advance(loop, now, last - first), lambda: now.state.w
 

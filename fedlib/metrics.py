@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem, pullback
+from fedlib.core.sampling import check_one_constraint
 
 
 class Skewness(NamedTuple):
@@ -76,15 +77,9 @@ def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
 
 
 def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
-    for name, value in (("a", a), ("b", b)):
-        floats = isinstance(value, Tensor) and value.is_floating_point()
-        if not floats or value.ndim != 2 or 0 in value.shape:
-            rule = "be a tensor of shape [N, d] with N, d >= 1, of floats"
-            got = tuple(value.shape) if floats else value
-            raise ValueError(checks.sentence(who, name, rule, got))
-    if a.shape != b.shape:
-        rule = f"have the shape {tuple(a.shape)} of a"
-        raise ValueError(checks.sentence(who, "b", rule, tuple(b.shape)))
+    checks.matrix(who, "a", a)
+    checks.matrix(who, "b", b)
+    checks.require(a.shape == b.shape, who, "b", f"have the shape {list(a.shape)} of a", b)
 
 
 def client_gradients(
@@ -95,10 +90,8 @@ def client_gradients(
     The problem has one objective and one constraint.
     """
     checks.arguments(client_gradients, locals())
-    checks.as_long("client_gradients", "w", w, problem.dim, "the problem's parameters")
-    if (problem.num_objectives, problem.num_constraints) != (1, 1):
-        rule = "have one objective and one constraint"
-        raise ValueError(checks.sentence("client_gradients", "problem", rule, problem.name))
+    checks.vector("client_gradients", "w", w, problem.dim)
+    check_one_constraint("client_gradients", problem)
     clients = problem.all_clients()
 
     def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
@@ -124,7 +117,7 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
 def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
     checks.arguments(mean_gradient, locals())
-    checks.as_long("mean_gradient", "w", w, problem.dim, "the problem's parameters")
+    checks.vector("mean_gradient", "w", w, problem.dim)
     shares = [1 / problem.num_objectives] * problem.num_objectives + [0.0] * problem.num_constraints
     weights = torch.tensor(shares, dtype=w.dtype, device=w.device)
     clients = problem.all_clients()
@@ -151,10 +144,8 @@ def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         ValueError: the problem has no feasible set.
     """
     checks.arguments(fw_gap, locals())
-    if problem.set is None:
-        raise ValueError(
-            f"fw_gap: the problem must have a feasible set, {problem.name} has none; "
-            "build it with problem.within(L1Ball(radius))."
-        )
+    remedy = "build it with problem.within(L1Ball(radius))"
+    checks.require(problem.set, "fw_gap", "problem", "have a feasible set", problem.name, remedy)
+    assert problem.set is not None
     g = mean_gradient(problem, w)
     return g @ (w - problem.set.lmo(g))

@@ -14,14 +14,13 @@ import numpy as np
 import torch
 
 from fedlib import checks
-from fedlib.checks import tensors
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
 from fedlib.core.schedule import scheduled
-from fedlib.engine.batch import BatchedRuns, threads
-from fedlib.engine.checkpoint import Saver, checked_path
+from fedlib.engine.batch import BatchedRuns, count_threads
+from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import RoundLoop
 
 
@@ -105,7 +104,7 @@ def run(
     checks.count("run", "rounds", rounds)
     schedule = scheduled(evaluate_every)
     checks.nonnegative("run", "checkpoint_seconds", checkpoint_seconds)
-    path = checked_path(checkpoint)
+    path = check_path(checkpoint)
     checks.flag("run", "progress", progress)
     check_engine(engine)
     if isinstance(problem, type) or not (isinstance(problem, Problem) or callable(problem)):
@@ -121,10 +120,10 @@ def run(
         "evaluate_every": schedule.every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
-    saver = Saver(path, config, checkpoint_seconds)
+    saver = Checkpoint(path, config, loop.sample_data, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = saver.resume(loop.start(), lambda: loop.shape(rounds, schedule))
-        now = RoundLoop(loop, rounds, schedule).go(begin, progress, saver)
+        begin = saver.resume(loop.start())
+        now = RoundLoop(loop, rounds, schedule).run(begin, progress, saver)
     traces = loop.traces(now, rounds, schedule, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
@@ -155,7 +154,7 @@ def check_seeds(seeds: object) -> tuple[int, ...]:
     if not len(seeds):
         raise ValueError(checks.sentence("run", "seeds", "not be empty", seeds))
     for place, one in enumerate(seeds):
-        tensors.seed("run", f"seeds[{place}]", one)
+        checks.seed("run", f"seeds[{place}]", one)
     numbers = tuple(map(int, seeds))
     if len({*numbers}) < len(numbers):
         twice = next(s for s in numbers if numbers.count(s) > 1)
@@ -178,7 +177,7 @@ def check_engine(engine: object) -> None:
 def _threads(dim: int, device: torch.device) -> Iterator[None]:
     """One thread for small problems on the CPU; the caller's number afterwards."""
     before = torch.get_num_threads()
-    torch.set_num_threads(threads(dim, device))
+    torch.set_num_threads(count_threads(dim, device))
     try:
         yield
     finally:

@@ -59,6 +59,7 @@ def unlike(shown: Sequence[Any], made: Sequence[Any], how: str) -> str:
 def flat(outputs: Sequence[Any]) -> list[tuple[str, Any]]:
     """All that is shown as (kind, content): what is printed first, put together, then the rest."""
     found = []
+    outputs = [o for o in outputs if "notice" not in o.get("metadata", {})]
     for name in ("stdout", "stderr"):
         texts = [o["text"] for o in outputs if o.get("name") == name]
         if texts:

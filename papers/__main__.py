@@ -16,9 +16,7 @@ import papers
 from fedlib import __version__
 from papers.kit import record
 from papers.kit.commands import Parser, carried_out, count, known
-from papers.kit.restamp import Replay, restamp
 from papers.kit.rules import VERDICTS
-from papers.kit.seen import remembered
 from papers.kit.store import results_dir
 
 if TYPE_CHECKING:
@@ -42,8 +40,9 @@ def _that_compute(commands: Commands) -> None:
     one = commands.add_parser(
         "reproduce",
         help="compute a study's runs again and compare them with the stored ones",
-        description="Compute a study's runs again and compare them with the stored ones. No file "
-        "changes but with --store or --missing. Status 1 if a run differs or is not stored.",
+        description="Compute a study's runs again, compare them with the stored ones, and enter "
+        "in results/recheck.json how far they agree. No run changes but with --store or --missing. "
+        "Status 1 if a run differs or is not stored.",
     )
     one.add_argument("study", help="its name, or all")
     one.add_argument("--profile", default="full")
@@ -67,7 +66,7 @@ def _that_compute(commands: Commands) -> None:
     three.add_argument("study", nargs="*", help="of these studies; of all if none")
     three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
     three.add_argument("--seed", type=int, help="of the draw; by default of this commit and day")
-    three.add_argument("--store", action="store_true", help="enter how far each run was recomputed")
+    three.add_argument("--store", action="store_true", help="enter it in results/recheck.json")
 
 
 def _that_look(commands: Commands) -> None:
@@ -88,13 +87,6 @@ def _that_enter(commands: Commands) -> None:
     one.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
     one.add_argument("--reason", default="", help="why they changed; refused without")
     one.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
-    two = commands.add_parser("restamp", help="a new digest for runs whose numbers are the same")
-    two.add_argument("study", help="its name, or all")
-    two.add_argument("--from-commit", required=True, help="at which the runs were fresh")
-    two.add_argument("--name", action="append", default=[], help="OLD=NEW, full names of a root")
-    two.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
-    two.add_argument("--replay", type=int, metavar="ROUNDS", help="where definitions changed")
-    two.add_argument("--reason", default="", help="why that changes no number; with --replay")
 
 
 def part(text: str) -> tuple[int, int]:
@@ -132,7 +124,7 @@ def carry_out(given: argparse.Namespace) -> int:
             return campaign.carry_out(studies, given.jobs, given.memory, given.device)
         print("\n".join(campaign.listed(studies)))
     elif given.command == "claims":
-        with garbage_kept(), remembered():
+        with garbage_kept():
             list_claims()
     elif given.command == "health":
         list_health(given.study, every=given.all)
@@ -144,9 +136,6 @@ def carry_out(given: argparse.Namespace) -> int:
         from papers.recheck import recheck
 
         return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
-    elif given.command == "restamp":
-        replay = None if given.replay is None else Replay(given.replay, given.reason)
-        return give_stamps(given.study, given.runs, given.from_commit, given.name, replay)
     elif given.list or given.jobs > 1 or given.job:
         return in_parts(given)
     elif given.store or given.missing:
@@ -158,12 +147,12 @@ def carry_out(given: argparse.Namespace) -> int:
 
 def compute_again(study: str, profile: str, runs: str, device: str) -> int:
     """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
-    from papers.kit.again import again, summary  # as below: help needs none of it
+    from papers.kit.reproduce_check import check_runs, summary  # as below: help needs none of it
 
     every = []
     for name in papers.STUDIES if study == "all" else (study,):
         done = []
-        for one in again(papers.STUDIES[name], profile, runs, device):
+        for one in check_runs(papers.STUDIES[name], profile, runs, device):
             done.append(one)
             for sentence in one.found.wrong if one.found else ():
                 print(sentence, file=sys.stderr)
@@ -238,7 +227,7 @@ def garbage_kept() -> Iterator[None]:
 
 
 def list_claims() -> None:
-    """Print id, verdict, measured value, stored runs and freshness of every claim."""
+    """Print id, verdict, measured value and stored runs of every claim."""
     count = dict.fromkeys(VERDICTS, 0)
     for study, claim in papers.all_claims():
         done = study.evaluate(claim)
@@ -246,8 +235,7 @@ def list_claims() -> None:
         runs = f"{study.name}/{claim.runs[0]}" + (
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
-        fresh = "fresh" if done.fresh else "stale"
-        print(f"{claim.id:12} {done.outcome.label:16} {done.outcome.measured}  ({runs}, {fresh})")
+        print(f"{claim.id:12} {done.outcome.label:16} {done.outcome.measured}  ({runs})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 
@@ -270,19 +258,6 @@ def enter(names: list[str], reason: str, amend: bool) -> None:
         known("record", "name", name, sorted(there))
     done = record.add(papers.STUDIES.values(), names, reason, amend=amend)
     print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
-
-
-def give_stamps(study: str, runs: str, commit: str, names: list[str], replay: Replay | None) -> int:
-    """Restamp the runs of one study, or of all; 2 if some were refused, each with a sentence."""
-    wrong = [pair for pair in names if len(pair.split("=")) != 2]
-    if wrong:
-        raise ValueError(f"restamp: name must be OLD=NEW, got {wrong[0]}.")
-    paths = sorted(results_dir().glob(f"{'*' if study == 'all' else study}/*/{runs}.json"))
-    done, refused = restamp(paths, commit, dict(pair.split("=") for pair in names), replay)
-    for sentence in refused.values():
-        print(sentence, file=sys.stderr)
-    print(f"{len(done)} runs restamped from commit {commit}, {len(refused)} refused")
-    return 2 if refused else 0
 
 
 def program() -> None:

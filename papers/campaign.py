@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 import papers
-from fedlib.core.jsonfile import SCHEMA, digest, read, write_json
+from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.core.provenance import versions
 from fedlib.run import resolve_device
 from papers.jobs import Done, Progress, spread
@@ -145,7 +145,7 @@ def _took(done: Done) -> dict[str, Any]:
     The seconds of a core are known where it was computed in one go.
     """
     job = done.job
-    runs = [read(store.run_path(job.study, job.profile, name), "run") for name in job.names]
+    runs = [read_json(store.run_path(job.study, job.profile, name), "run") for name in job.names]
     took = sum(run["provenance"]["wall_s"] for run in runs)
     at_once = {"core_s": significant(done.busy, 3)} if took <= 1.01 * done.seconds else {}
     device = runs[0]["provenance"]["device"]

@@ -23,18 +23,18 @@ def find(what: object, argument: str) -> Named:
     """The run that is meant; else one sentence with the names that come nearest."""
     checks.value(WHO, argument, what, str | Path | Trace)
     if isinstance(what, Trace):
-        return Named(f"{argument} ({kind_of(what, argument)})", what, "not kept")
-    from fedlib.core import jsonfile
+        return Named(f"{argument} ({kind_of(what, argument)})", what)
+    from fedlib.core import files
     from papers import STUDIES
     from papers.kit import store
 
     path = Path(str(what))
     if path.suffix == ".json":
-        held = jsonfile.read(path)
+        held = files.read_json(path)
         if held.get("kind") != "run":
             trace = Trace.load(path)
             kind_of(trace, argument)
-            return Named(path.stem, trace, "not kept")
+            return Named(path.stem, trace)
         return stored(held, path, argument)
     whole, at, profile = str(what).partition("@")
     study, _, run = whole.partition("/")
@@ -53,7 +53,7 @@ def find(what: object, argument: str) -> Named:
         rule = f"name a stored run of {study}"
         raise ValueError(checks.sentence(WHO, argument, rule, run, nearest(run, there)))
     path = folder / f"{run}.json"
-    return stored(jsonfile.read(path), path, argument)._replace(name=str(what))
+    return stored(files.read_json(path), path, argument)._replace(name=str(what))
 
 
 def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
@@ -61,7 +61,7 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
 
     Its folders count where they are those of a study and a profile.
     """
-    from fedlib.core import jsonfile
+    from fedlib.core import files
     from papers import STUDIES
 
     if held.keys() != PARTS or held["kind"] != "run":
@@ -70,7 +70,7 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
             f"{WHO}: {argument} must be a stored run, {path.name} has other parts ({wrong})."
         )
     config = held["config"] if isinstance(held["config"], Mapping) else {}
-    told: dict[str, Any] = {"name": path.stem, "key": jsonfile.digest(config)[:16]}
+    told: dict[str, Any] = {"name": path.stem, "key": files.digest(config)[:16]}
     told["seeds"] = config.get("seeds")
     told["rounds"] = [*(held["rounds"] or [None])[:-1], config.get("rounds")]
     *_, study, profile, _ = ("", "", *path.resolve().parts)
@@ -85,7 +85,7 @@ def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:
     from papers.kit import runfile
 
     try:
-        return Named(path.stem, runfile.to_trace(held), freshness(held))
+        return Named(path.stem, runfile.to_trace(held))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"{WHO}: {argument} must be a stored run, {path.name} cannot be read as one "
@@ -102,10 +102,3 @@ def kind_of(trace: Trace, argument: str) -> str:
         lacks = ", ".join(missing) or "the type of the algorithm"
         raise ValueError(f"{WHO}: {argument} must be made by run, its configuration lacks {lacks}.")
     return str(algorithm["type"])
-
-
-def freshness(held: Mapping[str, Any]) -> str:
-    """Whether the code that made a stored run is that of today."""
-    from papers.kit import runfile
-
-    return "fresh" if runfile.is_fresh(held) else "stale"

@@ -16,36 +16,34 @@ if TYPE_CHECKING:
     from papers.kit.numbers import Number
 
 ABSENT = "-"  # an entry that one of the two does not have
-STATE = "made by.state of the code"
+MADE = "made by"
 #: Of the provenance, what may explain a difference.
-MADE_BY = ("fedlib", "commit", "dirty", "code", "torch", "numpy", "python", "device", "threads")
+MADE_BY = ("fedlib", "commit", "dirty", "torch", "numpy", "python", "device", "threads")
 
 
 class Named(NamedTuple):
-    """A run, what it is called, and whether the code that made it is the code of today."""
+    """A run and what it is called."""
 
     name: str
     trace: Trace
-    fresh: str
 
 
 def differences(runs: tuple[Named, Named]) -> pd.DataFrame:
-    """Entries of configuration and provenance that differ, the state of the code in any case."""
+    """Entries of configuration and provenance that differ."""
     import pandas as pd
 
     entries = [
         {
             **flat({k: v for k, v in run.trace.config.items() if k != "bits"}),
-            **{f"made by.{k}": v for k, v in run.trace.provenance.items() if k in MADE_BY},
-            STATE: run.fresh,
+            **{f"{MADE}.{k}": v for k, v in run.trace.provenance.items() if k in MADE_BY},
         }
         for run in runs
     ]
     parts = list(dict.fromkeys(section(k) for side in entries for k in side))
-    parts.sort(key=section(STATE).__eq__)  # stable: what is not configuration comes last
+    parts.sort(key=MADE.__eq__)  # stable: what is not configuration comes last
     every = sorted({**entries[0], **entries[1]}, key=lambda k: parts.index(section(k)))
     a, b = entries
-    keys = [k for k in every if k == STATE or a.get(k, ABSENT) != b.get(k, ABSENT)]
+    keys = [k for k in every if a.get(k, ABSENT) != b.get(k, ABSENT)]
     rows = [[shown(side.get(k, ABSENT)) for side in entries] for k in keys]
     index = pd.Index(keys, name=None)
     return pd.DataFrame(rows, columns=[run.name for run in runs], index=index)

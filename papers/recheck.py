@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedlib import data
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import digest
 from fedlib.core.provenance import versions
-from papers.kit import rechecked
-from papers.kit.recheck import Stretch, differences, sample
-from papers.kit.store import said_of
+from papers.kit import ledger
+from papers.kit.ledger import RunPrefix
+from papers.kit.recheck import recompute, sample
+from papers.kit.store import Spec, has_data
 from papers.kit.study import Study
 
 
@@ -27,57 +28,57 @@ def recheck(
 ) -> int:
     """Recompute stored runs drawn at random; 2 if one is not what the code gives.
 
-    Where it is entered how far each came, those that nobody has recomputed are drawn first.
+    With `store` the ledger gets an entry for each, and runs without one are drawn first.
     """
     chosen = [studies[name] for name in names or studies]
-    seed = of_today() if seed is None else seed
+    seed = seed_of_day() if seed is None else seed
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
-    began, done, wrong = time.monotonic(), list[Stretch](), 0
+    began, done = time.monotonic(), list[tuple[RunPrefix, Spec, float, bool]]()
     last = {run for study in chosen for run in known(study)} if store else set()
     try:
         for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
             if time.monotonic() - began > seconds:
                 break
-            if said_of(spec) is None:
+            if not has_data(spec):
                 continue
-            found = differences(study, spec, part)
+            found = recompute(study, spec, part)
             seeds = ", ".join(map(str, part.seeds))
             print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {seeds}", flush=True)
-            for sentence in found:
+            for sentence in found.wrong:
                 print(sentence, file=sys.stderr)
-            wrong += bool(found)
-            done += [] if found else [part]
+            done.append((part, spec, found.difference, not found.wrong))
     finally:  # stopped by hand too
         if store:
-            rechecked.enter(done, studies)
-    tell(done, wrong, time.monotonic() - began, chosen)
+            ledger.enter(done)
+    equal, wrong = ([p for p, *_, within in done if within is x] for x in (True, False))
+    report(equal, len(wrong), time.monotonic() - began, chosen)
     return 2 if wrong else 0
 
 
 def known(study: Study) -> list[str]:
-    """The stored runs of a study that someone has recomputed as they are, `study/run`."""
-    return [f"{study.name}/{name}" for name, one in rechecked.of_study(study.name).items() if one]
+    """The stored runs of a study that have been recomputed as they are, `study/run`."""
+    return [f"{study.name}/{name}" for name, one in ledger.of_study(study.name).items() if one]
 
 
-def of_today() -> int:
+def seed_of_day() -> int:
     """A seed of this commit and this day: every day and every commit see other runs."""
     made = versions()
     return int(digest([made["commit"], made["date"]])[:8], 16)
 
 
-def tell(done: Sequence[Stretch], wrong: int, took: float, studies: Sequence[Study]) -> None:
+def report(equal: Sequence[RunPrefix], wrong: int, took: float, studies: Sequence[Study]) -> None:
     """What was recomputed, what could not be, and what nobody ever has."""
-    whole = sum(part.rounds == part.of for part in done)
+    complete = sum(part.rounds == part.of for part in equal)
     print(
-        f"recheck: {len(done)} runs of {len({p.study for p in done})} studies are what the code "
-        f"gives, {whole} of them to the end, {wrong} are not ({took:.0f} s)"
+        f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
+        f"gives, {complete} of them to the end, {wrong} are not ({took:.0f} s)"
     )
     away, never = {}, {}
     for study in studies:
         lacking = not all(map(data.available, study.data))
         specs = study.specs(study.resolve("full")).values() if lacking else ()
-        away[study.name] = sum(said_of(spec) is None for spec in specs)
-        never[study.name] = sum(one is None for one in rechecked.of_study(study.name).values())
+        away[study.name] = sum(not has_data(spec) for spec in specs)
+        never[study.name] = sum(one is None for one in ledger.of_study(study.name).values())
     if any(away.values()):
         print(f"recheck: not checked here, without their data: {_counted(away)}")
     if any(never.values()):

@@ -28,9 +28,9 @@ class Campaign(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """The page is built again when any code of a study, or any of its numbers, is another."""
+        from fedlib.core.provenance import ROOT
         from papers import STUDIES
         from papers.kit import store
-        from papers.kit.fingerprint import ROOT
         from papers.kit.shortfall import shortfall, times_of
 
         for path in (ROOT / "papers").rglob("*.py"):

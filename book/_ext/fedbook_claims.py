@@ -21,7 +21,6 @@ from fedbook_data import (
     badge,
     figure_link,
     folder_of,
-    freshness,
     label_link,
     raw,
     read_stored,
@@ -42,12 +41,11 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One claim, its study's name, its outcome, and whether the code is still the same."""
+    """One claim, its study's name, its outcome, and those of its other readings."""
 
     claim: Claim
     study: str
     outcome: Outcome
-    fresh: bool
     readings: Mapping[str, Outcome]
 
 
@@ -76,7 +74,7 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
         result = study.evaluate(claim)
     except KeyError as error:
         raise BookError(f"{claim.id}: the rule asks for the number {error}, not stored.") from None
-    return Row(claim, study.name, result.outcome, result.fresh, result.readings)
+    return Row(claim, study.name, result.outcome, result.readings)
 
 
 class Claims(BookDirective):
@@ -118,12 +116,8 @@ class Claims(BookDirective):
             [paragraph(*self.inline(claim.wording)), *self.details(e),
              *former(self, e.study, claim.id)],
             measured,
-            [*verdict_of(e), *self.state_of(e)],
+            verdict_of(e),
         ]  # fmt: skip
-
-    def state_of(self, e: Row) -> list[nodes.Node]:
-        """Fresh or stale, where runs are behind the verdict."""
-        return [paragraph(freshness(fresh=e.fresh))] if e.claim.runs else []
 
     def details(self, e: Row) -> list[nodes.Node]:
         """How it is measured, the rule and the runs, folded away."""
@@ -235,9 +229,8 @@ class Scoreboard(BookDirective):
         claim, outcome = e.claim, e.outcome
         why = outcome.reason or outcome.measured
         place = nodes.inline("", f" {paper_name(claim.paper)}, {claim.place}", classes=["quiet"])
-        stale = [] if e.fresh else [paragraph(freshness(fresh=False))]
         return [
-            [*verdict_of(e), *stale],
+            verdict_of(e),
             [paragraph(*self.inline(claim.wording)),
              nodes.paragraph("", why, classes=["quiet", "claims-why"])],
             [paragraph(figure_link(self.env, e.study, claim.figure)),

@@ -46,11 +46,11 @@ def folder_of(study: str) -> Path:
 @cache
 def reader() -> Callable[[Path], dict[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-    from fedlib.core import jsonfile
+    from fedlib.core import files
 
     curves = ("metrics", "info", "final_w", "output_w")
-    return jsonfile.once(
-        lambda path: {k: v for k, v in jsonfile.read(path).items() if k not in curves}
+    return files.cache_by_file(
+        lambda path: {k: v for k, v in files.read_json(path).items() if k not in curves}
     )
 
 
@@ -128,11 +128,6 @@ def badge(text: str, kind: str) -> nodes.inline:
 def slug(text: str) -> str:
     """A verdict as a CSS class."""
     return text.lower().replace(" ", "-")
-
-
-def freshness(*, fresh: bool) -> nodes.inline:
-    """Whether the code that made the stored runs is still the code of the library."""
-    return badge("fresh", "fresh") if fresh else badge("stale: the code has changed", "stale")
 
 
 def page_link(env: BuildEnvironment, study: str) -> nodes.Node:

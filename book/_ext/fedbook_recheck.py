@@ -19,38 +19,37 @@ class Rechecked(BookDirective):
     def build(self) -> list[nodes.Node]:
         """A sentence, and one line a study."""
         from papers import STUDIES
-        from papers.kit import rechecked
+        from papers.kit import ledger
 
-        self.env.note_dependency(str(rechecked.path()))
+        self.env.note_dependency(str(ledger.path()))
         found = {}
         for name in STUDIES:
             numbers = folder_of(name) / "numbers.json"
             if numbers.is_file():
                 self.env.note_dependency(str(numbers))
-                found[name] = rechecked.of_study(name)
-        everything = [seen for runs in found.values() for seen in runs.values()]
-        done = [seen for seen in everything if seen is not None]
-        whole = sum(seen.rounds == seen.of for seen in done)
+                found[name] = ledger.of_study(name)
+        everything = [one for runs in found.values() for one in runs.values()]
+        complete = sum(one.rounds == one.of for one in everything if one is not None)
         text = (
-            f"{len(done)} of {len(everything)} stored runs, those in the paper's setting included, "
-            f"have been recomputed and were what the code gives, {whole} of them to the end."
+            f"The stored runs, those in the paper's setting included, were "
+            f"{ledger.summary(everything)}; {complete} of them to the end."
         )
         rows = [self.row(name, runs) for name, runs in found.items()]
         return [nodes.paragraph(text, text), table(HEAD, rows, WIDTHS, "rechecked")]
 
     def row(self, study: str, runs: dict[str, object]) -> list[Cell]:
         """The counts of one study, and which runs are left."""
-        from papers.kit.rechecked import Seen
+        from papers.kit.ledger import CheckedRun
 
-        done = [seen for seen in runs.values() if isinstance(seen, Seen)]
-        left = [name for name, seen in runs.items() if seen is None]
-        share = sum(seen.share for seen in done) / len(done) if done else 0.0
+        done = [one for one in runs.values() if isinstance(one, CheckedRun)]
+        left = [name for name, one in runs.items() if one is None]
+        share = sum(one.share for one in done) / len(done) if done else 0.0
         more = f" and {len(left) - FEW} more" if len(left) > FEW else ""
         return [
             page_link(self.env, study),
             str(len(runs)),
             str(len(done)),
-            str(sum(seen.rounds == seen.of for seen in done)),
+            str(sum(one.rounds == one.of for one in done)),
             f"{100 * share:.0f} %" if done else "–",
             f"{', '.join(left[:FEW])}{more}" if left else "none",
         ]

@@ -18,7 +18,7 @@ from fedbook_data import BookError
 if TYPE_CHECKING:
     from types import FrameType
 
-    from fedlib.core.messages import Sent
+    from fedlib.core.federation import Sent
     from fedlib.testing.examples import Example
 
 CITED = re.compile(r"\s*#\s(\d[\d, -]*)$")  # the numbers of pseudocode lines, after a line of code

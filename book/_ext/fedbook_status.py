@@ -1,11 +1,10 @@
-"""The status page: every notebook with its last run, its stored runs, and whether all is fresh."""
+"""The status page: every notebook with its last run, its stored runs, and what is amiss."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +46,6 @@ class Runs:
 
     expected: int
     provenance: tuple[dict[str, Any], ...]
-    stale: int
     ill: int | None
 
     @property
@@ -60,11 +58,9 @@ class Runs:
         return max(str(p["date"]) for p in self.provenance)
 
     def faults(self) -> list[str]:
-        """What is missing or was made by code that has changed since."""
-        there = len(self.provenance)
-        found = [f"{self.expected - there} of {self.expected} runs not stored"]
-        found = found if there < self.expected else []
-        return found + ([f"{self.stale} of {there} runs by changed code"] if self.stale else [])
+        """What is missing."""
+        lacking = self.expected - len(self.provenance)
+        return [f"{lacking} of {self.expected} runs not stored"] if lacking > 0 else []
 
 
 @dataclass(frozen=True)
@@ -136,18 +132,9 @@ def stored(env: BuildEnvironment, study: str) -> Runs:
     expected = STUDIES[study].specs(STUDIES[study].resolve("full"))
     held = runs_of(env, study) if folder_of(study).is_dir() else []
     provenance = tuple(run["provenance"] for run in held)
-    stale = sum(not fresh(tuple(p["roots"]), p["code"]) for p in provenance)
     whole = (folder_of(study) / "numbers.json").is_file()
     ill = sum(bool(one["wrong"]) for one in health_of(env, study).values()) if whole else None
-    return Runs(len(expected), provenance, stale, ill)
-
-
-@lru_cache(maxsize=1024)
-def fresh(roots: tuple[str, ...], code: str) -> bool:
-    """Whether the definitions behind a run are those of today; many runs share their roots."""
-    from papers.kit import runfile
-
-    return runfile.is_fresh({"provenance": {"roots": roots, "code": code}})
+    return Runs(len(expected), provenance, ill)
 
 
 class Status(BookDirective):
@@ -156,12 +143,11 @@ class Status(BookDirective):
     kind = "status"
 
     def build(self) -> list[nodes.Node]:
-        """The summary and the table; the page is built again when any code of the library is."""
-        from papers.kit.fingerprint import PACKAGES, ROOT
+        """The summary and the table; the page is built again when a study declares other runs."""
+        from fedlib.core.provenance import ROOT
 
-        for path in chain.from_iterable((ROOT / name).rglob("*.py") for name in PACKAGES):
+        for path in (ROOT / "papers").rglob("*.py"):
             self.env.note_dependency(str(path))
-        fresh.cache_clear()
         lines = lines_of(self.env)
         rows = [*(self.row(line) for line in lines), totals(lines)]
         result = table(HEAD, rows, WIDTHS, "status")
@@ -186,8 +172,8 @@ class Status(BookDirective):
 
 
 def state(line: Line) -> list[nodes.Node]:
-    """Fresh, or a badge for every fault."""
-    badges = [badge(fault, "stale") for fault in line.faults] or [badge("fresh", "fresh")]
+    """`in order`, or a badge for every fault."""
+    badges = [badge(fault, "stale") for fault in line.faults] or [badge("in order", "fresh")]
     return [nodes.paragraph("", "", item) for item in badges]
 
 
@@ -210,7 +196,7 @@ def totals(lines: Sequence[Line]) -> list[Cell]:
     """The last line of the table."""
     runs = [line.runs for line in lines if line.runs]
     cells = [
-        "All", str(len(lines)), f"{sum(not line.faults for line in lines)} fresh", "", "",
+        "All", str(len(lines)), f"{sum(not line.faults for line in lines)} in order", "", "",
         seconds(took(lines, "page", "wall_s")), seconds(took(lines, "quick notebook", "wall_s")),
         str(sum(len(r.provenance) for r in runs)), str(sum(r.ill or 0 for r in runs)), "",
         hours(sum(r.wall_s for r in runs)), "",
@@ -227,15 +213,13 @@ def summary(lines: Sequence[Line]) -> str:
     """What the table comes to."""
     bad = [line.name for line in lines if line.faults]
     runs = list(chain.from_iterable(line.runs.provenance for line in lines if line.runs))
-    stale = sum(line.runs.stale for line in lines if line.runs)
-    head = f"{len(lines) - len(bad)} of {len(lines)} notebooks are fresh"
+    head = f"{len(lines) - len(bad)} of {len(lines)} notebooks are in order"
     minutes = {which: took(lines, which, "cpu_s") / 60 for which in ("quick notebook", "page")}
     spent = [f"the {which}s {m:.1f} minutes of CPU time" for which, m in minutes.items() if m]
     spent.append(f"the stored runs {hours(sum(p['wall_s'] for p in runs))} hours")
     return (
-        f"{head}{'; not fresh: ' + ', '.join(bad) if bad else ''}. "
-        f"{len(runs)} runs are stored, {stale} of them made by code that has changed since. "
-        f"What was recorded took: {', '.join(spent)}."
+        f"{head}{'; not so: ' + ', '.join(bad) if bad else ''}. "
+        f"{len(runs)} runs are stored. What was recorded took: {', '.join(spent)}."
     )
 
 

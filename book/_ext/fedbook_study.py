@@ -15,7 +15,6 @@ from fedbook_data import (
     commands_of,
     download_link,
     folder_of,
-    freshness,
     health_of,
     numbers_of,
     provenance_of,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from papers.kit.numbers import Number
 
 FIELDS = {
-    "commit": "Commit", "code": "Code digest", "fedlib": "fedlib", "torch": "torch",
+    "commit": "Commit", "fedlib": "fedlib", "torch": "torch",
     "numpy": "numpy", "python": "Python", "device": "Device", "cpu": "CPU", "threads": "Threads",
     "runs": "Runs", "seeds": "Seeds a run", "wall_s": "Wall time in s", "date": "Date",
 }  # fmt: skip
@@ -44,8 +43,8 @@ class Provenance(BookDirective):
     kind = "provenance"
 
     def build(self) -> list[nodes.Node]:
-        """A field list from numbers.json."""
-        from papers.kit import runfile
+        """A field list from numbers.json, and when the runs were last recomputed."""
+        from papers.kit import ledger
 
         name = self.arguments[0]
         record = provenance_of(self.env, name)
@@ -53,14 +52,12 @@ class Provenance(BookDirective):
         if record.get("dirty"):
             record["commit"] = f"{record['commit']}, with uncommitted changes"
         record["seeds"] = ", ".join(sorted({str(len(run["seeds"])) for run in runs}, key=int))
-        record["code"] = ", ".join(sorted({run["provenance"]["code"] for run in runs}))
         fields = nodes.field_list(classes=["provenance"])
         for key, label in FIELDS.items():
             if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(shown(record[key])))
-        if runs:
-            fresh = all(runfile.is_fresh(run) for run in runs)
-            fields += field("State", freshness(fresh=fresh))
+        self.env.note_dependency(str(ledger.path()))
+        fields += field("State", nodes.Text(ledger.summary(ledger.of_study(name).values())))
         health = health_of(self.env, name)
         ill = sum(bool(one["wrong"]) for one in health.values())
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))

@@ -52,16 +52,18 @@ class LocalWork:
         check_work(type(self).__name__, problem, self.participants, *sizes)
         return State(problem.w0)
 
+    def sampling(self) -> dict[str, Any]:
+        """What `draw_round` draws for a round."""
+        return {
+            "participants": self.participants,
+            "local_steps": self.local_steps,
+            "batch_size": self.batch_size,
+            "value_batch_size": self.value_batch_size,
+        }
+
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants and their batches."""
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-            value_batch_size=self.value_batch_size,
-        )
+        return draw_round(problem, rng, **self.sampling())  # 1
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ F -> here: n clients of whom m take part -> N and n (`participants`); E -> `loca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -126,19 +126,20 @@ class FedSGM:
         """Whether clients need a memory: something is dropped, and it is to be sent later."""
         return self.error_feedback and not isinstance(self.uplink, Identity)
 
+    def sampling(self) -> dict[str, Any]:
+        """What `draw_round` draws for a round: participants, their batches, compressors' noise."""
+        return {
+            "participants": self.participants,
+            "local_steps": self.local_steps,
+            "batch_size": self.batch_size,
+            "value_batch_size": self.value_batch_size,
+            "uplink": self.uplink,
+            "downlink": self.downlink,
+            "resample": self.resample_for_update,
+        }
+
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants, their batches and the compressors' randomness."""
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-            value_batch_size=self.value_batch_size,
-            uplink=self.uplink,
-            downlink=self.downlink,
-            resample=self.resample_for_update,
-        )
+        return draw_round(problem, rng, **self.sampling())  # 1
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -24,7 +25,7 @@ class ClientState(NamedTuple):
     """
 
     model: Float[Tensor, "d"] | tuple[()]  # the common model, as the last downlink left it
-    rows: Batch | tuple[()]  # all rows of the client
+    rows: Batch | tuple[()]  # all rows of the client, where they were gathered before the map
     batches: Batch | tuple[()]  # [E, B] one minibatch a local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
     memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
@@ -50,11 +51,19 @@ class Client:
     pooled: Pooled | None = None
     simulator: Any = None
     sequential_clients: bool = False
+    gather_rows: Callable[[], Batch] | None = None  # its own rows, where the state has none yet
 
     @property
     def model(self) -> Float[Tensor, "d"]:
         """The common model that every client holds."""
         return present(self.state.model, "model")
+
+    @cached_property
+    def rows(self) -> Batch:
+        """All rows of the client, gathered when they are first read."""
+        if isinstance(self.state.rows, Batch) or self.gather_rows is None:
+            return present(self.state.rows, "rows")
+        return self.gather_rows()
 
     @property
     def memory(self) -> Float[Tensor, "*memory"]:
@@ -88,13 +97,13 @@ class Client:
         if isinstance(self.state.batches, Batch):
             data, weight = self.state.batches
             return Batch(tuple(x[step] for x in data), weight[step])
-        return present(self.state.rows, "rows")
+        return self.rows
 
     def value_batch(self) -> Batch:
         """The rows on which the client estimates its loss values: a drawn batch, or all."""
         if isinstance(self.state.values, Batch):
             return self.state.values
-        return present(self.state.rows, "rows")
+        return self.rows
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`."""

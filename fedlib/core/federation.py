@@ -10,9 +10,11 @@ message shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -22,13 +24,26 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply
-from fedlib.core.messages import Sent, asked, told
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.engine.gradient import Gradient
-from fedlib.engine.portions import portions
 
-MOST_PORTIONS = 16  # of the clients: each is recorded anew
-WORTH = 5  # times the models that clients send they must read: what portions give is joined again
+SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
+
+
+class Sent(NamedTuple):
+    """One message, as often as it was sent at once.
+
+    `sender` and `receiver` are `"server"`, `"participant"`, `"every client"` or `"client 3"`;
+    `what` is the name of an argument or of a client's method. `floats` and `indices` are the real
+    and the whole numbers that it is about, `bits` what one copy takes on the wire.
+    """
+
+    sender: str
+    receiver: str
+    what: str
+    floats: int
+    indices: int
+    bits: int
+    copies: int = 1
 
 
 class Federation:
@@ -37,11 +52,10 @@ class Federation:
     `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
     together: uploads by the wire format named at `ask`, broadcasts at 32 bits a number to every
     participant, `tell` by its wire format to every one of the N clients. A list in `log` receives
-    every message, see `fedlib.core.messages`.
+    every message as a `Sent`.
     """
 
-    runs = 1  # how many are mapped over together
-    gradient: Gradient | None = None  # of the losses, where it is recorded
+    gradient: Callable[..., Any] | None = None  # of losses that state none, where it is captured
     sequential_clients = False  # whether clients, and what a client maps over, are taken in a loop
     log: list[Sent] | None = None
 
@@ -59,13 +73,12 @@ class Federation:
         """The participants of this round; every part but the common model has a leading axis n.
 
         `model [d]` is what every client already holds; `memory [N, ...]` is cut to participants.
-        Rows are gathered only where the draw does not replace them by minibatches.
+        Drawn minibatches are gathered here, all rows of a client only when its method reads them.
         """
         who = draw.participants
-        full = self.problem.rows_of(who) if draw.batches == () or draw.values == () else ()
         return ClientState(
             model=model,
-            rows=full,
+            rows=(),
             batches=self._minibatch(who, draw.batches),
             values=self._minibatch(who, draw.values),
             memory=memory[who] if isinstance(memory, Tensor) else (),
@@ -100,7 +113,7 @@ class Federation:
         flat = positions.flatten(1)  # [n, E B]
         rows = self.problem.rows[who].gather(1, flat).view(positions.shape)
         weight = torch.ones_like(rows, dtype=self.problem.w0.dtype) / positions.shape[-1]
-        return Batch(tuple(x[rows] for x in self.problem.data), weight)
+        return Batch(self.problem.data_at(rows), weight)
 
     def ask(
         self,
@@ -174,6 +187,7 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
+            partial(p.rows_of_client, state.who),
         )
 
     def only_client(self, draw: Draw) -> Client:
@@ -207,40 +221,13 @@ class Vectorized(Federation):
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
         each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
-        answers = [each(some) for some in self._in_portions(clients)]
-        if len(answers) == 1:
-            return answers[0]
-        return pytree.tree_map(lambda *xs: torch.cat(xs), *answers)
-
-    def _in_portions(self, clients: ClientState) -> Iterator[ClientState]:
-        """All clients, or so many at a time that what they read of the data stays in the cache."""
-        own = clients._replace(model=())
-        n = pytree.tree_leaves(own)[0].shape[0]
-        read, w0 = self._bytes_read(clients), self.problem.w0
-        count = portions(self.runs * read, most=min(n, MOST_PORTIONS))
-        if count == 1 or read < WORTH * n * w0.nbytes or w0.device.type != "cpu":
-            yield clients
-            return
-        size = -(-n // count)
-        for a in range(0, n, size):
-            some = pytree.tree_map(lambda x, a=a: x[a : a + size], own)
-            yield some._replace(model=clients.model)
-
-    def _bytes_read(self, clients: ClientState) -> int:
-        """Of all clients' rows at a time: those of a step, or of the values, whichever are more."""
-        drawn = [part for part in (clients.batches, clients.values) if isinstance(part, Batch)]
-        if isinstance(clients.rows, Batch) and not drawn:
-            drawn = [clients.rows]
-        sizes = [sum(x.nbytes for x in part.data) for part in drawn]
-        if isinstance(clients.batches, Batch):
-            sizes[0] //= clients.batches.weight.shape[1]
-        return max(sizes, default=0)
+        return each(clients)
 
 
 class Sequential(Federation):
     """One participant after another, each message arriving as it was sent.
 
-    `run` records the gradient of losses that state none, and does its operations again.
+    `run` captures the gradient of losses that state none, and replays it.
 
     >>> from fedlib import FedAvg, problems, run
     >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
@@ -294,3 +281,54 @@ class Loop(Sequential):
         """As in `Federation`, through encode and decode."""
         received = super().broadcast(wire, message, noise, receivers)
         return wire.decode(wire.encode(received, noise), received, noise)
+
+
+def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:
+    """Everything that is sent in the first round of an algorithm, in order.
+
+    >>> from fedlib import FedAvg, problems
+    >>> from fedlib.core import Vectorized
+    >>> from fedlib.core.federation import messages
+    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> fed = Vectorized(problem)
+    >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
+    ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
+    server to participant: w, 3 of 64 bits
+    participant to server: local_update, 3 of 64 bits
+    """
+    fed.log = log = list[Sent]()
+    algorithm.round(fed, algorithm.init(fed.problem), algorithm.draw(fed.problem, rng))
+    return log
+
+
+def about(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
+    """How many real and how many whole numbers some tensors are."""
+    floats = sum(x.numel() for x in parts if x.is_floating_point())
+    return floats, sum(x.numel() for x in parts) - floats
+
+
+def asked(
+    method: Callable[..., Any],
+    broadcast: Sequence[Shaped[Tensor, "..."]],
+    upload: Shaped[Tensor, "..."],
+    wire: Compressor,
+    copies: int,
+) -> Iterator[Sent]:
+    """The messages to and from so many participants whose `method` is asked for one `upload` each.
+
+    The parts of a broadcast are called as the method calls its arguments.
+    """
+    while isinstance(method, partial):
+        method = method.func
+    names = list(inspect.signature(method).parameters)[1:]
+    for name, part in zip(names, broadcast, strict=False):
+        bits = FLOAT_BITS * part.numel()
+        yield Sent(SERVER, PARTICIPANT, name, *about([part]), bits, copies)
+    bits = wire.bits(upload.numel())
+    yield Sent(PARTICIPANT, SERVER, method.__name__, *about([upload]), bits, copies)
+
+
+def told(message: Shaped[Tensor, "..."], wire: Compressor, receivers: int | None, N: int) -> Sent:
+    """A message from the server to some `receivers`; for None to all N clients."""
+    whom, copies = (EVERYONE, N) if receivers is None else (PARTICIPANT, receivers)
+    return Sent(SERVER, whom, "", *about([message]), wire.bits(message.numel()), copies)

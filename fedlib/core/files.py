@@ -1,20 +1,27 @@
-"""Files that are written whole or not at all, whatever stops the process that writes them."""
+"""Atomic file writes, and JSON files that are sealed by a digest."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache, wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: files cannot be told from abandoned ones, and stay
+except ImportError:  # not a POSIX system: abandoned files cannot be recognized, and stay
     fcntl = None  # type: ignore[assignment]
 
-PART = ".part-"  # files being written; one that nobody holds was left by a process that was killed
+PART = ".part-"  # files being written; an unlocked one was left by a process that was killed
+SCHEMA = 1
+
+T = TypeVar("T")
 
 
 def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -37,7 +44,6 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             file.flush()
             os.fsync(file.fileno())  # else a crash can leave the new name with no data
             os.replace(name, path)
-        sync_folder(path.parent)
     except OSError as error:
         raise OSError(
             f"atomic_write: the folder of {path.name} must be writable, got "
@@ -63,15 +69,14 @@ def part_of(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 def clear_parts(folder: Path) -> None:
     """Remove the files that killed processes left half written; those being written are locked."""
     with suppress(OSError):
-        for entry in [*os.scandir(folder)]:
-            if entry.name.startswith(PART):
-                with suppress(OSError), open(entry.path, "rb") as file:
-                    if _lock(file, wait=False):
-                        os.unlink(entry.path)
+        for path in folder.glob(f"{PART}*"):
+            with suppress(OSError), open(path, "rb") as file:
+                if _lock(file, wait=False):
+                    path.unlink()
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool:
-    """Whether the file is now locked by this process; the system unlocks it when it ends."""
+    """Lock a file until it is closed or the process ends; whether that succeeded."""
     if fcntl is None:
         return False
     try:
@@ -81,11 +86,80 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool:
     return True
 
 
-def sync_folder(folder: Path) -> None:
-    """Have the system write the folder's names to the disk, where it lets us."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def cache_by_file(make: Callable[[Path], T]) -> Callable[[Path], T]:
+    """Decorator: remember what a function makes of a file until the file changes."""
+
+    @cache
+    def remembered(path: Path, state: object) -> T:  # noqa: ARG001 - part of the cache's key
+        return make(path)
+
+    @wraps(make)
+    def current(path: Path) -> T:
+        return remembered(path, file_state(path))
+
+    return current
+
+
+def file_state(path: Path) -> tuple[int, ...] | None:
+    """Times, size and inode of a file, which change with its content; None without a file."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+
+
+def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """Read a stored file and check its schema, its digest and, if one is named, its kind.
+
+    Raises
+    ------
+    ValueError
+        one sentence, for a file that is missing, damaged, changed by hand, or of another schema or
+        kind.
+    """
+    what = f"store: {'/'.join(path.parts[-3:])} must"
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{what} exist, it is not there; make it with `papers reproduce`, set FEDLIB_RESULTS "
+            "to a folder that has it, or use Trace.save for a run of your own."
+        ) from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ValueError(f"{what} be a file that can be read, got {why!r}.") from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
+        why = str(error).partition("\n")[0]
+        text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
+        raise ValueError(text) from None
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != SCHEMA:
+        raise ValueError(f"{what} have schema {SCHEMA}, got {found}; reproduce it.")
+    sealed = data.pop("digest", None)
+    if digest(data) != sealed:
+        raise ValueError(
+            f"{what} agree with its digest, it was changed after it was written; restore it or "
+            "reproduce it."
+        )
+    if kind is not None and data.get("kind") != kind:
+        raise ValueError(f"{what} be of kind {kind!r}, got {data.get('kind')!r}; reproduce it.")
+    return {**data, "digest": sealed}
+
+
+def write_json(path: Path, payload: Mapping[str, Any]) -> None:
+    """Write a JSON file atomically, one line a seed, so that a change shows as one line."""
+    text = json_text(payload)
+    atomic_write(path, lambda file: file.write(text.encode()))
+
+
+def json_text(payload: Mapping[str, Any]) -> str:
+    """Indented JSON with every innermost list on one line."""
+    text = json.dumps(payload, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda m: re.sub(r"\s*\n\s*", " ", m[0]), text) + "\n"
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of canonical JSON."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -8,6 +8,8 @@ G grid points, T rounds.
 from __future__ import annotations
 
 import copy
+import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -18,10 +20,13 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
+from fedlib.checks import Count, Whole
 from fedlib.core.describe import describe
-from fedlib.core.problem_checks import check_gradient, check_names, check_problem
+from fedlib.core.trees import explain_map_error
 
 Info = dict[str, Tensor]
+#: Names that a metric cannot have: columns of `Trace.to_frame`.
+TAKEN = ("seed", "round")
 
 
 class Batch(NamedTuple):
@@ -124,8 +129,8 @@ class Problem:
     rows: Int[Tensor, "N m"]
     sizes: tuple[int, ...]
     losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
-    num_objectives: int
-    num_constraints: int
+    num_objectives: Count
+    num_constraints: Whole
     w0: Float[Tensor, "d"]
     metrics: Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]
     gradient: (
@@ -140,7 +145,16 @@ class Problem:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_problem(self)
+        checks.fields(self)
+        _check_functions(self)
+        _check_config(self.config)
+        _check_shapes(self)
+        if all(map(_has_values, self._all_tensors())):
+            _check_values(self)
+
+    def _all_tensors(self) -> list[Tensor]:
+        lengths = (self.lengths,) if isinstance(self.lengths, Tensor) else ()
+        return [*self.data, self.rows, self.w0, *self.heldout, *lengths]
 
     @property
     def num_clients(self) -> int:
@@ -163,12 +177,22 @@ class Problem:
         if not isinstance(lengths, Tensor):
             if min(self.sizes) == rows.shape[-1]:  # no padding anywhere
                 weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
-                return Batch(tuple(x[rows] for x in self.data), weight)
+                return Batch(self.data_at(rows), weight)
             lengths = torch.tensor(self.sizes, device=rows.device)
         size = lengths[clients].unsqueeze(-1)
         real = torch.arange(self.rows.shape[-1], device=rows.device) < size
         weight = real.to(self.w0.dtype) / size  # whole numbers alone would meet in float32
-        return Batch(tuple(x[rows] for x in self.data), weight)
+        return Batch(self.data_at(rows), weight)
+
+    def rows_of_client(self, client: Int[Tensor, ""]) -> Batch:
+        """All rows of one client: data `[m, ...]`, weight `[m]`."""
+        data, weight = self.rows_of(client.view(1))
+        return Batch(tuple(x[0] for x in data), weight[0])
+
+    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "*b ..."], ...]:
+        """The tensors of the data at some rows; whole rows are copied, which is fast."""
+        flat = rows.flatten()
+        return tuple(x.index_select(0, flat).unflatten(0, rows.shape) for x in self.data)
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""
@@ -197,7 +221,11 @@ class Problem:
 
         Of these only the names are checked: it is called in every round, inside of maps.
         """
-        check_names(tensors, self.tensors())
+        for name, value in tensors.items():
+            checks.one_of("Problem", "the name of a tensor", name, tuple(self.tensors()))
+            parts = value if isinstance(value, tuple) else (value,)
+            fits = all(isinstance(x, Tensor) for x in parts)
+            checks.require(fits, "Problem", name, "hold tensors", value)
         other = copy.copy(self)
         vars(other).update(tensors)
         return other
@@ -221,7 +249,132 @@ def pullback(
     """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
     if gradient is not None:
         found = gradient(w, batch, weights)
-        check_gradient(found, w)
+        shape = getattr(found, "shape", None)
+        rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
+        checks.require(shape == w.shape, "Problem", "gradient", rule, found)
         return found
     derivative: Tensor = grad(lambda u: (weights * losses(u, batch)).sum())(w)
     return derivative
+
+
+def try_losses(problem: Problem) -> None:
+    """Call the losses once, on the first client's rows, unless they need a simulator's episodes.
+
+    Raises
+    ------
+    ValueError
+        unless they give K numbers.
+    """
+    if problem.simulator is not None:
+        return
+    rows = problem.rows_of(torch.zeros(1, dtype=torch.int64, device=problem.rows.device))
+    batch = Batch(tuple(x[0] for x in rows.data), rows.weight[0])
+    who, k = f"losses of {problem.name}", problem.num_objectives + problem.num_constraints
+    try:
+        with torch.no_grad():
+            found: object = problem.losses(problem.w0, batch)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and explain_map_error(error):
+            raise
+        text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+        rule = "work on the rows of client 0, it failed with"
+        raise ValueError(f"run: {who} must {rule}: {text}.") from error
+    fits = isinstance(found, Tensor) and found.is_floating_point() and found.shape == (k,)
+    rule = f"give a tensor of floats [{k}], the objectives and then the constraints"
+    checks.require(fits, "run", who, rule, found)
+
+
+def check_metrics(problem: Problem, found: object) -> None:
+    """Raise TypeError or ValueError unless `metrics` gave a dict of names to 0-d tensors."""
+    who, measured = "run", f"metrics of {problem.name}"
+    if not isinstance(found, dict) or not found:
+        raise TypeError(checks.sentence(who, measured, "give a dict of numbers, not empty", found))
+    for name, value in found.items():
+        fits = isinstance(name, str) and name and name not in TAKEN
+        rule = f"have texts as names, none of them {' or '.join(TAKEN)}"
+        checks.require(fits, who, measured, rule, name)
+        fits = isinstance(value, Tensor) and not value.dim() and not value.is_complex()
+        metric = f"metric {name!r} of {problem.name}"
+        checks.require(fits, who, metric, "be a tensor of one number, shape []", value)
+
+
+# --- what `Problem` checks beyond its annotations ---
+
+
+def _check_functions(problem: Problem) -> None:
+    """Raise TypeError for a function that does not take its arguments, if it tells."""
+    for name, count in (("losses", 2), ("metrics", 2), ("gradient", 3)):
+        function = getattr(problem, name)
+        _require(not isinstance(function, type), name, "be a function, not a class", function)
+        try:
+            if function is not None:
+                inspect.signature(function).bind(*range(count))
+        except TypeError as error:
+            rule = f"be a function of {count} arguments ({error})"
+            raise TypeError(checks.sentence("Problem", name, rule, function)) from None
+        except ValueError:  # some that are not of Python do not tell
+            continue
+
+
+def _check_config(config: Mapping[str, Any]) -> None:
+    for key, value in config.items():
+        try:
+            json.dumps(describe(value), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            rule = "be a JSON value or a record of such"
+            raise type(error)(checks.sentence("Problem", f"config[{key!r}]", rule, value)) from None
+
+
+def _require(fits: object, name: str, rule: str, value: object) -> None:
+    checks.require(fits, "Problem", name, rule, value)
+
+
+def _check_shapes(problem: Problem) -> None:
+    """Check what is known of tensors whose values cannot be read: inside a map or a recording."""
+    data, rows, w0, sizes = problem.data, problem.rows, problem.w0, problem.sizes
+    _require(problem.name, "name", "be a text that is not empty", problem.name)
+    _require(
+        not isinstance(problem.simulator, (type, str, bool, int, float)),
+        "simulator", "be a simulator", problem.simulator,
+    )  # fmt: skip
+    got = [list(x.shape) for x in data]
+    _require(len({len(x) for x in data}) == 1, "data", "hold tensors with equally many rows", got)
+    for name, parts in (("data", data), ("heldout", problem.heldout)):
+        for i, x in enumerate(parts):
+            _require(not x.is_complex(), f"{name}[{i}]", "hold real numbers", x)
+    _require(len(w0), "w0", "be a vector [d], d at least 1", w0)
+    table = rows.dtype == torch.int64 and 0 not in rows.shape
+    _require(table, "rows", "be a table of int64 [N, m], N and m at least 1", rows)
+    devices = sorted({str(x.device) for x in problem._all_tensors()})
+    rule = "lie on one device with the other tensors"
+    _require(len(devices) == 1, "data", rule, ", ".join(devices))
+    n, m = rows.shape
+    _require(len(sizes) == n, "sizes", f"have {n} entries, one for each line of rows", sizes)
+    wrong = next((size for size in sizes if not 1 <= size <= m), None)
+    _require(wrong is None, "sizes", f"lie in 1..{m} (the columns of rows)", wrong)
+    lengths = problem.lengths
+    fits = not isinstance(lengths, Tensor) or lengths.shape == (n,)
+    _require(fits, "lengths", f"be whole numbers [{n}]", lengths)
+
+
+def _check_values(problem: Problem) -> None:
+    """Check what can only be known where tensors have values."""
+    count, ends = len(problem.data[0]), [int(x) for x in problem.rows.aminmax()]
+    wrong = next((row for row in ends if not 0 <= row < count), None)
+    _require(wrong is None, "rows", f"lie in 0..{count - 1} (the rows of data)", wrong)
+    if isinstance(problem.lengths, Tensor):
+        got = problem.lengths.tolist()
+        _require(got == [*problem.sizes], "lengths", "agree with sizes", got)
+    named = {"w0": problem.w0}
+    named |= {f"data[{i}]": x for i, x in enumerate(problem.data)}
+    named |= {f"heldout[{i}]": x for i, x in enumerate(problem.heldout)}
+    for name, x in named.items():
+        limits = x.aminmax() if x.is_floating_point() and x.numel() else ()
+        if not all(map(torch.isfinite, limits)):  # one pass without a mask; `finite` counts
+            checks.finite("Problem", name, x)
+
+
+def _has_values(x: Shaped[Tensor, "..."]) -> bool:
+    """Whether a tensor is an ordinary one, whose values can be read."""
+    plain = type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta
+    return plain and not torch._C._functorch.is_functorch_wrapped_tensor(x)

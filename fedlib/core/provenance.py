@@ -15,8 +15,6 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20  # seconds for an answer of git
-#: Variables that make git answer for another folder; hooks of other repositories set them.
-ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
 def versions() -> dict[str, Any]:
@@ -40,22 +38,23 @@ def _commit() -> dict[str, Any]:
 
     What cannot be told to be unchanged counts as changed.
     """
-    top = _git("rev-parse", "--show-toplevel")
-    head = _git("rev-parse", "--short=12", "HEAD")
-    ours = top and os.path.isdir(top) and os.path.samefile(top, ROOT)
-    if not head or not ours or not _git("ls-files", "fedlib/core/provenance.py"):
+    place = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD")
+    top, _, head = (place or "").rpartition("\n")
+    ours = os.path.isdir(top) and os.path.samefile(top, ROOT)
+    if not ours or not _git("ls-files", "fedlib/core/provenance.py"):
         return {"commit": None, "dirty": False}
     return {"commit": head, "dirty": _git("status", "--porcelain", "fedlib", "papers") != ""}
 
 
 def _git(*words: str) -> str | None:
     """What git says of the folder that we lie in; None if it fails, hangs, or is not installed."""
-    env = {k: v for k, v in os.environ.items() if k not in ELSEWHERE}
+    # hooks of other repositories set variables that make git answer for these
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    command = ("git", "--no-optional-locks", *words)
     try:
-        done = subprocess.run(
-            ("git", "--no-optional-locks", *words), cwd=ROOT, env=env, check=True,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
-        )  # fmt: skip
+        found = subprocess.check_output(
+            command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL, timeout=PATIENCE
+        )
     except (OSError, subprocess.SubprocessError):
         return None
-    return os.fsdecode(done.stdout).strip()
+    return os.fsdecode(found).strip()

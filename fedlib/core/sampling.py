@@ -1,22 +1,23 @@
-"""Drawing the randomness of a round, and the checks that several algorithms share."""
+"""Draw the randomness of a round, and check what several algorithms ask of a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from math import prod
+from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Seed
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.problem import Draw, Problem
 
 IDENTITY = Identity()
 MANY = 1000  # more clients are not permuted to draw a few of them
-CELLS = 2**18  # most entries of a table of permutations that is made at once (2 MB)
+STREAMS = ("split", "rounds")
 
 
 def draw_round(
@@ -56,6 +57,32 @@ def draw_round(
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_first(downlink.draw(1, problem.dim, rng)),
     )
+
+
+def draw_many(
+    algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
+) -> Draw | None:
+    """The draws of many rounds at once, `[rounds, S, ...]`: those of one draw after another.
+
+    For a method whose `sampling()` says what its `draw` asks `draw_round` for, if that is
+    participants alone; None for any other. In long runs of small rounds a draw a round would take
+    as long as the round.
+    """
+    owner = next(kind for kind in type(algorithm).__mro__ if "draw" in vars(kind))
+    settings = algorithm.sampling() if "sampling" in vars(owner) else {"batch_size": 1}
+    ways = [settings.get(way, IDENTITY) for way in ("uplink", "downlink")]
+    batches = [settings.get(name) for name in ("batch_size", "value_batch_size")]
+    if batches != [None, None] or not all(isinstance(way, Identity) for way in ways):
+        return None
+    n, each = settings["participants"], 1 + settings.get("resample", False)
+    samples = [
+        sample(p.num_clients, n, rng)
+        for p, rng in zip(problems, rngs, strict=True)
+        for _ in range(rounds * each)
+    ]
+    table = torch.stack(samples).view(len(rngs), rounds, each, n).permute(2, 1, 0, 3)
+    who, *again = table.contiguous().unbind()
+    return Draw(who, value_clients=again[0] if again else ())
 
 
 def draw_coins(
@@ -99,10 +126,11 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
     Few of many are drawn with replacement, and all but the first of equal ones again until none
     are left. That looks at equality alone, so no choice is preferred to another.
     """
-    if _crowded(size, shape[-1]):
-        rows = _permuted([size] * prod(shape[:-1]), shape[-1], rng)
-        return rows.view(shape)
-    flat = torch.randint(size, shape, generator=rng).view(-1, shape[-1])
+    count = shape[-1]
+    if _crowded(size, count):
+        rows = [torch.randperm(size, generator=rng)[:count] for _ in range(prod(shape[:-1]))]
+        return torch.stack(rows).view(shape)
+    flat = torch.randint(size, shape, generator=rng).view(-1, count)
     while True:
         ordered, where = flat.sort(stable=True)
         row, column = (ordered[:, 1:] == ordered[:, :-1]).nonzero(as_tuple=True)
@@ -115,54 +143,11 @@ def distinct_each(
     sizes: Sequence[int], steps: int, count: int, rng: torch.Generator
 ) -> Int[Tensor, "N E B"]:
     """`distinct(size, (steps, count))` of one size after another."""
-    parts = []
-    for crowded, group in groupby(sizes, lambda size: _crowded(size, count)):
-        if crowded:
-            rows = [size for size in group for _ in range(steps)]
-            parts.append(_permuted(rows, count, rng).view(-1, steps, count))
-        else:
-            parts.append(torch.stack([distinct(size, (steps, count), rng) for size in group]))
-    return torch.cat(parts)
+    return torch.stack([distinct(size, (steps, count), rng) for size in sizes])
 
 
 def _crowded(size: int, count: int) -> bool:
     return 4 * count > size
-
-
-def _permuted(sizes: Sequence[int], count: int, rng: torch.Generator) -> Int[Tensor, "R B"]:
-    """`torch.randperm(size)[:count]` of one size after another: the same numbers from `rng`."""
-    if len(sizes) < 8 * count:  # few long rows: a call each is faster than a step for all
-        return torch.stack([torch.randperm(size, generator=rng)[:count] for size in sizes])
-    length = max(1, CELLS // max(sizes))  # rows at once
-    starts = range(0, len(sizes), length)
-    return torch.cat([_shuffled(torch.tensor(sizes[i : i + length]), count, rng) for i in starts])
-
-
-def _shuffled(sizes: Int[Tensor, "R"], count: int, rng: torch.Generator) -> Int[Tensor, "R B"]:
-    """As `_permuted`, all rows at once.
-
-    `torch.randperm(n)` takes n - 1 numbers of 32 bits from the generator, one after another, and
-    for each of them swaps place i = 0, ..., n - 2 with place i + number % (n - i). Here the numbers
-    of all rows are taken in one call, and the first `count` swaps are made in all rows at once.
-    """
-    raw = _raw(int((sizes - 1).sum()), rng)
-    first = (sizes - 1).cumsum(0) - (sizes - 1)  # where a row's numbers begin
-    rows = torch.arange(int(sizes.max())).view(-1, 1).repeat(1, len(sizes))
-    for i in range(min(count, len(rows) - 1)):
-        left = (sizes - i).clamp_min(1)  # a row that is through swaps with itself
-        there = (i + raw[(first + i).clamp_max(len(raw) - 1)] % left).unsqueeze(0)
-        here = rows[i].clone()
-        rows[i] = rows.gather(0, there)[0]
-        rows.scatter_(0, there, here.unsqueeze(0))
-    return rows[:count].T
-
-
-def _raw(count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
-    """The generator's next `count` numbers of 32 bits; of an odd last one the last bit alone."""
-    pairs = torch.empty(count // 2, dtype=torch.int64).random_(-(2**63), None, generator=rng)
-    flat = torch.stack([pairs >> 32, pairs], 1).view(-1) & 0xFFFFFFFF
-    # the last number of all is the last of its row, which asks for it modulo 2
-    return torch.cat([flat, torch.randint(2, (count % 2,), generator=rng)])
 
 
 def check_work(
@@ -189,20 +174,16 @@ def check_work(
 
 def check_one_constraint(who: str, problem: Problem) -> None:
     """Raise ValueError unless the problem has one objective and one constraint."""
-    if (problem.num_objectives, problem.num_constraints) != (1, 1):
-        raise ValueError(
-            f"{who}: the problem must have one objective and one constraint, "
-            f"{problem.name} has {problem.num_objectives} and {problem.num_constraints}."
-        )
+    kinds = (problem.num_objectives, problem.num_constraints)
+    checks.require(kinds == (1, 1), who, "problem", "have one objective and one constraint", kinds)
 
 
 def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int) -> None:
-    """Raise ValueError for a compressor that does not go with (or without) error feedback."""
-    if error_feedback and uplink.contraction(dim) is None:
-        raise ValueError(
-            f"{who}: uplink must be contractive under error feedback (a scaled Rand-K makes the "
-            f"residual explode), got {uplink!r}; pass error_feedback=False or scaled=False."
-        )
+    """Raise ValueError for a compressor whose residual would explode under error feedback."""
+    fits = not error_feedback or uplink.contraction(dim) is not None
+    rule = "be contractive under error feedback"
+    remedy = "pass error_feedback=False or scaled=False"
+    checks.require(fits, who, "uplink", rule, uplink, remedy)
 
 
 def _positions(
@@ -222,10 +203,7 @@ def _first(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
     return x[0] if isinstance(x, Tensor) else ()
 
 
-STREAMS = ("split", "rounds")
-
-
-def seeded(seed: int, stream: str) -> torch.Generator:
+def seeded(seed: Seed, stream: str) -> torch.Generator:
     """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
 
     Raises
@@ -233,6 +211,6 @@ def seeded(seed: int, stream: str) -> torch.Generator:
     ValueError
         if the seed is negative or the stream unknown.
     """
-    checks.seed("seeded", "seed", seed)
+    checks.arguments(seeded, locals())
     checks.one_of("seeded", "stream", stream, STREAMS)
     return torch.Generator().manual_seed(len(STREAMS) * seed + STREAMS.index(stream))

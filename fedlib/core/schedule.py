@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from fedlib import checks
+from fedlib.checks import Count
 
-GEOMETRIC = "geometric"
+Every = Count | Literal["geometric"]
 DENSE = 64  # rounds that are all evaluated, in a geometric schedule
 
 
@@ -26,7 +28,7 @@ class Schedule:
         128, 4 up to 256, and so on, so that a run twice as long has 32 evaluations more.
     """
 
-    every: int | str
+    every: Every
 
     def gap(self, round_: int) -> int:
         """The distance of evaluations from a round on; never less in later rounds."""
@@ -44,26 +46,10 @@ class Schedule:
 
     def before(self, rounds: int) -> Sequence[int]:
         """The evaluated ones among so many rounds."""
-        if not isinstance(self.every, str):
-            return range(0, rounds, self.every)
-        found = [0]
-        while (after := found[-1] + self.gap(found[-1])) < rounds:
-            found.append(after)
-        return found
+        return [t for t in range(rounds) if self.due(t)]
 
 
 def scheduled(given: object) -> Schedule:
-    """The schedule that `run` was given for `evaluate_every`: a number, numpy's too, or the word.
-
-    Raises
-    ------
-    ValueError, TypeError
-        for anything else.
-    """
-    if isinstance(given, str):
-        if given != GEOMETRIC:
-            rule = f'be a whole number from 1 on, or "{GEOMETRIC}"'
-            raise ValueError(checks.sentence("run", "evaluate_every", rule, given))
-        return Schedule(given)
-    checks.count("run", "evaluate_every", given)
-    return Schedule(int(given))  # type: ignore[call-overload]
+    """The schedule of `run`'s argument `evaluate_every`; raises as `checks.value` does."""
+    checks.value("run", "evaluate_every", given, Every)
+    return Schedule(given if isinstance(given, str) else int(given))  # type: ignore

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedlib import checks
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.core.provenance import versions
 
 if TYPE_CHECKING:
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
-#: Of a file, with its digest.
-PARTS = frozenset(
-    (
-        "schema",
-        "kind",
-        "config",
-        "rounds",
-        "seeds",
-        "metrics",
-        "info",
-        "final_w",
-        "output_w",
-        "provenance",
-        "digest",
-    )
-)
 LARGEST_MODEL = 1000  # final models up to this many parameters are saved
 
 
@@ -120,7 +104,7 @@ class Trace:
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
         content = {
-            "schema": jsonfile.SCHEMA,
+            "schema": files.SCHEMA,
             "kind": KIND,
             "config": dict(self.config),
             "rounds": self.rounds.tolist(),
@@ -131,7 +115,7 @@ class Trace:
             "output_w": None if models is None or self.output is None else to_rows(self.output),
             "provenance": {**versions(), **self.provenance},
         }
-        jsonfile.write_json(Path(path), {**content, "digest": jsonfile.digest(content)})
+        files.write_json(Path(path), {**content, "digest": files.digest(content)})
 
     @staticmethod
     def load(path: Path | str) -> Trace:
@@ -143,24 +127,12 @@ class Trace:
             one sentence, for a file that is missing, damaged, or holds something else.
         """
         checks.value("Trace.load", "path", path, Path | str)
-        held = jsonfile.read(Path(path))
-        if held.get("kind") == KIND and held.keys() != PARTS:
-            wrong = ", ".join(sorted(held.keys() ^ PARTS))
-            raise ValueError(
-                f"Trace.load: {Path(path).name} must hold what Trace.save writes, it differs in "
-                f"{wrong}; save it again."
-            )
-        if held.get("kind") != KIND:
-            raise ValueError(
-                f"Trace.load: {Path(path).name} must be written by Trace.save, it holds "
-                f"{held.get('kind')!r}; stored runs of studies are read with Study.load."
-            )
-        wrong = misfit(held)
-        if wrong:
-            raise ValueError(
-                f"Trace.load: {Path(path).name} must hold what Trace.save writes, its {wrong} "
-                "something else; save it again."
-            )
+        held, name = files.read_json(Path(path)), Path(path).name
+        who, kind = "Trace.load", held.get("kind")
+        remedy = "stored runs of studies are read with Study.load"
+        checks.require(kind == KIND, who, name, "be written by Trace.save", kind, remedy)
+        fits, rule = _is_consistent(held), "hold what Trace.save writes"
+        checks.require(fits, who, name, rule, [*held], "save it again")
         return Trace(
             metrics={k: from_rows(v) for k, v in held["metrics"].items()},
             info={k: from_rows(v) for k, v in held["info"].items()},
@@ -173,47 +145,25 @@ class Trace:
         )
 
 
-def misfit(held: Mapping[str, Any]) -> str:
-    """Which part of a saved trace is not what `save` writes, with its verb; empty if all are."""
-    rounds: Any = held.get("rounds")
-    seeds: Any = held.get("seeds")
-    config: Any = held.get("config")
-    if not _counts(rounds) or rounds[0] != 0 or rounds != sorted({*rounds}):
-        return "rounds are"
-    if not _counts(seeds) or len({*seeds}) < len(seeds):
-        return "seeds are"
-    told = config if isinstance(config, dict) else {"rounds": None}
-    for part, value in (("rounds", rounds[-1]), ("seeds", seeds)):
-        if told.get(part, value) != value:
-            return "config is"
-    for part, length in (("metrics", len(rounds)), ("info", rounds[-1])):
-        curves = held.get(part)
-        if not isinstance(curves, dict):
-            return f"{part} are"
-        for name, rows in curves.items():
-            if not _matrix(rows, len(seeds), length):
-                return f"{part} {name!r} is"
-    for part in ("final_w", "output_w"):
-        if part not in held or not (held[part] is None or _matrix(held[part], len(seeds))):
-            return f"{part} is"
-    return "" if isinstance(held.get("provenance"), dict) else "provenance is"
-
-
-def _counts(values: Any) -> bool:
-    """Whether this is a list of whole numbers, not empty."""
-    return isinstance(values, list) and bool(values) and all(type(x) is int for x in values)
-
-
-def _matrix(rows: Any, height: int, width: int | None = None) -> bool:
-    """Whether these are so many rows of so many numbers or nulls, as many in each."""
-    if not isinstance(rows, list) or len(rows) != height:
+def _is_consistent(held: Mapping[str, Any]) -> bool:
+    """Whether the parts of a saved trace have the types and shapes that `save` writes."""
+    try:
+        rounds, seeds, config = held["rounds"], held["seeds"], held["config"]
+        curves = [(x, len(rounds)) for x in held["metrics"].values()]
+        curves += [(x, rounds[-1]) for x in held["info"].values()]
+        models = [from_rows(held[part]) for part in ("final_w", "output_w") if held[part]]
+        return (
+            all(type(x) is int for x in (*rounds, *seeds))
+            and rounds == sorted({0, *rounds})
+            and len({*seeds}) == len(seeds)
+            and config.get("rounds", rounds[-1]) == rounds[-1]
+            and config.get("seeds", seeds) == seeds
+            and all(from_rows(x).shape == (len(seeds), length) for x, length in curves)
+            and all(w.ndim == 2 and len(w) == len(seeds) for w in models)
+            and isinstance(held["provenance"], dict)
+        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return False
-    if not all(isinstance(row, list) for row in rows):
-        return False
-    width = len(rows[0]) if width is None else width
-    return all(
-        len(row) == width and all(x is None or type(x) in (int, float) for x in row) for row in rows
-    )
 
 
 def to_rows(x: Any) -> list[list[float | None]]:

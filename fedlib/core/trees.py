@@ -1,7 +1,4 @@
-"""Maps over an axis of trees of tensors, beside `torch.func.vmap`: of length one, and in a loop.
-
-And the stacking of trees that makes such an axis, with what they have in common left alone.
-"""
+"""Stack, index and map trees of tensors, beside `torch.func.vmap`."""
 
 from __future__ import annotations
 
@@ -13,44 +10,41 @@ from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+Leaves = list[Shaped[Tensor, "..."]]
 
-def take(tree: Any, index: Any) -> Any:
+
+def index_tree(tree: Any, index: Any) -> Any:
     """The tree with every tensor replaced by its part at `index`."""
     return pytree.tree_map(lambda x: x[index], tree)
 
 
-def copied(tree: Any) -> Any:
+def clone_tree(tree: Any) -> Any:
     """The tree with every tensor in memory of its own."""
     return pytree.tree_map(torch.clone, tree)
 
 
-def stacked(trees: Sequence[Any]) -> Any:
+def stack_trees(trees: Sequence[Any]) -> Any:
     """Trees of one structure as one tree, every tensor with a leading axis."""
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
 
 
-def partition_leaves(
-    trees: Sequence[Any],
-) -> tuple[
-    list[Shaped[Tensor, "..."]],
-    list[Shaped[Tensor, "..."]],
-    Callable[[list[Shaped[Tensor, "..."]], list[Shaped[Tensor, "..."]]], Any],
-]:
-    """Trees of one structure as what differs, stacked, and what lies at one place in memory, once.
+def partition_leaves(trees: Sequence[Any]) -> tuple[Leaves, Leaves, Callable[..., Any]]:
+    """Split trees of one structure into leaves that differ, stacked, and leaves that all share.
 
-    The third result makes a tree of those two parts, or of one entry of the first and the second.
+    A leaf is shared if it lies at one place in memory. The third result, `merge(own, shared)`,
+    makes a tree of those two parts, or of one entry of the first and the second.
     """
     columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
     spec = pytree.tree_structure(trees[0])
-    common = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
+    is_shared = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
 
-    def together(own: list[Tensor], rest: list[Tensor]) -> Any:
-        parts = (iter(own), iter(rest))
-        return pytree.tree_unflatten([next(parts[shared]) for shared in common], spec)
+    def merge(own: Leaves, shared: Leaves) -> Any:
+        parts = (iter(own), iter(shared))
+        return pytree.tree_unflatten([next(parts[which]) for which in is_shared], spec)
 
-    split = list(zip(columns, common, strict=True))
+    split = list(zip(columns, is_shared, strict=True))
     own = [torch.stack(xs) for xs, shared in split if not shared]
-    return own, [xs[0] for xs, shared in split if shared], together
+    return own, [xs[0] for xs, shared in split if shared], merge
 
 
 def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
@@ -62,14 +56,12 @@ def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
 
 
 def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-    """`torch.func.vmap` for an axis of length one: take it off, put it back."""
+    """`torch.func.vmap` over an axis of length one: drop it, and put it back."""
 
     def one(*arguments: Any) -> Any:
-        inner = [
-            pytree.tree_map(lambda x: x[0], a) if d == 0 else a
-            for a, d in zip(arguments, in_dims, strict=True)
-        ]
-        return pytree.tree_map(lambda x: x.unsqueeze(0), function(*inner))
+        pairs = zip(arguments, in_dims, strict=True)
+        inner = function(*(index_tree(a, 0) if d == 0 else a for a, d in pairs))
+        return pytree.tree_map(lambda x: x.unsqueeze(0), inner)
 
     return one
 
@@ -78,25 +70,17 @@ def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable
     """`torch.func.vmap` as a plain loop."""
 
     def loop(*arguments: Any) -> Any:
-        sizes = [
-            pytree.tree_leaves(a)[0].shape[0]
-            for a, d in zip(arguments, in_dims, strict=True)
-            if d == 0 and pytree.tree_leaves(a)
-        ]
-        return stacked(
-            [
-                function(
-                    *(take(a, i) if d == 0 else a for a, d in zip(arguments, in_dims, strict=True))
-                )
-                for i in range(sizes[0])
-            ]
+        pairs = list(zip(arguments, in_dims, strict=True))
+        count = len(pytree.tree_leaves([a for a, d in pairs if d == 0])[0])
+        return stack_trees(
+            [function(*(index_tree(a, i) if d == 0 else a for a, d in pairs)) for i in range(count)]
         )
 
     return loop
 
 
-def fault(error: Exception) -> str:
-    """What a mapped function did that no map can follow, or the empty text for any other error."""
+def explain_map_error(error: Exception) -> str:
+    """What a mapped function did that no map can follow; the empty text for any other error."""
     text = str(error)
     if any(words in text for words in ("data-dependent", ".item()", "access data pointer")):
         return (

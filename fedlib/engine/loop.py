@@ -1,4 +1,4 @@
-"""The walk through the rounds of one call of `run`: in chunks, watched, saved."""
+"""Training loop: runs rounds in chunks, checks for divergence, evaluates, writes checkpoints."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
-from fedlib.core.trees import copied, take
-from fedlib.engine.batch import BatchedRuns, part
-from fedlib.engine.checkpoint import Progress, Saver
-from fedlib.engine.compile import Unrolled, block
+from fedlib.core.trees import clone_tree, index_tree
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.checkpoint import Checkpoint, Progress
+from fedlib.engine.compile import CompiledRounds, stack_rounds
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
@@ -39,34 +39,34 @@ class RoundLoop:
 
     Parameters
     ----------
-    of : the rounds and evaluations.
-    rounds : all of the run.
+    runs : the rounds and evaluations.
+    rounds : of the whole run.
     schedule : the evaluated rounds.
     """
 
-    def __init__(self, of: BatchedRuns, rounds: int, schedule: Schedule) -> None:
-        self.of, self.rounds, self.schedule = of, rounds, schedule
-        self.compiled = of.compiled(rounds, schedule)
+    def __init__(self, runs: BatchedRuns, rounds: int, schedule: Schedule) -> None:
+        self.runs, self.rounds, self.schedule = runs, rounds, schedule
+        self.compiled = runs.speed_up(rounds, schedule)
 
-    def go(self, now: Progress, show: bool, saver: Saver) -> Progress:
+    def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
         """All remaining rounds, and the evaluation after the last."""
-        name, length = type(self.of.template).__name__, 1
+        name, length = type(self.runs.template).__name__, 1
         with tqdm(
             total=self.rounds, initial=now.round, desc=name, delay=3, disable=not show
         ) as bar:
             while now.round < self.rounds:
                 began = time.perf_counter()
-                before, first = copied(now.state), now.round
+                before, first = clone_tree(now.state), now.round
                 draws = self.advance(now, length)
                 if not torch.isfinite(now.state.w).all():
-                    self._say_where(before, draws, first)
+                    self._raise_diverged(before, draws, first)
                 took = time.perf_counter() - began
                 if took < SHORT:
                     length = min(2 * length, CHUNK)
                 now.seconds += took
-                saver.save(now, self.of.some_data, done=now.round == self.rounds)
+                checkpoint.save(now, done=now.round == self.rounds)
                 bar.update(now.round - first)
-        now.metrics.append(block([self.of.measure(now.state.w)]))
+        now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
         return now
 
     def advance(self, now: Progress, length: int) -> Draw:
@@ -76,16 +76,16 @@ class RoundLoop:
             count = min(ahead, left)
         else:
             count = call * min(length, left // call) or left
-        draws = self.of.draws(now.rngs, count)
+        draws = self.runs.draws(now.rngs, count)
         compiled = self.compiled
         within = compiled and not compiled.evaluates and self.schedule.gap(now.round) < call
         if compiled is None or ahead or count % call or within:
-            self._replay(now, draws)
+            self._advance_singly(now, draws)
         else:
-            self._call(compiled, now, draws)
+            self._advance_compiled(compiled, now, draws)
         return draws
 
-    def _call(self, compiled: Unrolled, now: Progress, draws: Draw) -> None:
+    def _advance_compiled(self, compiled: CompiledRounds, now: Progress, draws: Draw) -> None:
         """One compiled call after the other, as many at once as no evaluation comes between."""
         first, count = 0, len(draws.participants)
         while first < count:
@@ -93,8 +93,8 @@ class RoundLoop:
             if not compiled.evaluates:
                 many = min(many, gap - now.round % gap)
                 if self.schedule.due(now.round):
-                    now.metrics.append(block([self.of.measure(now.state.w)]))
-            few = part(draws, slice(first, first + many))
+                    now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
+            few = index_tree(draws, slice(first, first + many))
             now.state, info, metrics = compiled(now.state, few)
             now.info.append(info)
             if metrics:
@@ -103,34 +103,34 @@ class RoundLoop:
             now.round += many
             now.compiled += many
 
-    def _replay(self, now: Progress, draws: Draw) -> None:
+    def _advance_singly(self, now: Progress, draws: Draw) -> None:
         """One round after the other."""
         metrics, infos = [], []
         for t in range(len(draws.participants)):
             if self.schedule.due(now.round):
-                metrics.append(self.of.measure(now.state.w))
-            now.state, info = self.of.step(now.state, part(draws, t))
+                metrics.append(self.runs.measure(now.state.w))
+            now.state, info = self.runs.step(now.state, index_tree(draws, t))
             infos.append(info)
             now.round += 1
-        now.info.append(block(infos))
+        now.info.append(stack_rounds(infos))
         if metrics:
-            now.metrics.append(block(metrics))
+            now.metrics.append(stack_rounds(metrics))
 
-    def _say_where(self, state: Any, draws: Draw, first: int) -> NoReturn:
+    def _raise_diverged(self, state: Any, draws: Draw, first: int) -> NoReturn:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""
-        of, count = self.of, len(draws.participants)
+        runs, count = self.runs, len(draws.participants)
         for t in range(count):
-            after, _ = of.step(copied(state), part(draws, t))
+            after, _ = runs.step(clone_tree(state), index_tree(draws, t))
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
                 break
             state = after
         g, s = (int(i) for i in bad.nonzero()[0]) if bad.any() else (0, 0)
         raise Diverged(
-            f"{type(of.template).__name__}: the model is not finite after round {first + t} (seed "
-            f"{of.seeds[s]}, {of.grid[g]!r}); the last finite state is in error.state; "
+            f"{type(runs.template).__name__}: the model is not finite after round {first + t} "
+            f"(seed {runs.seeds[s]}, {runs.grid[g]!r}); the last finite state is in error.state; "
             "try a smaller lr.",
-            take(state, (g, s)),
+            index_tree(state, (g, s)),
             first + t,
-            of.seeds[s],
+            runs.seeds[s],
         )

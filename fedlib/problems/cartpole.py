@@ -15,7 +15,6 @@ from fedlib.checks import Count, Nonnegative, Seed
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.engine.operations import unwatched
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
 from fedlib.problems.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
 
@@ -226,9 +225,6 @@ def _(
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
     out = simulate(policies, many.flatten(0, 1), head)
     return out.unflatten(0, (size, b)), 0
-
-
-unwatched(simulate)
 
 
 def cartpole(

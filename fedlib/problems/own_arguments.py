@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.problem_checks import TAKEN
+from fedlib.core.problem import TAKEN
 from fedlib.problems.client_rows import Function
 
 Functions = Function | Sequence[Function]

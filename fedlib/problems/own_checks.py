@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from fedlib.core.problem import Batch, Problem
-from fedlib.core.trees import fault
+from fedlib.core.trees import explain_map_error
 from fedlib.models.modules import Apply
 from fedlib.problems.client_rows import Function, seen
 
@@ -75,8 +75,8 @@ def attempt(
     try:
         return work()
     except Exception as error:
-        if fault(error):
-            raise ValueError(f"{who}: {name} must not {fault(error)}.") from error
+        if explain_map_error(error):
+            raise ValueError(f"{who}: {name} must not {explain_map_error(error)}.") from error
         raise ValueError(
             f"{who}: {name} must work on a client's rows, it failed: {first_line(error)}."
         ) from error

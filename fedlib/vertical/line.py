@@ -14,8 +14,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.compress.compressors import FLOAT_BITS
-from fedlib.core.federation import Federation
-from fedlib.core.messages import SERVER, Sent, about
+from fedlib.core.federation import SERVER, Federation, Sent, about
 from fedlib.core.problem import Batch, Info, Problem
 from fedlib.vertical.composite import Composite, Party, neighbours
 

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Nonnegative, Share
-from fedlib.engine.operations import unwatched
 from fedlib.weights.rules import batch_rule, minimum_norm, on_cpu
 
 Array = NDArray[np.float64]
@@ -188,4 +187,3 @@ def _(gram: Tensor, gain: Tensor, bound: Tensor) -> Tensor:
 
 
 program.register_vmap(batch_rule(program))
-unwatched(program)

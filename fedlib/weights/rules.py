@@ -23,7 +23,6 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative
-from fedlib.engine.operations import unwatched
 
 Array = NDArray[np.float64]
 
@@ -256,5 +255,3 @@ def _(gram: Tensor) -> Tensor:
 
 descend.register_vmap(batch_rule(descend))
 min_norm.register_vmap(batch_rule(min_norm))
-unwatched(descend)
-unwatched(min_norm)

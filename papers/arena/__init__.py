@@ -13,9 +13,9 @@ from papers.arena.numbers import derive
 from papers.arena.problems import ITERATES, LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "evaluations", "specs"]
@@ -112,11 +112,11 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={
-        "rank_clock": Close(timed=("lmo", "project")),
-        "rank_*": Close(rounds=20, atol=1e-4),
-        "fair_*": Close(blurred=("*g",)),  # counts of people at a threshold
-        "sparse_reference": Close(blurred=("residual",)),  # 1e-14 of a solver's own digits
+    tolerances={
+        "rank_clock": Tolerance(timed=("lmo", "project")),
+        "rank_*": Tolerance(rounds=20, atol=1e-4),
+        "fair_*": Tolerance(blurred=("*g",)),  # counts of people at a threshold
+        "sparse_reference": Tolerance(blurred=("residual",)),  # 1e-14 of a solver's own digits
     },
     **PARAMETERS,
 )

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fedlib import run
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.core import Problem, jsonfile
+from fedlib.core import Problem, files
 from fedlib.core.problem import Batch
 from fedlib.core.provenance import versions
 from fedlib.core.trace import Array
@@ -236,14 +236,14 @@ def main() -> None:
     found = {name: check() for name, (module, check) in CHECKS.items() if installed(module)}
     packages = {PACKAGES[m]: metadata.version(PACKAGES[m]) for m in PACKAGES if installed(m)}
     content = {
-        "schema": jsonfile.SCHEMA,
+        "schema": files.SCHEMA,
         "kind": "outside",
         "packages": packages,
         "seeds": list(SEEDS),
         "found": found,
         "provenance": versions(),
     }
-    jsonfile.write_json(path(), {**content, "digest": jsonfile.digest(content)})
+    files.write_json(path(), {**content, "digest": files.digest(content)})
 
 
 if __name__ == "__main__":

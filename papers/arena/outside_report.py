@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers.arena.outside import CHECKS, PACKAGES, path
 
 DESCENT = (
@@ -34,7 +34,7 @@ def table() -> pd.DataFrame:
     """Package and version, and what was found; empty if nothing is stored."""
     if not path().exists():
         return pd.DataFrame()
-    held = jsonfile.read(path())
+    held = files.read_json(path())
     rows = {}
     for name, (about, found) in OUTSIDE.items():
         if name in held["found"]:

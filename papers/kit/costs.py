@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from fedlib.core.describe import describe
-from fedlib.core.jsonfile import once, read
+from fedlib.core.files import cache_by_file, read_json
 from papers.kit import store
 from papers.kit.store import PAPER, Spec
 
@@ -84,10 +84,10 @@ def _times(study: str, profile: str, names: Iterable[str]) -> Iterator[tuple[str
             yield name, took(path)
 
 
-@once
+@cache_by_file
 def took(path: Any) -> float:
     """The seconds that a stored run took."""
-    return float(read(path, "run")["provenance"]["wall_s"])
+    return float(read_json(path, "run")["provenance"]["wall_s"])
 
 
 def work(spec: Spec, sizes: frozenset[str] | None = None) -> float:

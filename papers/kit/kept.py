@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core import Trace
-from fedlib.core.jsonfile import SCHEMA, digest, write_json
+from fedlib.core.files import SCHEMA, digest, write_json
 from papers.kit.numbers import Number
 from papers.kit.runfile import models, to_lists
 from papers.kit.store import numbers_content

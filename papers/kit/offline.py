@@ -7,26 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedlib.core import Problem
 from fedlib.core.describe import describe
 from fedlib.data import DataError, File, cache
-from papers.kit.fingerprint import is_definition, roots_of_problem
 
 Maker = Callable[[int], Problem]
-SAID: dict[Any, Said] = {}  # by what tells the problem; in this process
-
-
-class Said(NamedTuple):
-    """What is told of a problem when its data are gone."""
-
-    config: dict[str, Any]
-    roots: tuple[str, ...]
-
-    @classmethod
-    def of(cls, problem: Problem) -> Said:
-        return cls(describe(problem.config), tuple(roots_of_problem(problem)))
+PACKAGES = ("fedlib", "papers")
+CONFIGS: dict[Any, dict[str, Any]] = {}  # of problems, by what tells them apart; in this process
 
 
 @contextmanager
@@ -59,11 +48,11 @@ def problems(maker: Maker, seeds: Iterable[int]) -> dict[int, Problem]:
 
 
 @without_widgets()
-def said(maker: Maker, seed: int) -> Said:
-    """What the problem of a seed says of itself.
+def problem_config(maker: Maker, seed: int) -> dict[str, Any]:
+    """The configuration of the problem of a seed, which is made for it and may need its data.
 
-    It is made, which may need its data; only once where a definition of our packages makes it of
-    arguments, and every time where a function of somebody's own may look at more than these.
+    It is made only once where a definition of our packages makes it of arguments, and every time
+    where a function of somebody's own may look at more than these.
 
     Raises
     ------
@@ -71,19 +60,19 @@ def said(maker: Maker, seed: int) -> Said:
         if its data are not there and cannot be fetched.
     """
     how = recipe(maker)
-    told = (how, repr(how), seed, cache.cache_folder())  # 1 and 1.0 are equal, and not alike
-    if not (is_definition(getattr(maker, "func", maker)) and _is_hashable(told)):
-        return Said.of(maker(seed))
-    if told not in SAID:
-        SAID[told] = Said.of(maker(seed))
-    return SAID[told]
+    key = (how, repr(how), seed, cache.cache_folder())  # 1 and 1.0 are equal, and not alike
+    if not (_is_ours(getattr(maker, "func", maker)) and _is_hashable(key)):
+        return dict(describe(maker(seed).config))
+    if key not in CONFIGS:
+        CONFIGS[key] = describe(maker(seed).config)
+    return CONFIGS[key]
 
 
-def said_here(maker: Maker, seed: int) -> Said | None:
-    """The same; None without its data, which are not downloaded."""
+def local_config(maker: Maker, seed: int) -> dict[str, Any] | None:
+    """The same; None without the problem's data, which are not downloaded."""
     with offline():
         try:
-            return said(maker, seed)
+            return problem_config(maker, seed)
         except DataError:
             return None
 
@@ -93,6 +82,12 @@ def recipe(maker: Maker) -> Any:
     if isinstance(maker, partial):
         return maker.func, maker.args, tuple(sorted(maker.keywords.items()))
     return maker
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether a function or a class stands at the top of a module of our packages."""
+    package = str(getattr(function, "__module__", "")).partition(".")[0]
+    return package in PACKAGES and "." not in getattr(function, "__qualname__", ".")
 
 
 def _is_hashable(thing: Any) -> bool:

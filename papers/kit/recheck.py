@@ -1,9 +1,9 @@
-"""Stored runs recomputed: a sample, as far as the time allows, and a record of all that was.
+"""Stored runs recomputed and compared: a sample of them, as far as the time allows.
 
 A run is drawn at random and computed again from its start: all of it where it fits, else some of
 its seeds for as many rounds as fit. Every stored curve, the bits and, at the end, the models must
 be what is stored, up to rounding: a run is computed alone here, and was computed in a grid. What
-lies beyond the stretch, or in other seeds, is not seen; the record says how far anyone came.
+lies beyond the prefix, or in other seeds, is not seen; `papers.kit.ledger` has how far anyone came.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from torch import Tensor
 from fedlib import run
 from fedlib.core import Problem, Trace
 from papers.kit import runfile, store
-from papers.kit.close import Close, close_of
+from papers.kit.ledger import RunPrefix, run_name
 from papers.kit.offline import problems
 from papers.kit.store import Spec
 from papers.kit.study import Study
+from papers.kit.tolerance import Tolerance, tolerance_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -41,31 +42,9 @@ NUMBERS = "numbers"  # the file beside the runs
 START_S = 0.5  # to make a problem and record its round
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """The first rounds of one stored run, and some of its seeds."""
-
-    study: str
-    name: str
-    rounds: int
-    of: int
-    seeds: tuple[int, ...]
-    profile: str = "full"
-
-    @property
-    def run(self) -> str:
-        """What it is called; see `called`."""
-        return f"{self.study}/{called(self.name, self.profile)}"
-
-
-def called(name: str, profile: str) -> str:
-    """A run of a study, with its profile where that is not the full one."""
-    return name if profile == "full" else f"{profile}/{name}"
-
-
 def sample(
     studies: Iterable[Study], rng: np.random.Generator, seconds: float, last: Container[str] = ()
-) -> Iterator[tuple[Study, Spec, Stretch]]:
+) -> Iterator[tuple[Study, Spec, RunPrefix]]:
     """Stored runs in a random order, one of each study in turn; each fits its share of the time.
 
     Those called `last` (`study/run`) come after a study's others.
@@ -75,14 +54,14 @@ def sample(
         runs = stored(study)
         drawn = [runs[i] for i in rng.permutation(len(runs))]
         # the next one is taken from the end
-        drawn.sort(key=lambda one: f"{study.name}/{called(one[1], one[0])}" not in last)
+        drawn.sort(key=lambda one: f"{study.name}/{run_name(one[1], one[0])}" not in last)
         left[study.name] = (study, drawn)
     most = min(seconds / SHARE, MOST_S)
     while left:
         for name in rng.permutation([*left]):
             study, runs = left[name]
-            profile, run_name, spec = runs.pop()
-            yield study, spec, stretch(study, run_name, spec, rng, most, profile)
+            profile, chosen, spec = runs.pop()
+            yield study, spec, prefix_of(study, chosen, spec, rng, most, profile)
             if not runs:
                 del left[name]
 
@@ -100,79 +79,81 @@ def stored(study: Study) -> list[tuple[str, str, Spec]]:
     return runs
 
 
-def stretch(
+def prefix_of(
     study: Study,
     name: str,
     spec: Spec,
     rng: np.random.Generator,
     seconds: float,
     profile: str = "full",
-) -> Stretch:
+) -> RunPrefix:
     """As many rounds of a run as fit the time, by how long it took, and some seeds.
 
     Where the whole run fits, all seeds do: the time that is stored is theirs.
     """
     took = float(study.payload(name, profile)["provenance"]["wall_s"])
     fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
-    most = min(close_of(name, study.close).rounds or spec.rounds, spec.rounds)
+    most = min(tolerance_of(name, study.tolerances).rounds or spec.rounds, spec.rounds)
     drawn = rng.permutation(spec.seeds)[: SEEDS if fits < spec.rounds else None]
     rounds, seeds = max(1, min(fits, most)), tuple(sorted(drawn.tolist()))
-    return Stretch(study.name, name, rounds, spec.rounds, seeds, profile)
-
-
-def differences(study: Study, spec: Spec, part: Stretch) -> list[str]:
-    """Where a stored run is not what the code gives over a stretch: a sentence each."""
-    return compared(study, spec, part, _computed(spec, part), part.profile).wrong
+    return RunPrefix(study.name, name, rounds, spec.rounds, seeds, profile)
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A sentence for each part of a stored run that is not what was computed now.
 
-    `apart` is how far the others are at most, in shares of the largest entry of their curves.
+    `difference` is the largest of all, as a share of the largest entry of its curve.
     """
 
     wrong: list[str]
-    apart: float
+    difference: float
 
 
-def compared(
-    study: Study, spec: Spec, part: Stretch, trace: Trace, profile: str = "full"
-) -> Compared:
-    """A stored run beside what the code gives over a stretch.
+def recompute(study: Study, spec: Spec, part: RunPrefix) -> Comparison:
+    """Compute a prefix of a stored run again, and compare."""
+    return compare(study, spec, part, _computed(spec, part))
+
+
+def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparison:
+    """Compare a stored run with what the code gives over a prefix.
 
     Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
     CPU may round so that a switch at its threshold falls to the other side.
     """
-    payload, close = study.payload(part.name, profile), close_of(part.name, study.close)
+    payload = study.payload(part.name, part.profile)
+    tolerance = tolerance_of(part.name, study.tolerances)
     held = runfile.to_trace(payload)
-    pairs = [p for p in _pairs(trace, held, part) if p[0] not in close.timed]
-    near = [_near(now, then, close) for _, now, then in pairs]
-    apart = max((_apart(*p[1:], one) for p, one in zip(pairs, near, strict=True)), default=0.0)
+    pairs = [p for p in _pairs(trace, held, part) if p[0] not in tolerance.timed]
+    near = first = [_near(now, then, tolerance) for _, now, then in pairs]
     # both ways, since a tie that rounding decides falls to one side with each
     for shift in () if all(one.all() for one in near) else (SHIFT, -SHIFT):
         shifted = _pairs(_computed(spec, part, shift), held, part)
         other = {what: now for what, now, _ in shifted}
         near = [
-            one | ~_steady(other[what], now, close, ends=what in ENDS)
+            one | ~_steady(other[what], now, tolerance, ends=what in ENDS)
             for one, (what, now, _) in zip(near, pairs, strict=True)
         ]
+    # a difference that rounding alone may lead to does not count
+    counted = [one | ~now for one, now in zip(first, near, strict=True)]
+    apart = (_apart(*p[1:], one) for p, one in zip(pairs, counted, strict=True))
+    difference = max(apart, default=0.0)
     places = [(what, one, part.seeds) for (what, _, _), one in zip(pairs, near, strict=True)]
     for name, now, then in _ends(held, spec):
-        if not any(fnmatchcase(name, pattern) for pattern in close.blurred):
+        if not any(fnmatchcase(name, pattern) for pattern in tolerance.blurred):
             what = f"the last {name}, of the final model,"
-            places.append((what, _near(now, then, close, ROUGH), held.seeds))
+            places.append((what, _near(now, then, tolerance, ROUGH), held.seeds))
     wrong = [
         f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
         f"{seeds[row]}; find out why, or reproduce it."
         for what, one, seeds in places
         for row, at in np.argwhere(~one)[:1]
     ]
-    return Compared([*wrong, *_bits(trace, payload, part)], apart)
+    return Comparison([*wrong, *_bits(trace, payload, part)], difference)
 
 
-def _computed(spec: Spec, part: Stretch, shift: float = 0.0) -> Trace:
-    """A stretch computed now, of problems with so much noise."""
+def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:
+    """A prefix computed now, of problems with so much noise."""
     made = problems(spec.problem, part.seeds)
     if shift:
         made = {seed: _shifted(problem, shift, seed) for seed, problem in made.items()}
@@ -202,7 +183,7 @@ def _shifted(problem: Problem, shift: float, seed: int) -> Problem:
     return replace(problem, w0=w0, data=data)
 
 
-def _pairs(trace: Trace, held: Trace, part: Stretch) -> list[tuple[str, Array, Array]]:
+def _pairs(trace: Trace, held: Trace, part: RunPrefix) -> list[tuple[str, Array, Array]]:
     """What was computed beside what is stored: curves, and models where the end is reached."""
     rows = [held.seeds.index(seed) for seed in part.seeds]
     models = _models(trace, held, rows) if part.rounds == part.of else ()
@@ -242,38 +223,39 @@ def _ends(held: Trace, spec: Spec) -> Iterator[tuple[str, Array, Array]]:
         yield name, now, curve
 
 
-def _near(now: Array, then: Array, close: Close, least: float = NOTHING) -> Flags:
+def _near(now: Array, then: Array, tolerance: Tolerance, least: float = NOTHING) -> Flags:
     """Where two curves, a row a seed, differ by no more than rounding does."""
     if now.shape != then.shape:
         return np.zeros((1, 1), bool)
     size = np.max(np.abs(then), axis=1, initial=0.0, keepdims=True, where=np.isfinite(then))
     both = np.isfinite(now) & np.isfinite(then)
     with np.errstate(invalid="ignore"):
-        near = abs(now - then) <= close.rtol * abs(then) + close.atol * size + least
+        near = abs(now - then) <= tolerance.rtol * abs(then) + tolerance.atol * size + least
     return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
 
 
-def _apart(now: Array, then: Array, near: Flags) -> float:
-    """The largest difference of two curves where they are near, as a share of the largest entry."""
-    if now.shape != then.shape or not near.any():
+def _apart(now: Array, then: Array, counted: Flags) -> float:
+    """The largest difference of two curves where it counts, as a share of the largest entry."""
+    if now.shape != then.shape or not counted.any():
         return 0.0
-    both = near & np.isfinite(now) & np.isfinite(then)
+    both = counted & np.isfinite(now) & np.isfinite(then)
     size = np.max(np.abs(then), initial=NOTHING, where=np.isfinite(then))
     return float(np.max(np.abs(now - then), initial=0.0, where=both) / size)
 
 
-def _steady(shifted: Array, now: Array, close: Close, *, ends: bool) -> Flags:
+def _steady(shifted: Array, now: Array, tolerance: Tolerance, *, ends: bool) -> Flags:
     """Where a shifted problem has led to the same so far; of a model, in all of it.
 
     To a tenth of what rounding may do: two ways may part slowly, and a third stand between.
     """
-    same = _near(shifted, now, replace(close, rtol=close.rtol / 10, atol=close.atol / 10))
+    tenth = replace(tolerance, rtol=tolerance.rtol / 10, atol=tolerance.atol / 10)
+    same = _near(shifted, now, tenth)
     if ends:
         return np.broadcast_to(same.all(axis=1, keepdims=True), same.shape)
     return np.logical_and.accumulate(same, axis=1)
 
 
-def _bits(trace: Trace, payload: Mapping[str, Any], part: Stretch) -> Iterator[str]:
+def _bits(trace: Trace, payload: Mapping[str, Any], part: RunPrefix) -> Iterator[str]:
     """Bits are exact; where they differ between rounds, only the mean of a whole run is known."""
     for name, mean in payload["bits"].items():
         bits = trace.info[name]

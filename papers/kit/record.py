@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedlib.core.files import atomic_write
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import atomic_write, digest
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.needs import ROUNDS, SEEDS, Needs
@@ -130,7 +129,7 @@ def today(study: Study, claim: Claim, reason: str = "") -> Entry:
 def entry_of(claim: Claim, outcome: Outcome, runs: str, reason: str) -> Entry:
     """An entry of today's date."""
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    words, found = claim.rule.words, fingerprint(claim)
+    words, found = claim.rule.words, rule_digest(claim)
     share, under = outcome.share, setting(claim)
     return Entry(date, runs, found, words, outcome.verdict, share, reason, under)
 
@@ -151,7 +150,7 @@ def setting(claim: Claim) -> str:
     return digest({"words": words, "readings": readings, "least": [SEEDS, ROUNDS]})[:16]
 
 
-def fingerprint(claim: Claim) -> str:
+def rule_digest(claim: Claim) -> str:
     """A digest of all that decides a claim: primary parts, proviso, note, needs of every reading.
 
     Observations and the text of what was measured decide nothing and are left out.

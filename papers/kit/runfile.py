@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib.core import Trace
-from fedlib.core.jsonfile import SCHEMA, digest
+from fedlib.core.files import SCHEMA, digest
 from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL
-from papers.kit.fingerprint import code_digest
 from papers.kit.numbers import number, significant
 
 if TYPE_CHECKING:
     from papers.kit.store import Spec
 
-STAMPED = ("roots", "code", "restamped")  # of the provenance: what a restamp changes
+STAMPED = ("sources", "roots", "code", "restamped")  # of the provenance: what tells of source code
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
         "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
         "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace, spec.roots()),
+        "provenance": provenance(trace, spec.sources()),
     }
     return {**content, "digest": digest(content)}
 
@@ -61,7 +60,7 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
     )
 
 
-def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
+def provenance(trace: Trace, sources: Mapping[str, str]) -> dict[str, Any]:
     """Where a run comes from; no name of a host or a person.
 
     How many of its rounds were compiled is said of runs with such: their last digits are others.
@@ -69,8 +68,7 @@ def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
     compiled = trace.provenance.get("compiled", 0)
     return {
         **versions(),
-        "roots": list(roots),
-        "code": code_digest(roots),
+        "sources": dict(sources),
         "device": trace.provenance["device"],
         "threads": trace.provenance["threads"],
         "wall_s": significant(trace.provenance["wall_s"], 3),
@@ -79,16 +77,10 @@ def provenance(trace: Trace, roots: Sequence[str]) -> dict[str, Any]:
 
 
 def mark(payload: Mapping[str, Any]) -> str:
-    """A short digest of all of a run but what a restamp changes."""
+    """A short digest of all of a run but what tells of source code."""
     left_out = {k: v for k, v in payload["provenance"].items() if k not in STAMPED}
     content = {k: v for k, v in payload.items() if k != "digest"}
     return digest({**content, "provenance": left_out})[:16]
-
-
-def is_fresh(payload: Mapping[str, Any]) -> bool:
-    """Whether the code that a stored run was made with is the code of today."""
-    held = payload["provenance"]
-    return bool(code_digest(held["roots"]) == held["code"])
 
 
 def to_lists(x: Any) -> list[list[float | None]]:

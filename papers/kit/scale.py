@@ -1,8 +1,8 @@
 """The paper's own setting beside the full profile: what differs, what is stored, what it decides.
 
 A claim is judged on the full profile. Where every run that it looks at is stored in the paper's
-setting as today's code makes it, it is judged on these alone, and says so. Runs of the two settings
-are never compared with each other.
+setting, it is judged on these alone, and says so. Runs of the two settings are never compared with
+each other.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
-from fedlib.core.jsonfile import once
+from fedlib.core.files import cache_by_file
 from papers.kit import runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
-from papers.kit.fingerprint import is_today
-from papers.kit.holding import Payload, Proved, whole
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.offline import recipe
-from papers.kit.seen import recalled
+from papers.kit.run_schema import Payload, load_run
 from papers.kit.store import PAPER, Spec
 
 if TYPE_CHECKING:
@@ -105,7 +103,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
 
 def traces(study: Study) -> dict[str, Trace]:
     """The runs of `held`."""
-    return {name: runfile.to_trace(whole(path)) for name, path in held(study).items()}
+    return {name: runfile.to_trace(load_run(path)) for name, path in held(study).items()}
 
 
 def numbers_of(study: Study) -> dict[str, Number]:
@@ -132,7 +130,7 @@ def settle(study: Study) -> dict[str, Number] | None:
     """
     if not study.at_paper or not store.run_path(study.name, PAPER, "").parent.is_dir():
         return None
-    payloads = {name: whole(path) for name, path in held(study).items()}
+    payloads = {name: load_run(path) for name, path in held(study).items()}
     if not any(payload["profile"] == PAPER for payload in payloads.values()):
         return None
     traces = Some({name: runfile.to_trace(payload) for name, payload in payloads.items()})
@@ -160,31 +158,26 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
         larger = any(run.at_paper for run in runs.values())
         if not larger or len(runs) < len(reading.runs) or not asked <= known.keys():
             continue
-        if is_today({run.proved.made for run in runs.values()}):
-            configs = {name: run.proved.config for name, run in runs.items()}
-            wrong = {name: ill[name].wrong for name in runs}
-            outcome = reading.judged(known, configs, configs, {}, wrong)
-            found[reading.name] = _named(outcome, said(study, reading.runs))
+        configs = {name: run.config for name, run in runs.items()}
+        wrong = {name: ill[name].wrong for name in runs}
+        outcome = reading.judged(known, configs, configs, {}, wrong)
+        found[reading.name] = _named(outcome, said(study, reading.runs))
     return found
 
 
 class Marked(NamedTuple):
-    """A stored run as judging takes it, where it lies, and the mark of its content."""
+    """The configuration of a stored run, where it lies, and the mark of its content."""
 
-    proved: Proved
+    config: Payload
     at_paper: bool
     mark: str
 
 
-@once
+@cache_by_file
 def marked(path: Path) -> Marked:
     """The same of a file, read once with all its checks."""
-    found, mark = recalled("marked", path, lambda: _proved_and_mark(whole(path)))
-    return Marked(Proved.held(found), path.parent.name == PAPER, mark)
-
-
-def _proved_and_mark(run: Payload) -> tuple[Proved, str]:
-    return Proved.of(run), runfile.mark(run)
+    run = load_run(path)
+    return Marked(run["config"], path.parent.name == PAPER, runfile.mark(run))
 
 
 def _unchanged(

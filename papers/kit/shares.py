@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from fedlib.core.jsonfile import digest
+from fedlib.core.files import digest
 from papers.kit import store
 from papers.kit.costs import recorded
 from papers.kit.store import PAPER, Spec

@@ -9,11 +9,11 @@ from math import inf
 from typing import Any
 
 from fedlib.core.describe import describe
-from fedlib.core.jsonfile import digest, read
+from fedlib.core.files import digest, read_json
 from papers.kit import store
 from papers.kit.claims import Claim
 from papers.kit.costs import took_and_expected
-from papers.kit.holding import proved
+from papers.kit.run_schema import config_of
 from papers.kit.scale import apart, differing, facts
 from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
@@ -78,7 +78,7 @@ def shortfall(study: Study) -> list[Short]:
 def history() -> dict[str, dict[str, Any]]:
     """What was predicted of each group that was computed, and what it took or how it ended."""
     path = store.results_dir() / RECORD
-    return dict(read(path, "campaign")["groups"]) if path.exists() else {}
+    return dict(read_json(path, "campaign")["groups"]) if path.exists() else {}
 
 
 def diverged(entry: Mapping[str, Any] | None, specs: Sequence[Spec]) -> tuple[int, int] | None:
@@ -117,11 +117,11 @@ def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
     path = store.run_path(study.name, PAPER, name)
     if not path.exists():
         return None
-    held = proved(path).config
+    held = config_of(path)
     today = {"rounds": spec.rounds, "seeds": [*spec.seeds], "algorithm": plain(spec)}
     if any(held[key] != value for key, value in today.items()):
         return None
-    return float(read(path, "run")["provenance"]["wall_s"])
+    return float(read_json(path, "run")["provenance"]["wall_s"])
 
 
 def plain(spec: Spec) -> Any:

@@ -20,18 +20,17 @@ from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from fedlib.core.files import clear_parts
-from fedlib.core.jsonfile import SCHEMA, digest, once, read, write_json
+from fedlib.core.files import SCHEMA, cache_by_file, clear_parts, digest, read_json, write_json
 from fedlib.core.provenance import ROOT
-from fedlib.engine.grid import floats
-from papers.kit.fingerprint import code_digest, own_roots
+from fedlib.engine.stack import floats
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
-from papers.kit.offline import Said, problems, recipe, said, said_here
-from papers.kit.runfile import mark, to_payload, to_trace
+from papers.kit.offline import local_config, problem_config, problems, recipe
+from papers.kit.runfile import STAMPED, mark, to_payload, to_trace
+from papers.kit.sources import sources_of
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
-ONE_RUN = ("wall_s", "compiled", "roots", "code", "restamped")  # of the provenance of a run alone
+ONE_RUN = ("wall_s", "compiled", *STAMPED)  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 BESIDE = (
     "faults",
@@ -68,16 +67,15 @@ class Spec:
         """
         return {
             "algorithm": describe(self.algorithm),
-            "problem": problem or said(self.problem, self.seeds[0]).config,
+            "problem": problem or problem_config(self.problem, self.seeds[0]),
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
 
-    def roots(self) -> list[str]:
-        """The definitions that the run starts from."""
-        own = own_roots(self.algorithm, self.problem)
-        return sorted({*own, *said(self.problem, self.seeds[0]).roots})
+    def sources(self) -> dict[str, str]:
+        """The source files that the run is computed with, each with its SHA-256."""
+        return sources_of(self.algorithm, self.problem)
 
     def key(self, problem: Any = None) -> str:
         """A short digest of the configuration, as in `config`."""
@@ -124,7 +122,7 @@ def compute_or_load(
     for name, spec in specs.items():
         made_from = (declared or {}).get(name)
         if not recompute and is_stored(study, profile, name, spec, made_from):
-            traces[name] = to_trace(read(stored_path(study, profile, name), "run"))
+            traces[name] = to_trace(read_json(stored_path(study, profile, name), "run"))
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -171,16 +169,16 @@ def is_stored(
     path = stored_path(study, profile, name)
     if not path.exists():
         return False
-    payload = read(path, "run")
-    if said_of(spec) is not None:
+    payload = read_json(path, "run")
+    if has_data(spec):
         return bool(payload["key"] == spec.key())
     alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
     return alike and bool(payload["key"] == spec.key(payload["config"]["problem"]))
 
 
-def said_of(spec: Spec) -> Said | None:
-    """What the problem of a run says of itself; None without its data, which are not downloaded."""
-    return said_here(spec.problem, spec.seeds[0])
+def has_data(spec: Spec) -> bool:
+    """Whether the problem of a run can be made without a download."""
+    return local_config(spec.problem, spec.seeds[0]) is not None
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -205,9 +203,9 @@ def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
-    """Where the progress of a group goes: one file for one configuration and one state of code."""
+    """Where the progress of a group goes: one file for one configuration and its source files."""
     name, spec = next(iter(group.items()))
-    code = code_digest(spec.roots())
+    code = digest(spec.sources())[:16]
     all_keys = digest({n: s.key() for n, s in group.items()})[:16]
     return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
 
@@ -246,9 +244,9 @@ def read_marks(study: str, profile: str = "full") -> dict[str, str]:
     return dict(_derived(run_path(study, profile, "numbers"))[2])
 
 
-@once
+@cache_by_file
 def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health], dict[str, str]]:
-    data = read(path, "numbers")
+    data = read_json(path, "numbers")
     numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
     return numbers, {k: Health(**v) for k, v in data["health"].items()}, data.get("runs", {})
 

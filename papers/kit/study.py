@@ -11,16 +11,15 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import runfile, scale, store
+from papers.kit import ledger, runfile, scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
-from papers.kit.close import Close
-from papers.kit.fingerprint import is_today
 from papers.kit.health import Health, of_run
-from papers.kit.holding import Proved, proved, whole
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
+from papers.kit.run_schema import Payload, config_of, load_run
 from papers.kit.store import Spec
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watches, watches_of
 
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
@@ -52,14 +51,13 @@ def parameters(**declared: tuple[Any, ...]) -> Declared:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A claim with its verdict, and whether the runs behind it were made by the code of today.
+    """A claim with its verdict.
 
     `readings` has the outcome of every other reading of the claim, by its name.
     """
 
     claim: Claim
     outcome: Outcome
-    fresh: bool
     readings: Mapping[str, Outcome]
 
 
@@ -78,8 +76,8 @@ class Study:
     claims, paper_values, figures : what the book shows; a figure is `traces -> draw`.
     watch : patterns of runs -> what tells their health; the first that fits counts, and where none
         does, the first metric of a known name.
-    close : patterns of runs -> how closely one that is computed anew follows the stored one, where
-        that is not to the end and up to rounding; the first that fits counts.
+    tolerances : patterns of runs -> how closely one that is computed anew follows the stored one,
+        where that is not to the end and up to rounding; the first that fits counts.
     at_paper : the parameters in which the full profile falls short of the paper, or of its authors'
         code, with their values there. With them the study has a third profile, `"paper"`.
     """
@@ -96,7 +94,7 @@ class Study:
     figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     watch: Watches = field(default_factory=dict)
-    close: Mapping[str, Close] = field(default_factory=dict)
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     at_paper: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -134,7 +132,7 @@ class Study:
         resolve_device(device)
         for option, value in (("recompute", recompute), ("keep", keep), ("progress", progress)):
             checks.flag(self.name, option, value)
-        return store.compute_or_load(
+        traces = store.compute_or_load(
             self.name,
             profile,
             self.specs(self.resolve(profile, **changes)),
@@ -144,6 +142,8 @@ class Study:
             progress=progress,
             declared=self.specs(self.resolve(profile)),
         )
+        ledger.notify(self.name, profile, traces)
+        return traces
 
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
         """The derived numbers of some traces."""
@@ -203,24 +203,25 @@ class Study:
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
-        return {n: runfile.to_trace(self.payload(n, profile)) for n in names}
+        traces = {n: runfile.to_trace(self.payload(n, profile)) for n in names}
+        ledger.notify(self.name, profile, traces)
+        return traces
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
-        return whole(store.stored_path(self.name, profile, run_name))
+        return load_run(store.stored_path(self.name, profile, run_name))
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
         found = self.outcomes(claim)
-        fresh = is_today({run.made for run in self._stored(claim.all_runs).values()})
-        return Evaluated(claim, found.pop(claim.reading), fresh, found)
+        return Evaluated(claim, found.pop(claim.reading), found)
 
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
         """What every reading of a claim says of stored numbers.
 
         Of the paper's scale if its runs are all stored there, else of the full profile.
         """
-        configs = {name: run.config for name, run in self._stored(claim.all_runs).items()}
+        configs = self._stored(claim.all_runs)
         wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
         found = claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
         return self._or_at_scale(claim, found)
@@ -233,7 +234,7 @@ class Study:
         Where no parameter was changed, it is that of the stored runs at the paper's scale if they
         are all there.
         """
-        stored = {name: run.config for name, run in self._stored(claim.all_runs).items()}
+        stored = self._stored(claim.all_runs)
         configs = {name: trace.config for name, trace in traces.items()}
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
         wrong = {name: found.wrong for name, found in self.health(behind).items()}
@@ -262,10 +263,10 @@ class Study:
     def _has(self, profile: str, name: str, spec: Spec) -> bool:
         return store.is_stored(self.name, profile, name, spec, declared=spec)
 
-    def _stored(self, runs: Iterable[str]) -> dict[str, Proved]:
-        """Those of some runs that are stored with the full profile."""
+    def _stored(self, runs: Iterable[str]) -> dict[str, Payload]:
+        """The configurations of those of some runs that are stored with the full profile."""
         paths = {name: store.run_path(self.name, "full", name) for name in runs}
-        return {name: proved(path) for name, path in paths.items() if path.exists()}
+        return {name: config_of(path) for name, path in paths.items() if path.exists()}
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:

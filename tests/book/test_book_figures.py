@@ -175,7 +175,7 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         '<div class="proof theorem admonition" id="other">not linked</div>'
         '<table><tr class="row" id="claim-x-C1"><td><p>x/C1</p><p>W, Figure 1</p><p>link</p></td>'
         "<td><p>It <em>holds</em>.</p><details>rule</details></td><td><p>0.5</p></td>"
-        "<td><p>reproduced</p><p>fresh</p></td></tr></table>"
+        "<td><p>reproduced</p></td></tr></table>"
         '<dl><dt id="term-drift">drift</dt><dd>moves <a class="reference internal" '
         'href="#term-drift">away</a></dd></dl></article>',
         encoding="utf-8",

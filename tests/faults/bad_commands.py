@@ -29,7 +29,7 @@ from damages import CHANGES, DAMAGES, refuses_everyone
 from judging import ROOT, Case, Outcome, judge, main
 from programs import MAKE, PROCESSES, process
 
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.data import SOURCES, cache
 from papers import STUDIES
 from papers import __main__ as papers
@@ -232,13 +232,13 @@ def stops() -> Iterator[Case]:
 def stopped(what: str, words: tuple[str, ...] | None, place: Path) -> None:
     """Write while the disk is full, or stop when the file is to be named; nothing may be left."""
     path = place / "results" / "np_workshop" / "full" / "hard.json"
-    run = jsonfile.read(path)
+    run = files.read_json(path)
     copied = place / "record.json"
     copied.write_text("{}", encoding="utf-8")
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
 
     def rewrite() -> int:
-        jsonfile.write_json(path, run)
+        files.write_json(path, run)
         return 0
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

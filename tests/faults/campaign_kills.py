@@ -34,8 +34,7 @@ from kills import Recordings, gone
 
 import fedlib as fl
 import papers
-from fedlib.core import jsonfile
-from fedlib.core.files import PART
+from fedlib.core.files import PART, digest, read_json
 from fedlib.engine import loop as walk
 from papers import campaign, jobs
 from papers.kit import store
@@ -107,10 +106,10 @@ def left(folder: Path) -> str:
     """All stored runs but for times, as a digest; and what should not be there."""
     found = {}
     for path in sorted(folder.rglob("*/paper/*.json")):
-        held = jsonfile.read(path, "run")
+        held = read_json(path, "run")
         found[path.name] = {k: v for k, v in held.items() if k not in ("provenance", "digest")}
     rest = [p.name for p in folder.rglob("*") if PART in p.name or p.suffix in (HELD, ".pt")]
-    return f"{len(found)} runs {jsonfile.digest(found)[:12]} {rest or ''}"
+    return f"{len(found)} runs {digest(found)[:12]} {rest or ''}"
 
 
 def files(folder: Path) -> dict[str, int]:

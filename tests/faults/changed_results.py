@@ -1,7 +1,7 @@
 """Changes in stored results: with the old digest, with one made to match, and with all of them.
 
-A file of a study is changed in a copy of the results. What must say so is what CI runs: `standing`
-holds all stored files of a study together, and `recheck`, which draws its runs there, recomputes
+A file of a study is changed in a copy of the results. What must say so is what CI runs: the lint
+of all stored files of a study, and `recheck`, which draws its runs there, recomputes
 the one that was changed. A change counts as noticed if one of them says so and names the study.
 """
 
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from judging import Outcome, main
 
-from fedlib.core import jsonfile
+from fedlib.core.files import digest, json_text
 from papers import STUDIES
 from papers.kit import runfile, store
-from papers.kit.recheck import differences, stretch
-from papers.kit.standing import standing
-from papers.kit.store import said_of
+from papers.kit.recheck import prefix_of, recompute
+from papers.kit.results_lint import lint_study
+from papers.kit.store import has_data
 
 Held = dict[str, Any]
 Change = Callable[[Held], None]
@@ -81,7 +81,7 @@ def rekeyed(change: Change) -> Change:
 
     def whole(held: Held) -> None:
         change(held)
-        held["key"] = jsonfile.digest(held["config"])[:16]
+        held["key"] = digest(held["config"])[:16]
 
     return whole
 
@@ -120,8 +120,6 @@ OF_RUN: dict[str, Change] = {
     "provenance, a commit of no history": at("0123456789ab", "provenance", "commit"),
     "provenance, a date to come": at("2199-01-01", "provenance", "date"),
     "provenance, a date before its commit": at("2020-01-01", "provenance", "date"),
-    "provenance, a root left out": at(lambda x: x[1:], "provenance", "roots"),
-    "provenance, the code": at("0123456789abcdef", "provenance", "code"),
     "provenance, a version": at("9.9.9", "provenance", "torch"),
     "provenance, the time": at(lambda x: 2 * x, "provenance", "wall_s"),
 }
@@ -154,8 +152,8 @@ def rewrite(path: Path, change: Change, *, sealed: bool) -> None:
     held = json.loads(path.read_text(encoding="utf-8"))
     old = held.pop("digest")
     change(held)
-    held["digest"] = jsonfile.digest(held) if sealed else old
-    path.write_text(jsonfile.as_text(held), encoding="utf-8")
+    held["digest"] = digest(held) if sealed else old
+    path.write_text(json_text(held), encoding="utf-8")
 
 
 def marked(folder: Path) -> None:
@@ -174,21 +172,21 @@ def marked(folder: Path) -> None:
 def said(study: str, run: str, rng: np.random.Generator) -> tuple[str, list[str]]:
     """Who noticed something, and what was said: CI's tests, else the recomputation of the run."""
     try:
-        found = standing(STUDIES[study])
+        found = lint_study(STUDIES[study])
         if found:
-            return "standing", found
+            return "lint", found
         return "recheck", recomputed(study, run, rng)
     except ValueError as error:
-        return "standing", [str(error)]
+        return "lint", [str(error)]
 
 
 def recomputed(study: str, run: str, rng: np.random.Generator) -> list[str]:
     """What a recomputation says of a run, as far and in as many seeds as it goes in CI."""
     held = STUDIES[study]
     spec = held.specs(held.resolve("full"))[run]
-    if said_of(spec) is None:
+    if not has_data(spec):
         return []
-    return differences(held, spec, stretch(held, run, spec, rng, SECONDS))
+    return recompute(held, spec, prefix_of(held, run, spec, rng, SECONDS)).wrong
 
 
 def of_file(name: str, change: Change, file: str, how: str, rng: np.random.Generator) -> Outcome:

@@ -24,8 +24,8 @@ SUITES = (
     *(f"tests/fedlib/{name}" for name in ("test_metrics.py", "vertical", "data", "problems")),
     *("fedlib", "tests/fedlib/core", "tests/fedlib/testing", "tests/fedlib/algorithms"),
 )
-#: Tests that notice a changed source by its digest; and two that run every method many times.
-LEFT_OUT = "not fresh and not stale and not fingerprint and not held_to_account and not grid_with"
+#: Two tests that run every method many times.
+LEFT_OUT = "not held_to_account and not grid_with"
 PLAIN = ["-q", "-x", "-p", "no:cacheprovider"]
 CHART = "chart"
 #: Seconds of tests that a mutant may cost, in two helpings.

@@ -27,7 +27,7 @@ import torch
 from judging import Case, Outcome, judge
 
 import fedlib as fl
-from fedlib.core import jsonfile
+from fedlib.core.files import digest, json_text
 from fedlib.data import cache
 from fedlib.data.sources import SOURCES
 from fedlib.engine.checkpoint import FORMAT, unseal, write_sealed
@@ -248,8 +248,8 @@ def traces(folder: Path) -> Iterator[Attempt]:
     }
     for name, change in parts.items():
         content = {k: v for k, v in {**good, **change}.items() if v is not ...}
-        sealed = {**content, "digest": jsonfile.digest(content)}
-        yield partial(loaded, f"trace sealed, {name}", jsonfile.as_text(sealed))
+        sealed = {**content, "digest": digest(content)}
+        yield partial(loaded, f"trace sealed, {name}", json_text(sealed))
 
 
 def caches(folder: Path) -> Iterator[Attempt]:

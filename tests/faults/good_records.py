@@ -95,6 +95,7 @@ def of_studies() -> Iterator[Any]:
     yield Constants(L=1.0, D=1.0, N=2, lam0=0.1)
     yield from (Needs(parameters=("rounds",)), Watch(metric="f", best=0.5))
     yield Spec(several, problem_of, rounds=3, seeds=(0, 1))
+    yield problem_of(0)
 
 
 def problem_of(seed: int) -> Any:

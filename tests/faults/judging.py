@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fedlib.core.jsonfile import SCHEMA, digest, write_json
+from fedlib.core.files import SCHEMA, digest, write_json
 from fedlib.core.provenance import versions
 
 ROOT = Path(__file__).resolve().parents[2]

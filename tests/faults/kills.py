@@ -34,7 +34,7 @@ from resuming import Run, runs
 
 import fedlib as fl
 import papers.__main__ as command_line
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.core.describe import describe
 from fedlib.core.files import PART
 from fedlib.engine import loop as walk
@@ -224,9 +224,9 @@ def a_study(study: str, pattern: str, folder: Path) -> str:
     assert not given, given
     found = {}
     for path in sorted(folder.rglob("*.json")):
-        held = jsonfile.read(path)
+        held = files.read_json(path)
         found[path.name] = {k: v for k, v in held.items() if k not in ("provenance", "digest")}
-    return jsonfile.digest(found)
+    return files.digest(found)
 
 
 def kills(count: int, seed: int) -> Iterator[Outcome]:

@@ -25,7 +25,7 @@ import covering
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-from fedlib.core.jsonfile import SCHEMA, digest, write_json
+from fedlib.core.files import SCHEMA, digest, write_json
 from fedlib.core.provenance import versions
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,7 @@ from randoms import normal
 import fedlib as fl
 from fedlib import checks
 from fedlib.data.split_labels import padded
-from fedlib.engine import batch as batched
-from fedlib.engine.grid import fill, floats
+from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
 from fedlib.run import resolve_device
 from fedlib.testing.examples import examples
@@ -122,7 +121,7 @@ def test_the_last_finite_state_has_the_memories_of_its_round():
     [
         ({"rounds": 0}, "run: rounds must"),
         ({"rounds": 5, "evaluate_every": 0}, "run: evaluate_every must"),
-        ({"rounds": 5, "evaluate_every": "often"}, 'run: evaluate_every must .*"geometric", got'),
+        ({"rounds": 5, "evaluate_every": "often"}, "run: evaluate_every must .*geometric.*, got"),
         ({"rounds": 5, "seeds": []}, "seeds must not be empty"),
         ({"rounds": 5, "seeds": [-1]}, r"run: seeds\[0\] must"),
         ({"rounds": 5, "device": "tpu"}, "device must"),
@@ -135,16 +134,16 @@ def test_bad_input_is_refused_before_the_first_round(options, sentence):
 
 
 def test_a_grid_of_different_methods_is_refused():
-    with pytest.raises(ValueError, match="may differ in float parameters only"):
+    with pytest.raises(ValueError, match="must differ in float parameters only"):
         quiet([SGM, replace(SGM, local_steps=2)], np_problem())
-    with pytest.raises(ValueError, match="may differ in float parameters only"):
+    with pytest.raises(ValueError, match="must differ in float parameters only"):
         quiet([SGM, replace(SGM, uplink=fl.TopK(0.2))], np_problem())
 
 
 def test_seeds_of_different_shapes_are_refused():
     with pytest.raises(
         ValueError,
-        match=r"clients of neyman_pearson.* is \(19,\) with seed 1 and \(20,\) with seed 0",
+        match=r"clients of neyman_pearson.* with seed 1 must be \(20,\).*got \(19,\)",
     ):
         quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
 
@@ -155,15 +154,6 @@ def test_seeds_whose_draws_have_different_shapes_are_refused():
     with pytest.raises(ValueError, match=r"draws of all seeds must have one shape, got \[\["):
         quiet(method, [whole, shorter].__getitem__, seeds=[0, 1])
     quiet(method, [whole, shorter].__getitem__, seeds=[1], rounds=1)
-
-
-def test_what_fails_for_another_reason_is_not_called_a_difference_of_shapes(monkeypatch):
-    def full(*_):
-        raise RuntimeError("not enough memory")
-
-    monkeypatch.setattr(torch, "stack", full)
-    with pytest.raises(RuntimeError, match="not enough memory"):
-        batched._stacked((torch.ones(2), torch.ones(2)))
 
 
 def test_auto_is_a_device_that_exists():
@@ -198,16 +188,16 @@ class Rolling(fl.FedAvg):
         return super().local_update(client, w) + torch.randn_like(w)
 
 
-@pytest.mark.parametrize("seeds", [[0], [0, 1]])
 @pytest.mark.parametrize(
-    ("method", "sentence"),
+    ("method", "seeds", "sentence"),
     [
-        (Branching, "Branching: a round must not branch on a tensor's value .*torch.where"),
-        (Reading, "Reading: a round must not branch on a tensor's value or read it"),
-        (Rolling, r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+        (Branching, [0, 1], "Branching: a round must not branch on a tensor's value .*torch.where"),
+        (Reading, [0, 1], "Reading: a round must not branch on a tensor's value or read it"),
+        (Rolling, [0, 1], r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+        (Rolling, [0], r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
     ],
 )
-def test_a_round_that_cannot_be_recorded_is_one_sentence(method, sentence, seeds):
+def test_a_round_that_no_map_can_follow_is_one_sentence(method, seeds, sentence):
     with pytest.raises(ValueError, match=sentence):
         quiet(method(0.1, 1, 3), seeds=seeds, rounds=2)
 

@@ -40,7 +40,8 @@ def test_it_finds_what_is_shorter_than_the_paper_and_who_waits():
     assert (one.now["seeds"], one.paper["seeds"]) == (1, 3)
     assert "rows" not in one.paper
     assert one.waiting == ("fedcmoo/C6",)
-    took = store.read(store.run_path(STUDY.name, "full", one.job.group[0]))["provenance"]["wall_s"]
+    run = store.read_json(store.run_path(STUDY.name, "full", one.job.group[0]))
+    took = run["provenance"]["wall_s"]
     assert one.job.seconds == pytest.approx(50 * took, rel=0.1)
     assert not shortfall(STUDIES["np_workshop"])
 
@@ -141,7 +142,7 @@ def test_killed_while_it_computes_it_ends_as_if_left_alone(toy, tmp_path, monkey
     names = [*toy.specs(toy.resolve("paper"))]
 
     def stored():
-        runs = [store.read(store.run_path(toy.name, "paper", name)) for name in names]
+        runs = [store.read_json(store.run_path(toy.name, "paper", name)) for name in names]
         return [{k: v for k, v in r.items() if k not in ("provenance", "digest")} for r in runs]
 
     alone = stored()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import papers.__main__ as command_line
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers import STUDIES, jobs
 from papers.kit import store
 from papers.kit.shares import jobs_of
@@ -37,7 +37,7 @@ def brief(monkeypatch):
 
 
 def numbers(name):
-    held = jsonfile.read(store.run_path(STUDY.name, PROFILE, name))
+    held = files.read_json(store.run_path(STUDY.name, PROFILE, name))
     return {k: v for k, v in held.items() if k not in ("provenance", "digest")}
 
 

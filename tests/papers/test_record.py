@@ -63,7 +63,7 @@ class TestWhatDecides:
         ],
     )
     def test_a_change_of_it_is_another_rule(self, other):
-        assert record.fingerprint(other) != record.fingerprint(self.OURS)
+        assert record.rule_digest(other) != record.rule_digest(self.OURS)
 
     @pytest.mark.parametrize(
         "other",
@@ -84,7 +84,7 @@ class TestWhatDecides:
 
     def test_observations_and_what_is_told_are_not_part_of_it(self):
         rule = replace(self.RULE, observations={"g": of("g") < 1}, measured="other")
-        assert record.fingerprint(replace(self.OURS, rule=rule)) == record.fingerprint(self.OURS)
+        assert record.rule_digest(replace(self.OURS, rule=rule)) == record.rule_digest(self.OURS)
 
 
 @pytest.fixture

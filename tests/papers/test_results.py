@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 from expect import refuses
 
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers import STUDIES, all_claims
 from papers import recheck as command
 from papers.__main__ import main
+from papers.kit import ledger, store
 from papers.kit import recheck as kit
-from papers.kit import rechecked, standing, store
-from papers.kit.holding import held_together, rounded
+from papers.kit.ledger import RunPrefix
 from papers.kit.numbers import significant
-from papers.kit.recheck import Stretch, differences, sample
+from papers.kit.recheck import Comparison, recompute, sample
+from papers.kit.results_lint import lint_folder, lint_study
 from papers.kit.rules import VERDICTS
-from papers.kit.store import said_of
+from papers.kit.run_schema import rounded, validate_run
+from papers.kit.store import has_data
 from papers.ssca import common
 
 WORKSHOP = STUDIES["np_workshop"]
@@ -32,13 +34,13 @@ WORKSHOP = STUDIES["np_workshop"]
     ids=lambda one: getattr(one, "name", one),
 )
 def test_everything_stored_of_a_study_stands_together(study, profile):
-    wrong = standing.standing(study, profile)
+    wrong = lint_study(study, profile)
     kinds = Counter(sentence.partition(": ")[2][:40] for sentence in wrong)
     assert not wrong, f"{len(wrong)} in {study.name}: {wrong[:3]}; by kind {kinds}"
 
 
 def test_nothing_else_is_among_the_results():
-    assert not standing.strangers(STUDIES)
+    assert not lint_folder(STUDIES)
 
 
 def planted(tmp_path, run, change, study=WORKSHOP):
@@ -48,19 +50,21 @@ def planted(tmp_path, run, change, study=WORKSHOP):
     held = json.loads(path.read_text(encoding="utf-8"))
     del held["digest"]
     change(held)
-    path.write_text(json.dumps({**held, "digest": jsonfile.digest(held)}), encoding="utf-8")
+    path.write_text(json.dumps({**held, "digest": files.digest(held)}), encoding="utf-8")
 
 
 def whole(run, study=WORKSHOP):
     """All rounds of a run, in two seeds."""
     spec = study.specs(study.resolve("full"))[run]
-    return spec, Stretch(study.name, run, spec.rounds, spec.rounds, spec.seeds[3:5])
+    return spec, RunPrefix(study.name, run, spec.rounds, spec.rounds, spec.seeds[3:5])
 
 
 class TestRecomputing:
     @pytest.mark.parametrize("run", ["hard", "soft_beta60"])
     def test_a_stored_run_is_what_the_code_gives(self, run):
-        assert differences(WORKSHOP, *whole(run)) == []
+        found = recompute(WORKSHOP, *whole(run))
+        assert found.wrong == []
+        assert found.difference < 1e-5
 
     @pytest.mark.parametrize(
         ("change", "what"),
@@ -75,19 +79,19 @@ class TestRecomputing:
     def test_what_it_does_not_give_is_said(self, tmp_path, monkeypatch, change, what):
         planted(tmp_path, "hard", change)
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-        assert re.search(what, " ".join(differences(WORKSHOP, *whole("hard"))))
+        assert re.search(what, " ".join(recompute(WORKSHOP, *whole("hard")).wrong))
 
     def test_a_run_that_doubles_rounding_is_compared_up_to_there(self, tmp_path, monkeypatch):
         # its first step forgets the start, and two entries of its gradient tie again and again
         study, name = STUDIES["fw_rates"], "wrong_l1_quality0.25"
         spec = study.specs(study.resolve("full"))[name]
-        part = Stretch(study.name, name, 400, spec.rounds, (0,))
+        part = RunPrefix(study.name, name, 400, spec.rounds, (0,))
         elsewhere = kit._computed(spec, part, 1e-15)
-        assert kit.compared(study, spec, part, elsewhere).wrong == []
+        assert kit.compare(study, spec, part, elsewhere).wrong == []
         change = lambda held: held["metrics"]["excess"][0].__setitem__(3, 0.1)  # noqa: E731
         planted(tmp_path, name, change, study)
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-        assert "entry 3 of seed 0" in kit.compared(study, spec, part, elsewhere).wrong[0]
+        assert "entry 3 of seed 0" in kit.compare(study, spec, part, elsewhere).wrong[0]
 
     def test_a_draw_takes_the_studies_in_turn_and_is_the_seeds(self):
         def drawn(seed):
@@ -112,7 +116,7 @@ class TestRecomputing:
             made.cache_clear()  # other tests may have read the real ones
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
         study = STUDIES["ssca_tradeoff"]
-        here = [said_of(s) is not None for s in study.specs(study.resolve("full")).values()]
+        here = [has_data(s) for s in study.specs(study.resolve("full")).values()]
         assert (here.count(True), here.count(False)) == (2, 24)  # two with made-up data
 
     def test_the_command_says_what_it_saw_and_what_nobody_has(self, tmp_path, monkeypatch, capsys):
@@ -122,36 +126,38 @@ class TestRecomputing:
         assert main(line) == 0
         out = capsys.readouterr().out
         (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d, \d", out)[:1]
-        seen = rechecked.of_study("np_workshop")
-        never = [*seen.values()].count(None)
-        assert never < len(seen)
+        runs = ledger.of_study("np_workshop")
+        never = [*runs.values()].count(None)
+        assert never < len(runs)
         assert f"recomputed by nobody yet: {never} runs (np_workshop {never})" in out
-        assert seen[run].rounds <= seen[run].of
+        assert runs[run].rounds <= runs[run].of
+        assert runs[run].within
+        assert runs[run].difference < 1e-4
+        assert {*runs[run].sources} >= {"fedlib/algorithms/fedsgm.py"}
         content = store.read(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
-        monkeypatch.setattr(
-            rechecked, "read", lambda path: content if path.stem == "numbers" else {"runs": {}}
-        )
-        assert rechecked.of_study("np_workshop")[run] is None
+        monkeypatch.setattr(ledger, "read", lambda _: content)
+        assert ledger.of_study("np_workshop")[run] is None
 
     def test_what_was_recomputed_is_entered_though_it_is_stopped(self, tmp_path, monkeypatch):
         shutil.copytree(store.results_dir() / "np_workshop", tmp_path / "np_workshop")
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-        stops = iter([[]])
+        stops = iter([Comparison([], 0.0)])
 
         def once(*_):
             for found in stops:
                 return found
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "differences", once)
+        monkeypatch.setattr(command, "recompute", once)
         assert main(["recheck", "np_workshop", "--store"]) == 130
-        assert [*rechecked.of_study("np_workshop").values()].count(None) == len(
+        assert [*ledger.of_study("np_workshop").values()].count(None) == len(
             WORKSHOP.specs(WORKSHOP.resolve("full"))
         ) - 1
 
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
-        monkeypatch.setattr(command, "differences", lambda *_: ["np_workshop/x: f must be."])
+        wrong = Comparison(["np_workshop/x: f must be."], 0.5)
+        monkeypatch.setattr(command, "recompute", lambda *_: wrong)
         assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
         assert "np_workshop/x: f must be." in capsys.readouterr().err
 
@@ -169,7 +175,7 @@ def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     refuses("np_workshop/hard: key must be the digest of the conf", WORKSHOP.load)
     held = store.read(store.run_path("np_workshop", "full", "hard"))
-    assert len(held_together(held)) == 3  # and the curves and rounds do not fit
+    assert len(validate_run(held)) == 3  # and the curves and rounds do not fit
 
 
 def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
@@ -183,7 +189,6 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
         done = study.evaluate(claim)
         assert done.outcome.verdict in VERDICTS
         assert claim.runs
-        assert done.fresh
 
 
 def test_a_verdict_changes_with_the_numbers():
@@ -199,7 +204,7 @@ def test_the_command_line_lists_one_line_a_claim(capsys):
     assert main(["claims"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(all_claims()) + 1
-    assert re.match(r"fedsgm/C1 +\w+.*np_workshop/hard.*fresh\)$", lines[0])
+    assert re.match(r"fedsgm/C1 +\w+.*np_workshop/hard.*\)$", lines[0])
 
 
 def test_an_unknown_profile_is_one_sentence(capsys):

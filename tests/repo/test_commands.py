@@ -20,7 +20,7 @@ from docutils import nodes
 from process import ran
 
 import papers.__main__ as command_line
-from fedlib.core import jsonfile
+from fedlib.core import files
 from papers import STUDIES
 from papers.kit import store
 from papers.kit.numbers import Number
@@ -172,7 +172,9 @@ def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd
     assert not capfd.readouterr().err
     (page,) = tmp_path.glob("*.page/html/notebooks/executed/np_workshop.html")
     text = page.read_text(encoding="utf-8")
-    kept = jsonfile.read(tmp_path / "np_workshop.results" / "np_workshop" / "full" / "numbers.json")
+    kept = files.read_json(
+        tmp_path / "np_workshop.results" / "np_workshop" / "full" / "numbers.json"
+    )
     ran = kept["numbers"]["loss_ratio.main"]
     assert Number.from_json(ran).value != store.read_numbers("np_workshop")["loss_ratio.main"].value
     shown = re.findall(r'<span class="result" title="[^"]*2 seeds[^"]*">([^<]*)</span>', text)
@@ -226,7 +228,7 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     assert len(stored) == 3
     assert "numbers" in stored
     run = next(name for name in stored if name != "numbers")
-    assert jsonfile.read(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
+    assert files.read_json(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
 
 
 def test_comparisons_print_what_the_page_shows(tmp_path, capsys):

@@ -74,6 +74,14 @@ def test_kinds_and_numbers_of_outputs_are_equal(comparing):
     assert "nothing" in comparing.unlike([], both, "rounded")
 
 
+def test_a_notice_of_changed_sources_is_not_compared(comparing):
+    printed = new_output("stream", name="stdout", text="f: 0.5")
+    sentence = {"text/plain": "a file has changed"}
+    notice = new_output("display_data", data=sentence, metadata={"notice": True})
+    assert not comparing.unlike([printed], [notice, printed], "exact")
+    assert comparing.unlike([printed], [new_output("display_data", data=sentence)], "exact")
+
+
 def test_a_dot_in_a_picture_is_seen_and_smoothing_is_not(comparing):
     picture = np.full((200, 300, 4), 255)
     smooth, dot = picture.copy(), picture.copy()

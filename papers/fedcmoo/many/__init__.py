@@ -25,9 +25,9 @@ from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import METHODS, SETS, derive, per_task
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1)},
     at_paper={"rounds": 200, "participants": 10, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

@@ -23,9 +23,9 @@ from papers.fedcmoo.standin import (
     stands_in,
     valued_standin,
 )
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, learning
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
@@ -141,7 +141,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1)},
     at_paper={  # rounds as printed for Figure 2, and the authors' default on CIFAR-10 + MNIST
         "rounds": 500,
         "mixed_rounds": 500,

@@ -18,9 +18,9 @@ from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watches, learning, nothing
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
@@ -119,7 +119,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1)},
     at_paper={  # the rounds of the authors' demo
         "gram_rounds": 300,
         "colour_rounds": 300,

@@ -25,7 +25,7 @@ from fedlib.compress.sketches import Sketch
 from fedlib.core import Problem
 from fedlib.core.client import Client, ClientState
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Batch, Draw, Info
+from fedlib.core.problem import Draw, Info
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
 from papers.fedcmoo.probe.probed import Alone, Probed, Trained
@@ -257,9 +257,7 @@ def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
 
     Its memory holds the models u_j, v_j, v_j1, ..., v_jM.
     """
-    rows = client.state.rows
-    assert isinstance(rows, Batch)
-    held = replace(problem, heldout=rows.data)
+    held = replace(problem, heldout=client.rows.data)
     tasks = client.num_objectives
 
     def at(u: Tensor) -> Tensor:

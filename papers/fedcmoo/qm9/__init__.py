@@ -21,9 +21,9 @@ from papers.fedcmoo.problems.qm9 import qm9
 from papers.fedcmoo.qm9 import claims, figures
 from papers.fedcmoo.qm9.numbers import LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem", "watched_problem"]
@@ -189,7 +189,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1)},
     at_paper={"rounds": 200, "fsmgda_rounds": 200, "batch": 128, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

@@ -10,9 +10,9 @@ from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.numbers import derive
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, learning
 
 __all__ = ["STUDY", "ratios", "specs"]
@@ -70,7 +70,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
-    close={"*": Close(rounds=1)},
+    tolerances={"*": Tolerance(rounds=1)},
     at_paper={"step_rounds": 500, "preference_rounds": 300, "seeds": (0, 1, 2)},
     **PARAMETERS,
 )

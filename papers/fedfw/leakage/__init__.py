@@ -11,9 +11,9 @@ from papers.fedfw.leakage.attacks import Attacker, Reader, Shown
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "network", "specs"]
@@ -78,6 +78,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"*": Close(rounds=1, blurred=("psnr",))},
+    tolerances={"*": Tolerance(rounds=1, blurred=("psnr",))},
     **PARAMETERS,
 )

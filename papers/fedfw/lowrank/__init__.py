@@ -21,9 +21,9 @@ from papers.fedfw.lowrank.problems import (
     task_problem,
 )
 from papers.fedfw.lowrank.watched import Accelerated, Clock, Watched
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "specs"]
@@ -152,10 +152,10 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={
-        "clock_*": Close(timed=("lmo", "project")),
-        "messages_*": Close(),
-        "*": Close(rounds=12, rtol=0.1, atol=0.05),  # the oracle is a power iteration
+    tolerances={
+        "clock_*": Tolerance(timed=("lmo", "project")),
+        "messages_*": Tolerance(),
+        "*": Tolerance(rounds=12, rtol=0.1, atol=0.05),  # the oracle is a power iteration
     },
     **PARAMETERS,
 )

@@ -20,9 +20,9 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, learning, nothing
 
 __all__ = ["STUDY", "specs"]
@@ -186,7 +186,7 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"nuclear_*": Close(blurred=("fw_gap",))},
+    tolerances={"nuclear_*": Tolerance(blurred=("fw_gap",))},
     at_paper={"pictures": 60_000, "tested": 10_000, "most": 100_000},
     **PARAMETERS,
 )

@@ -10,9 +10,9 @@ from fedlib.algorithms.fedfw import FedFWSto
 from papers.fedfw.cells import CODE_FEDDR, COLUMNS, ETA, KEEP, guessing, make_problem
 from papers.fedfw.stochastic import claims, figures
 from papers.fedfw.stochastic.numbers import COLUMNS_3, TRACED_3, derive
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "specs"]
@@ -99,7 +99,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"cnn_*": Close(rounds=12)},
+    tolerances={"cnn_*": Tolerance(rounds=12)},
     at_paper={"rows": 60_000, "tested": 10_000, "cifar_rows": 50_000, "most": 100_000},
     **PARAMETERS,
 )

@@ -25,9 +25,9 @@ from papers.fedfw.cells import (
 )
 from papers.fedfw.tables import claims, figures
 from papers.fedfw.tables.numbers import derive
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "columns", "specs"]
@@ -179,7 +179,7 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
-    close={"cnn_*": Close(rounds=12)},
+    tolerances={"cnn_*": Tolerance(rounds=12)},
     # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better; of the authors'
     # runs one is printed, a claim takes three seeds to be judged.
     at_paper={

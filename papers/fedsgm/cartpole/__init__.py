@@ -18,9 +18,9 @@ from fedlib.problems.cart import HORIZON
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
-from papers.kit.close import Close
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
+from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
@@ -166,7 +166,7 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     # a third of an environment's step at the least: rounding ends an episode a step earlier
-    close={"*": Close(rounds=3, atol=1e-2)},
+    tolerances={"*": Tolerance(rounds=3, atol=1e-2)},
     at_paper={"sweep_rounds": 500},
     **PARAMETERS,
 )

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Problem, Vectorized
-from fedlib.core.messages import messages
+from fedlib.core.federation import messages
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.data import Table

@@ -18,7 +18,7 @@ import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
 from fedlib.core.problem import Draw
-from fedlib.engine.grid import fill, floats
+from fedlib.engine.stack import fill, floats
 from fedlib.testing.contract import CHECKS, check_docstring
 from fedlib.testing.examples import examples
 

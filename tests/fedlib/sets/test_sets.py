@@ -158,7 +158,7 @@ def test_bad_bounds():
         who = getattr(make, "__name__", "").replace("<lambda>", "NuclearBall")
         for radius in (0, -1.0, math.inf, math.nan):
             refuses(f"{who}: radius must be positive, got {radius}.", make, radius)
-        refuses(f"{who}: radius must be a positive number", make, "1", error=TypeError)
+        refuses(f"{who}: radius must be a number", make, "1", error=TypeError)
     refuses("Box: high must be above low = 1, got 1.", Box, 1, 1)
     refuses("Box: high must be above low = 2, got -2.0.", Box, 2.0, -2.0)
     refuses("Box: low must be a finite number", Box, -math.inf, 0)

@@ -8,7 +8,7 @@ from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
 from rounds import walk
 
 from fedlib.core import Vectorized
-from fedlib.core.messages import messages
+from fedlib.core.federation import messages
 from fedlib.core.sampling import seeded
 from fedlib.vertical import Partition
 

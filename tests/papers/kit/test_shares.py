@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from fedlib.data import DataError, cache
-from fedlib.engine.grid import floats
+from fedlib.engine.stack import floats
 from papers import STUDIES
 from papers.kit import costs, store
 from papers.kit.costs import Costs, recorded, work

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fedlib.core import Vectorized
-from fedlib.core.messages import messages
+from fedlib.core.federation import messages
 from fedlib.core.sampling import seeded
 from papers.ssca import common
 from papers.ssca.convergence import counts

@@ -1,0 +1,475 @@
+"""Argument checks, declared in annotations; every refusal is one sentence of one form.
+
+    FedSGM: participants must lie in 1..20 (the problem's clients), got 25.
+
+A record of hyperparameters says `lr: Positive`, `local_steps: Count`, `switch: Switch`, and its
+`__post_init__` calls `checks.fields(self)`; a function calls `checks.arguments(function, locals())`
+in its first line. An annotation asks for:
+
+- `bool`, `int`, `float`, `str`, `Literal`: such a value, not what Python would take for one;
+- a class: an instance, not the class itself; a protocol: its members, methods with arguments of the
+  same names; a tensor of jaxtyping's: its dtype and number of axes;
+- `X | Y`: one of them; `tuple[X, ...]`, `Sequence[X]`, `Mapping[K, V]`: every entry;
+- `Annotated[X, Takes(check)]` (`Positive`, `Count`, ...): an X, and what the check says.
+
+Others are not checked; what annotations cannot say is one call of `require`. A 0-d tensor passes
+where a number is meant: the run loop stacks hyperparameters that were checked when each record was
+made, and under `vmap` a tensor cannot be branched on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import cache, partial
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+import numpy as np
+import torch
+from jaxtyping import AbstractArray, Float, Shaped
+from torch import Tensor
+
+
+def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
+    """The error sentence, `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
+    return f"{who}: {name} must {rule}, got {short(value)}{f'; {remedy}' if remedy else ''}."
+
+
+def short(value: object) -> str:
+    """A value in at most 60 characters; a tensor with axes by its dtype and shape."""
+    if isinstance(value, Tensor) and value.ndim:
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def require(fits: object, who: str, name: str, rule: str, value: object, remedy: str = "") -> None:
+    """Raise ValueError with a `sentence` unless the value fits."""
+    if not fits:
+        raise ValueError(sentence(who, name, rule, value, remedy))
+
+
+def in_range(
+    who: str,
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    note: str = "",
+) -> None:
+    """Require a finite number between two ends, which are allowed unless they are open.
+
+    Raises TypeError for what is no number and ValueError for one out of range; `note` says in
+    brackets what the ends are, for instance "the problem's clients".
+    """
+    if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(sentence(who, name, "be a number", value))
+    try:
+        x = float(value)
+    except OverflowError:  # of an int or a fraction
+        x = math.inf
+    ends = (open_low and x == low) or (open_high and x == high)
+    if ends or not (math.isfinite(x) and low <= x <= high):
+        left, right = "(" if open_low else "[", ")" if open_high else "]"
+        rule = f"lie in {left}{low:g}, {high:g}{right}"
+        if high == math.inf:
+            rule = RULES.get((low, open_low), f"be at least {low:g}")
+        elif isinstance(low, int) and isinstance(high, int) and not (open_low or open_high):
+            rule = f"lie in {low}..{high}"
+        raise ValueError(sentence(who, name, f"{rule}{f' ({note})' if note else ''}", value))
+
+
+#: Rules without an upper end, by the lower end and whether it is open.
+RULES = {
+    (-math.inf, False): "be a finite number",
+    (0, True): "be positive",
+    (0, False): "be nonnegative",
+}
+#: Require a finite number, one above 0, one not below 0; all raise as `in_range`.
+number = partial(in_range)
+positive = partial(in_range, low=0, open_low=True)
+nonnegative = partial(in_range, low=0)
+
+
+def count(
+    who: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
+) -> None:
+    """Require a whole number from `low` on, up to `high` if given; `note` as in `in_range`.
+
+    Raises TypeError for what is no integer (a bool, a tensor or a float such as 3.0 is none),
+    ValueError for one out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(sentence(who, name, "be a whole number", value))
+    if int(value) < low or (high is not None and int(value) > high):
+        rule = f"be at least {low}" if high is None else f"lie in {low}..{high}"
+        raise ValueError(sentence(who, name, f"{rule}{f' ({note})' if note else ''}", value))
+
+
+def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
+    """Require one of a few options, equal and of the same type; raises ValueError otherwise."""
+    fits = any(type(value) is type(option) and value == option for option in options)
+    require(fits, who, name, f"be one of {', '.join(map(repr, options))}", value)
+
+
+def key(who: str, name: str, value: object, options: Collection[str]) -> None:
+    """Require one of many names; the ValueError lists those that come nearest."""
+    near = get_close_matches(str(value), options, n=3)
+    known = f"nearest: {', '.join(near)}" if near else f"known: {', '.join([*options][:6])}"
+    fits = isinstance(value, str) and value in options
+    require(fits, who, name, "be one that is there", value, known)
+
+
+def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
+    """Require a tensor without NaN and infinities; the ValueError counts them."""
+    bad = int((~torch.isfinite(tensor)).sum())
+    if bad:
+        got = f"{bad} of {tensor.numel()} entries NaN or infinite"
+        end = f"; {remedy}" if remedy else ""
+        raise ValueError(f"{who}: {name} must be finite, got {got}{end}.")
+
+
+def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
+    """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
+    values = sorted(set(labels.flatten().tolist()))
+    require({*values} <= {0, 1}, who, name, "be 0 or 1", values[:6], remedy)
+
+
+def vector(who: str, name: str, given: Any, dim: int | None = None) -> None:
+    """Require a vector of floats, not empty, of `dim` entries if given; its values are not read.
+
+    Shapes are known under `vmap` and while a round is recorded, so methods may ask for them.
+    """
+    value(who, name, given, Float[Tensor, "d"])
+    fits = len(given) and dim in (None, len(given))
+    require(fits, who, name, f"be a vector of floats of {dim or 'some'} entries", given)
+
+
+def matrix(who: str, name: str, given: Any) -> None:
+    """Require a matrix of floats, not empty; its values are not read."""
+    value(who, name, given, Float[Tensor, "m d"])
+    require(given.numel(), who, name, "not be empty", given)
+
+
+class Takes:
+    """The check of a field, in its annotation: `check(who, name, value)` raises one sentence.
+
+    `name` is what reference pages call the annotation, where it has a name of its own.
+    """
+
+    def __init__(self, check: Callable[[str, str, Any], None], name: str = "") -> None:
+        self.check, self.name = check, name
+
+    def __repr__(self) -> str:
+        return self.name or "Takes"
+
+
+def between(low: float, high: float, *, name: str = "", **ends: bool) -> Takes:
+    """Takes a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
+    return Takes(partial(in_range, low=low, high=high, **ends), name)  # type: ignore[arg-type]
+
+
+def least(low: float, name: str = "") -> Takes:
+    """Takes a number not below `low`."""
+    return Takes(partial(in_range, low=low), name)
+
+
+def counted(low: int, high: int | None = None, name: str = "") -> Takes:
+    """Takes a whole number not below `low`, nor above `high`."""
+    return Takes(partial(count, low=low, high=high), name)
+
+
+def _threshold(who: str, name: str, value: object) -> None:
+    if isinstance(value, (bool, Tensor)) or value != math.inf:
+        number(who, name, value)
+
+
+def _some(who: str, name: str, value: Any) -> None:
+    require(len(value), who, name, "not be empty", value)
+
+
+def _on_cpu(who: str, name: str, value: torch.Generator) -> None:
+    require(value.device.type == "cpu", who, name, "be a torch.Generator on the CPU", value.device)
+
+
+Number = Annotated[float, Takes(number, "Number")]
+Positive = Annotated[float, Takes(positive, "Positive")]
+Nonnegative = Annotated[float, Takes(nonnegative, "Nonnegative")]
+#: In (0, 1].
+Share = Annotated[float, between(0, 1, open_low=True, name="Share")]
+#: In [0, 1].
+Fraction = Annotated[float, between(0, 1, name="Fraction")]
+#: A finite number, or infinity for "never".
+Threshold = Annotated[float, Takes(_threshold, "Threshold")]
+#: 1, 2, ...
+Count = Annotated[int, Takes(count, "Count")]
+#: 0, 1, 2, ...
+Whole = Annotated[int, counted(0, name="Whole")]
+#: A whole number that a generator can be seeded with: it takes twice a seed and one.
+Seed = Annotated[int, counted(0, 2**63 - 1, name="Seed")]
+#: A generator on the CPU.
+Rng = Annotated[torch.Generator, Takes(_on_cpu, "Rng")]
+#: torch.float32 or torch.float64.
+FloatType = Annotated[
+    torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
+]
+#: Takes what is not empty, beside another annotation.
+SOME = Takes(_some)
+
+
+def fields(record: Any) -> None:
+    """Check all fields of a dataclass against their annotations.
+
+    Numbers of numpy's, also in tuples, become Python's: stored configurations know no others.
+    Raises TypeError or ValueError that names the class and the first field that does not fit.
+    """
+    kind: Any = type(record)
+    for f in dataclasses.fields(kind):
+        if f.init:
+            given = getattr(record, f.name)
+            value(kind.__name__, f.name, given, hints(kind)[f.name])
+            own = _of_python(given)
+            if own is not given:
+                object.__setattr__(record, f.name, own)
+
+
+def _of_python(given: Any) -> Any:
+    """The same with Python's numbers in place of others."""
+    if type(given) is tuple:
+        own = tuple(map(_of_python, given))
+        return given if all(a is b for a, b in zip(own, given, strict=True)) else own
+    if isinstance(given, np.generic):
+        return given.item()
+    other = isinstance(given, Real) and not isinstance(given, (int, float))
+    return float(given) if other else given
+
+
+def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Check what a function was given, `locals()` in its first line, against its annotations.
+
+    Raises TypeError or ValueError that names the function and the first argument that does not fit.
+    """
+    who = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
+    for name, annotation in hints(function).items():
+        if name in given:
+            value(who, name, given[name], annotation)
+
+
+@cache
+def hints(thing: Any) -> dict[str, Any]:
+    """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
+    with suppress(NameError):
+        return typing.get_type_hints(thing, include_extras=True)
+    known: dict[str, Any] = {}
+    for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
+        for name, annotation in inspect.get_annotations(owner).items():
+            one: Any = types.SimpleNamespace(__annotations__={name: annotation})
+            known[name] = Any
+            with suppress(NameError):
+                names = vars(sys.modules[owner.__module__])
+                known |= typing.get_type_hints(one, names, include_extras=True)
+    return known
+
+
+#: Plain types: what a sentence calls them, and what is one.
+PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    bool: ("True or False", lambda x: isinstance(x, (bool, np.bool_))),
+    int: ("a whole number", lambda x: isinstance(x, Integral) and not isinstance(x, bool)),
+    str: ("a text", lambda x: isinstance(x, str)),
+    type(None): ("None", lambda x: x is None),
+    type: ("a class", lambda x: isinstance(x, type)),
+    Callable: ("a function", callable),
+}
+COLLECTIONS = (tuple, list, set, frozenset, dict, Mapping, Sequence, Set)
+ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
+
+
+def value(who: str, name: str, given: Any, annotation: Any) -> None:
+    """Check one value against an annotation; raises as `fields`."""
+    kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if kind is Annotated:
+        marks = [part for part in parts[1:] if isinstance(part, Takes)]
+        if not marks or parts[0] not in (int, float):  # whose marks ask for the kind themselves
+            value(who, name, given, parts[0])
+        for mark in marks:
+            mark.check(who, name, given)
+    elif kind in (Union, types.UnionType):
+        _any_of(who, name, given, annotation)
+    elif kind is Literal:
+        one_of(who, name, given, parts)
+    elif kind is float:
+        number(who, name, given)
+    elif kind in COLLECTIONS:
+        _collection(who, name, given, annotation)
+    elif kind in PLAIN:
+        if not PLAIN[kind][1](given):
+            raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+    elif isinstance(kind, type) and kind not in (object, Any) and not typing.is_typeddict(kind):
+        _instance(who, name, given, kind)
+
+
+#: Require an instance of a class or of a protocol.
+instance = value
+#: Require True or False, of Python or numpy.
+flag = partial(value, annotation=bool)
+
+
+def _words(annotation: Any) -> str:
+    """What an annotation takes, as a sentence says it: "a tuple", "a FedSGM", "an Algorithm"."""
+    kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if kind is Annotated:
+        return _words(parts[0])
+    if kind in (Union, types.UnionType):
+        return " or ".join(map(_words, parts))
+    if kind is Literal:
+        return f"one of {', '.join(map(repr, parts))}"
+    if kind is float or kind in PLAIN:
+        return "a number" if kind is float else PLAIN[kind][0]
+    if isinstance(kind, type) and issubclass(kind, AbstractArray):
+        what = ENTRIES.get(kind.__name__.partition("[")[0], "numbers")
+        return f"a tensor of {what} of shape [{', '.join(kind.dim_str.split())}]"
+    return f"{'an' if kind.__name__[0] in 'AEI' else 'a'} {kind.__name__}"
+
+
+def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
+    """A value of the right kind that is out of range says more than one of another kind."""
+    errors: list[tuple[Any, Exception]] = []
+    for part in typing.get_args(annotation):
+        try:
+            return value(who, name, given, part)
+        except (TypeError, ValueError) as error:
+            errors.append((typing.get_origin(part), error))
+    for origin, error in errors:
+        if isinstance(error, ValueError) and origin is not Literal:
+            raise error
+    kind = ValueError if any(origin is Literal for origin, _ in errors) else TypeError
+    raise kind(sentence(who, name, f"be {_words(annotation)}", given))
+
+
+def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
+    """Check the kind of a collection and each of its entries; of a mapping its keys and values."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if not isinstance(given, origin or annotation) or isinstance(given, (str, bytes)):
+        raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+    if origin is not None and isinstance(given, Mapping):
+        for entry_key, entry in given.items():
+            value(who, f"every key of {name}", entry_key, parts[0])
+            value(who, f"{name}[{entry_key!r}]", entry, parts[1])
+    elif origin is not None:
+        each = parts if origin is tuple and Ellipsis not in parts else parts[:1] * len(given)
+        require(len(given) == len(each), who, name, f"have {len(each)} entries", given)
+        for place, (entry, part) in enumerate(zip(given, each, strict=True)):
+            value(who, f"{name}[{place}]", entry, part)
+
+
+def _instance(who: str, name: str, given: Any, kind: Any) -> None:
+    """Check for an instance of a class, of a protocol, or a tensor of jaxtyping's."""
+    protocol, remedy = getattr(kind, "_is_protocol", False), ""
+    if isinstance(given, type):
+        remedy = f"write {given.__name__}(...)" if protocol or issubclass(given, kind) else ""
+    elif protocol:
+        lacking = _lacking(given, kind)
+        if not lacking:
+            return
+        remedy = f"it lacks {', '.join(lacking[:3])}"
+    elif isinstance(given, kind):
+        return
+    tensor = isinstance(given, Tensor) and issubclass(kind, AbstractArray)
+    error = ValueError if tensor else TypeError
+    raise error(sentence(who, name, f"be {_words(kind)}", given, remedy))
+
+
+def _lacking(given: Any, protocol: Any) -> list[str]:
+    """Members of a run-time protocol that a value has not, or methods that take something else."""
+    bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
+    names = dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b)))
+    kind: Any = type(given)
+    lacking = []
+    for name in names:
+        wanted = getattr(protocol, name, None)
+        if inspect.isfunction(wanted) and (name == "__call__" or not name.startswith("_")):
+            taken = tuple(inspect.signature(wanted).parameters)[1:]
+            lacking += [] if _fits(kind, name, taken) else [f"{name}({', '.join(taken)})"]
+        elif not name.startswith("_"):
+            lacking += [] if hasattr(given, name) else [name]
+    return lacking
+
+
+@cache
+def _fits(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
+    """Whether a class has a method that takes such arguments and needs no others."""
+    try:
+        own = [*inspect.signature(getattr(kind, name)).parameters.values()][1:]
+    except (AttributeError, ValueError, TypeError):  # not there, no function, or of C
+        return False
+    needed = {p.name for p in own if p.default is p.empty and "VAR" not in p.kind.name}
+    return needed <= {*wanted} <= {p.name for p in own}
+
+
+# --- until the last callers are gone ---
+
+
+def at_least(who: str, name: str, value: object, low: float) -> None:
+    """Require a finite number not below `low`."""
+    in_range(who, name, value, low)
+
+
+def counts(who: str, **given: object) -> None:
+    """Require whole numbers from 1 on."""
+    for name, one in given.items():
+        count(who, name, one)
+
+
+def seed(who: str, name: str, given: object) -> None:
+    """Require a whole number that a generator can be seeded with."""
+    value(who, name, given, Seed)
+
+
+def drawing(who: str, rng: object, count: object, **sizes: object) -> None:
+    """Require how many are asked for, or none, their sizes, and a generator to draw them from."""
+    value(who, "count", count, Whole)
+    counts(who, **sizes)
+    value(who, "rng", rng, Rng)
+
+
+def equally_long(who: str, **parts: Shaped[Tensor, "..."]) -> None:
+    """Require tensors with equally many rows; raises ValueError, by the name of the second."""
+    (first, x), *others = parts.items()
+    for name, y in others:
+        rule = f"have a row for each of the {len(x)} of {first}"
+        require(len(y) == len(x), who, name, rule, len(y))
+
+
+def below(who: str, name: str, value: Shaped[Tensor, "*b"], count: int, note: str) -> None:
+    """Require whole numbers in 0..count - 1; raises ValueError and shows the first that is not."""
+    wrong = value[(value < 0) | (value >= count)]
+    if len(wrong):
+        raise ValueError(sentence(who, name, f"lie in 0..{count - 1} ({note})", wrong[0].item()))
+
+
+def folder(who: str, name: str, path: str | None) -> None:
+    """Require the name of a folder, there or not yet there; None and the empty text pass."""
+    try:
+        found = Path(path or ".").expanduser()
+    except RuntimeError:
+        raise ValueError(sentence(who, name, "name a folder", path)) from None
+    require(not found.is_file(), who, name, "be a folder, not a file", path)
+
+
+def as_long(who: str, name: str, value: Shaped[Tensor, "d"], length: int, note: str) -> None:
+    """Require a vector of so many entries; raises ValueError otherwise."""
+    require(value.shape == (length,), who, name, f"have {length} entries ({note})", value)

@@ -1,0 +1,196 @@
+"""Runs as one: algorithms that differ in numbers, problems that differ in tensors."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from fedlib import checks
+from fedlib.core.algorithm import Algorithm
+from fedlib.core.problem import Problem
+from fedlib.core.trees import partition_leaves
+
+Tensors = list[Shaped[Tensor, "..."]]
+
+
+def stack(
+    algorithms: Sequence[Algorithm], like: Float[Tensor, "..."]
+) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
+    """The common form of some algorithms and the numbers in which they differ.
+
+    Returns the first algorithm as template and, per differing float field (`"lr"`,
+    `"switch.beta"`), its values `[G]` with the dtype and device of `like`.
+
+    Raises
+    ------
+    ValueError
+        if two of them differ in more than floats.
+    """
+    numbers, template = [floats(a) for a in algorithms], algorithms[0]
+    for a, own in zip(algorithms, numbers, strict=True):
+        alike = type(a) is type(template) and own.keys() == numbers[0].keys()
+        fits = alike and fill(a, numbers[0]) == template
+        rule = "differ in float parameters only"
+        got = describe_difference(template, a) if not fits else ""
+        checks.require(fits, "run", "the algorithms of one grid", rule, got, "run them one by one")
+    differing = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
+    return template, {
+        k: torch.tensor([x[k] for x in numbers], dtype=like.dtype, device=like.device)
+        for k in differing
+    }
+
+
+def describe_difference(a: Algorithm, b: Algorithm) -> str:
+    """In what two algorithms differ, floats aside: their types, or the first field."""
+    if type(a) is not type(b):
+        return f"{type(a).__name__} and {type(b).__name__}"
+    for f in fields(a):  # type: ignore[arg-type]
+        x, y = getattr(a, f.name), getattr(b, f.name)
+        if x != y and not (isinstance(x, float) and isinstance(y, float)):
+            return f"{f.name} {x!r:.60} and {y!r:.60}"
+    return "equal ones"
+
+
+def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
+    """The algorithm with the named numbers replaced (by tensors, inside the run)."""
+    inner: dict[str, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        head, _, rest = name.partition(".")
+        if rest:
+            inner.setdefault(head, {})[rest] = value
+        else:
+            changes[head] = value
+    for head, deeper in inner.items():
+        changes[head] = fill(getattr(algorithm, head), deeper)
+    return replace(algorithm, **changes) if changes else algorithm
+
+
+def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
+    """All float fields of a dataclass by dotted name, those of its ingredients included.
+
+    A field that is declared a float counts as one whatever number stands in it, 1 as much as 1.0.
+    Fields marked `metadata={"shape": True}` decide shapes and stay what they are.
+    """
+    numbers: dict[str, float] = {}
+    for f in fields(value):
+        x = getattr(value, f.name)
+        if is_dataclass(x) and not isinstance(x, type):
+            numbers |= floats(x, (*path, f.name))
+        elif not f.metadata.get("shape") and _is_float(x, type(value), f.name):
+            numbers[".".join((*path, f.name))] = x
+    return numbers
+
+
+def _is_float(x: Any, record: type, name: str) -> bool:
+    """Whether the value of a field is a float, or a whole number where a float is declared."""
+    if isinstance(x, bool) or not isinstance(x, Integral):
+        return isinstance(x, float)
+    kinds = _list_kinds(_annotations(record).get(name))
+    return float in kinds and int not in kinds
+
+
+@cache
+def _annotations(record: type) -> dict[str, Any]:
+    """The annotations of a record; none if one of them names what cannot be found."""
+    try:
+        return checks.hints(record)
+    except NameError:  # a class that is defined inside a function, say
+        return {}
+
+
+def _list_kinds(annotation: Any) -> set[Any]:
+    """The types among which an annotation lets choose, without what `Annotated` adds."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _list_kinds(parts[0])
+    if origin in (typing.Union, types.UnionType):
+        return {kind for p in parts for kind in _list_kinds(p)}
+    return {annotation}
+
+
+class StackedProblem:
+    """One form of problem for all seeds, and the tensors in which they differ.
+
+    Functions are those of the first seed; tensors, and the numbers of the feasible set, are each
+    seed's own. `own` has a leading axis S; `common` is what all seeds have at one place in memory,
+    such as their data, once.
+    """
+
+    def __init__(self, problems: Sequence[Problem], device: torch.device) -> None:
+        padded = problems if len({p.sizes for p in problems}) == 1 else pad_rows(problems)
+        self.form = padded[0].to(device)
+        sizes = _differing_numbers(padded)
+        self.radii = tuple(sizes[0])  # the numbers in which the feasible sets differ
+        trees = list(zip([p.tensors() for p in padded], sizes, strict=True))
+        own, common, self.join = partition_leaves(trees)
+        self.own: Tensors = [x.to(device) for x in own]
+        self.common: Tensors = [x.to(device) for x in common]
+
+    def problem(self, own: Tensors, common: Tensors) -> Problem:
+        """The problem of one seed, of its part of `own` and of `common`."""
+        tensors, sizes = self.join(own, common)
+        problem = self.form.with_tensors(tensors)
+        return replace(problem, set=fill(problem.set, sizes)) if sizes else problem
+
+
+def _differing_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
+    """The numbers of each seed's feasible set in which these differ, such as a radius."""
+    numbers = [floats(p.set) if p.set is not None else {} for p in problems]
+    names = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
+    dtype = problems[0].w0.dtype
+    return [{k: torch.tensor(own[k], dtype=dtype) for k in names} for own in numbers]
+
+
+def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
+    """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
+    first, remedy = problems[0], "run the seeds one by one"
+    shapes = _shapes(first)
+    for p, seed in zip(problems, seeds, strict=True):
+        own = _shapes(p)
+        for name in {**shapes, **own}:
+            fits = own.get(name) == shapes.get(name)
+            rule = f"be {shapes.get(name)} as with seed {seeds[0]}"
+            which = f"the shape of {name} of {p.name} with seed {seed}"
+            checks.require(fits, "run", which, rule, own.get(name), remedy)
+        for name in ("name", "num_objectives", "num_constraints", "sequential_clients"):
+            one, other = getattr(first, name), getattr(p, name)
+            rule = f"be {one!r} as with seed {seeds[0]}"
+            checks.require(one == other, "run", f"{name} of seed {seed}", rule, other)
+        alike = type(first.set) is type(p.set)
+        if alike and first.set is not None and first.set != p.set:
+            alike = fill(p.set, floats(first.set)) == first.set
+        rule = "be the same for all seeds but for numbers"
+        checks.require(alike, "run", f"the feasible set of seed {seed}", rule, p.set, remedy)
+
+
+def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """All shapes of a problem's tensors, by name, but the number of rows a client."""
+    tensors = {**problem.tensors(), "clients": problem.rows[:, 0]}
+    del tensors["rows"]
+    leaves = pytree.tree_flatten_with_path(tensors)[0]
+    return {
+        pytree.keystr(path).removeprefix("['").replace("']", "", 1): tuple(x.shape)
+        for path, x in leaves
+    }
+
+
+def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems with equally many rows a client, by repetition, and `lengths` that say so."""
+    most = max(p.rows.shape[1] for p in problems)
+    padded = []
+    for p in problems:
+        more = p.rows[:, :1].expand(-1, most - p.rows.shape[1])
+        rows, lengths = torch.cat([p.rows, more], 1), torch.tensor(p.sizes, device=p.rows.device)
+        padded.append(replace(p, rows=rows, lengths=lengths))
+    return padded

@@ -1,0 +1,66 @@
+"""A problem: what `run` refuses of its functions, and copies with other tensors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+
+import fedlib as fl
+from fedlib.problems import quadratics
+
+EASY = quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+F, G, M = EASY.losses, EASY.gradient, EASY.metrics
+WRONG = {
+    "losses": [
+        lambda w, b: F(w, b)[:1],
+        lambda w, b: F(w, b).sum(),
+        lambda _, __: 3.0,
+        lambda _, __: None,
+        lambda w, b: list(F(w, b)),
+        lambda w, b: F(w, b).long(),
+        lambda w, _: w @ torch.ones(5),
+        lambda _, b: b.data[7],
+    ],
+    "gradient": [
+        lambda w, b, v: G(w, b, v)[:1],
+        lambda w, b, v: G(w, b, v).sum(),
+        lambda *_: None,
+        lambda w, b, v: G(w, b, v).tolist(),
+    ],
+    "metrics": [
+        lambda _, __: None,
+        lambda _, __: {},
+        lambda w, _: {"f": w},
+        lambda _, __: {"f": 1.0},
+        lambda w, _: {3: w.sum()},
+        lambda w, _: {"seed": w.sum()},
+        lambda w, _: {"": w.sum()},
+        lambda w, p: {**M(w, p), "bad": None},
+    ],
+    "num_objectives": [2],
+    "num_constraints": [0, 2],
+}
+METHOD = fl.FedSGM(lr=0.1, local_steps=1, participants=2, tolerance=0.05)
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])
+def test_functions_that_give_something_else_are_refused(name, value):
+    problem = replace(EASY, **{name: value})
+    part = name if name in ("gradient", "metrics") else "losses"
+    words = f"{part[:6]}*must"  # metrics are named alone, or one by one
+    refuses(words, fl.run, METHOD, problem, rounds=1, progress=False, error=(TypeError, ValueError))
+
+
+def test_what_fits_is_taken():
+    replace(EASY, gradient=None, heldout=())
+    replace(EASY, lengths=torch.ones(4).long(), sequential_clients=np.True_)
+    replace(EASY, config={"a": [1, "b", None, {"c": (1, 2)}]})
+    replace(EASY, w0=torch.nn.Parameter(torch.zeros(2)))
+
+
+@pytest.mark.parametrize("tensors", [{"dat": EASY.data}, {"w0": "x"}, {"data": (None,)}])
+def test_a_copy_takes_tensors_of_the_problem_only(tensors):
+    refuses("Problem: *must", EASY.with_tensors, tensors)
+    assert EASY.with_tensors({"w0": EASY.w0}).w0 is EASY.w0

@@ -1,0 +1,237 @@
+"""Capture, passes and compilation: the same numbers as plain operations, with less work."""
+
+import warnings
+
+import pytest
+import torch
+from randoms import normal
+from torch.func import grad, vmap
+
+import fedlib as fl
+from fedlib.core.problem import Batch
+from fedlib.core.schedule import Schedule
+from fedlib.core.trees import index_tree
+from fedlib.engine import compile as module
+from fedlib.engine import passes
+from fedlib.engine.batch import CAPTURE, METRICS, ROUND, BatchedRuns
+from fedlib.engine.capture import CapturedGradient, capture
+from fedlib.engine.compile import CompiledRounds, are_close, rounds_per_call
+from fedlib.problems import quadratics, softmax_regression
+from fedlib.testing.examples import examples
+
+aten = torch.ops.aten
+CPU = torch.device("cpu")
+EXAMPLES = [(name, i) for name, held in examples().items() for i in range(len(held))]
+
+
+def prepared(algorithm, problem, grid=1, seeds=(0,)):
+    """Runs, their start, and the draw of the first round."""
+    runs = BatchedRuns([algorithm] * grid, problem, seeds, CPU, None)
+    now = runs.start()
+    return runs, now, index_tree(runs.draws(now.rngs, 1), 0)
+
+
+def targets(captured):
+    return [n.target for n in captured.graph.graph.nodes if n.op == "call_function"]
+
+
+@pytest.mark.parametrize(("name", "i"), EXAMPLES)
+def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name, i):
+    algorithm, problem = examples()[name][i]
+    runs, now, draw = prepared(algorithm, problem)
+    if runs.engine.sequential_clients:
+        pytest.skip("clients go one after another")
+    whole = capture(runs._step, *runs.fixed, now.state, draw, passes=())
+    short = capture(runs._step, *runs.fixed, now.state, draw)
+    assert len(targets(short)) < len(targets(whole))
+    after, info = runs.step(now.state, draw)
+    found, told = short(*runs.fixed, now.state, draw)
+    torch.testing.assert_close(tuple(found), tuple(after), equal_nan=True)
+    torch.testing.assert_close(told, info, equal_nan=True)
+
+
+def test_arguments_of_another_structure_are_refused():
+    once = capture(lambda x: {"y": x + 1}, torch.ones(2))
+    assert once(torch.zeros(2))["y"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="capture: arguments must be like"):
+        once(torch.zeros(2), torch.zeros(2))
+
+
+def test_operations_that_write_are_captured_as_ones_that_do_not():
+    def writes(x):
+        y = x * 2
+        y.add_(1).squeeze_(0)
+        return y
+
+    x = normal(1, 3)
+    once = capture(writes, x)
+    assert not any(target._schema.is_mutable for target in targets(once))
+    assert torch.equal(once(x), writes(x))
+
+
+def test_dead_code_is_dropped_and_equal_operations_are_merged():
+    def work(x):
+        x.sin()  # nobody reads it
+        return x.exp().view(6) + x.exp().view(2, 3).reshape(6)
+
+    x = normal(2, 3)
+    once = capture(work, x)
+    assert [t for t in targets(once) if t in (aten.sin.default, aten.exp.default)] == [
+        aten.exp.default
+    ]
+    assert torch.equal(once(x), work(x))
+
+
+def test_views_of_what_is_not_contiguous_are_left_as_they_are():
+    x = normal(3, 4)
+    once = capture(lambda x: (x.T.reshape(12), x.T[:, :2].reshape(8), x[None].T.squeeze()), x)
+    for a, b in zip(once(x), (x.T.reshape(12), x.T[:, :2].reshape(8), x.T), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_factor_that_all_runs_share_is_multiplied_once(left):
+    data, own = normal(4, 30, 20), normal(7, 4, 20, 1)
+    if not left:
+        own = own.mT.contiguous()
+        data = data.mT.contiguous()
+    work = vmap((lambda w, x: x @ w) if left else (lambda w, x: w @ x), in_dims=(0, None))
+    plain = capture(work, own, data, passes=())
+    once = capture(work, own, data)
+    largest = [
+        max(n.meta["val"].numel() for n in c.graph.graph.nodes if n.op == "call_function")
+        for c in (plain, once)
+    ]
+    assert largest[1] < largest[0] / 5
+    torch.testing.assert_close(once(own, data), work(own, data))
+
+
+def test_tall_products_are_turned_and_wide_ones_are_not():
+    a, b = normal(5, 9, 4), normal(5, 4, 2)
+    turn = (passes.turn_tall_products,)
+    once = capture(torch.bmm, a, b, passes=turn)
+    assert targets(once).count(aten.permute.default) == 3
+    torch.testing.assert_close(once(a, b), a @ b)
+    wide = capture(
+        torch.bmm, b.mT.contiguous(), a.mT.contiguous(), passes=(passes.turn_tall_products,)
+    )
+    assert aten.permute.default not in targets(wide)
+
+
+def test_pictures_are_given_channels_last_once_for_a_convolution_and_its_derivative():
+    weight, x = normal(3, 2, 3, 3), normal(4, 2, 8, 8)
+
+    def loss(weight, x):
+        return torch.nn.functional.conv2d(x, weight).relu().sum()
+
+    once = capture(grad(loss), weight, x, passes=(*passes.DEFAULT, passes.channels_last))
+    assert targets(once).count(aten.clone.default) == 1
+    torch.testing.assert_close(once(weight, x), grad(loss)(weight, x))
+
+
+def test_a_gradient_is_captured_once_a_shape():
+    calls = []
+
+    def losses(w, batch):
+        calls.append(1)
+        return (batch.weight @ (batch.data[0] @ w - 1).square())[None]
+
+    gradient, w, weights = CapturedGradient(losses), normal(3), torch.ones(1).double()
+    for rows in (4, 4, 5, 4):
+        x = normal(rows, 3)
+        batch = Batch((x,), torch.full((rows,), 1 / rows, dtype=torch.float64))
+        expected = 2 / rows * (x @ w - 1) @ x
+        torch.testing.assert_close(gradient(w, batch, weights), expected)
+    assert len(calls) == 4  # two shapes, each captured and compared
+
+
+def test_losses_that_look_at_values_are_not_captured():
+    def losses(w, batch):
+        return (w.sum() * (2.0 if bool(w[0] > 0) else 1.0))[None]
+
+    gradient, batch = CapturedGradient(losses), Batch((), torch.ones(1))
+    for sign, slope in ((1.0, 2.0), (-1.0, 1.0)):
+        found = gradient(sign * torch.ones(2), batch, torch.ones(1))
+        assert found.tolist() == [slope, slope]
+
+
+def compiled(monkeypatch, algorithm, problem, rounds, every=1, **options):
+    """A run whose rounds are compiled, and the same run without."""
+    plain = fl.run(
+        algorithm, problem, rounds=rounds, evaluate_every=every, progress=False, **options
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "LONG", 0.0)
+        fast = fl.run(
+            algorithm, problem, rounds=rounds, evaluate_every=every, progress=False, **options
+        )
+    return fast, plain
+
+
+def digits():
+    X = normal(60, 5).float()
+    return softmax_regression(X, torch.arange(60) % 3, torch.arange(60).view(6, 10), 3)
+
+
+@pytest.mark.parametrize("every", [2, 50, "geometric"])
+def test_compiled_rounds_agree_with_captured_ones(monkeypatch, every):
+    method = fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5), downlink=fl.TopK(0.5))
+    problem = quadratics(normal(6, 4), normal(6, 4), level=0.5)
+    fast, plain = compiled(monkeypatch, method, problem, CAPTURE + 3, every, seeds=[0, 1])
+    assert fast.provenance["compiled"] > CAPTURE / 2
+    assert plain.provenance["compiled"] == 0
+    for name, curve in plain.metrics.items():
+        torch.testing.assert_close(*map(torch.as_tensor, (fast.metrics[name], curve)))
+    for name, curve in plain.info.items():
+        torch.testing.assert_close(*map(torch.as_tensor, (fast.info[name], curve)))
+    torch.testing.assert_close(tuple(fast.state), tuple(plain.state))
+
+
+def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
+    def wrong(graph, on_gpu):
+        return lambda *leaves: [x + 1e-3 if x.is_floating_point() else x for x in graph(*leaves)]
+
+    monkeypatch.setattr(module, "compile_graph", wrong)
+    with pytest.warns(UserWarning, match="captured, not compiled: torch's compiler makes other"):
+        fast, plain = compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), digits(), CAPTURE)
+    assert fast.provenance["compiled"] == 0
+    assert torch.equal(fast.state.w, plain.state.w)
+
+
+def test_a_simulator_is_never_compiled():
+    algorithm, problem = examples()["PolicyFedSGM"][0]
+    runs, now, draw = prepared(algorithm, problem)
+    step = capture(runs._step, *runs.fixed, now.state, draw)
+    measure = capture(runs._measure, *runs.fixed, now.state.w)
+    assert rounds_per_call(step, measure, 10**9, Schedule(1)) == 0
+
+
+def test_short_runs_are_neither_captured_nor_compiled(monkeypatch):
+    monkeypatch.setattr(module, "LONG", 0.0)
+    runs, *_ = prepared(fl.FedAvg(0.1, 1, 3), digits())
+    mapped = runs._step
+    assert runs.speed_up(CAPTURE - 1, Schedule(1)) is None
+    assert runs._step is mapped
+
+
+@pytest.mark.parametrize(
+    ("x", "same"), [([1.0, 2.0], True), ([1.0, 2.0 + 1e-9], True), ([1.0, 2.1], False)]
+)
+def test_close_numbers_are_equal_to_half_of_their_digits(x, same):
+    x = torch.tensor(x, dtype=torch.float64)
+    assert are_close(x, torch.tensor([1.0, 2.0], dtype=torch.float64)) is same
+    assert not are_close(torch.tensor([1]), torch.tensor([2]))
+
+
+def test_warnings_of_the_compiler_are_kept_from_the_user(monkeypatch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), digits(), CAPTURE, every=CAPTURE)
+
+
+def test_what_a_round_is_mapped_over():
+    runs, now, draw = prepared(fl.FedAvg(0.1, 1, 3), digits())
+    rounds = CompiledRounds.__init__.__annotations__  # the parts are those that BatchedRuns has
+    assert {"step", "measure", "fixed", "state", "draw", "rounds", "schedule"} <= {*rounds}
+    assert runs._map(runs._round, *ROUND)(*runs.fixed, now.state, draw)[0].w.shape == (1, 1, 18)
+    assert runs._map(runs._metrics, *METRICS)(*runs.fixed, now.state.w)["loss"].shape == (1, 1)

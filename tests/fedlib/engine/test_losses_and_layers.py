@@ -1,0 +1,131 @@
+"""What people bring first, torch's own losses and layers, against the plain loop."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import fedlib as fl
+from fedlib.engine.batch import CAPTURE
+from fedlib.problems import from_clients
+
+SIZES = (20, 21, 22, 23)
+
+
+def rows(target):
+    rng = torch.Generator().manual_seed(0)
+    return [(torch.randn(n, 8, generator=rng), target(n, rng)) for n in SIZES]
+
+
+def bits(n, rng):
+    return torch.randint(0, 2, (n,), generator=rng).float()
+
+
+def classes(n, rng):
+    return torch.randint(0, 3, (n,), generator=rng)
+
+
+def numbers(n, rng):
+    return torch.randn(n, generator=rng)
+
+
+def mean_of(loss):
+    return lambda part: part.mean(loss(part.output, part.target))
+
+
+#: The module's outputs, the targets, and the loss of every row.
+LOSSES = {
+    "bce with logits": (
+        1,
+        bits,
+        lambda o, y: F.binary_cross_entropy_with_logits(o.squeeze(-1), y, reduction="none"),
+    ),
+    "bce": (
+        1,
+        bits,
+        lambda o, y: F.binary_cross_entropy(o.squeeze(-1).sigmoid(), y, reduction="none"),
+    ),
+    "cross entropy": (3, classes, lambda o, y: F.cross_entropy(o, y, reduction="none")),
+    "nll": (3, classes, lambda o, y: F.nll_loss(o.log_softmax(-1), y, reduction="none")),
+    "mse": (1, numbers, lambda o, y: F.mse_loss(o.squeeze(-1), y, reduction="none")),
+    "l1": (1, numbers, lambda o, y: F.l1_loss(o.squeeze(-1), y, reduction="none")),
+    "huber": (1, numbers, lambda o, y: F.huber_loss(o.squeeze(-1), y, reduction="none")),
+    "smooth l1": (1, numbers, lambda o, y: F.smooth_l1_loss(o.squeeze(-1), y, reduction="none")),
+    "soft margin": (1, bits, lambda o, y: F.softplus(-(2 * y - 1) * o.squeeze(-1))),
+    "hinge": (1, bits, lambda o, y: F.relu(1 - (2 * y - 1) * o.squeeze(-1))),
+}
+
+
+def between(layer):
+    """A network of two linear layers with something between them."""
+    return lambda k: nn.Sequential(nn.Linear(8, 6), layer, nn.Linear(6, k))
+
+
+LAYERS = {
+    "linear": lambda k: nn.Linear(8, k),
+    "ReLU": between(nn.ReLU()),
+    "in-place ReLU": lambda k: nn.Sequential(
+        nn.Linear(8, 6), nn.ReLU(inplace=True), nn.Linear(6, k)
+    ),
+    "LeakyReLU": between(nn.LeakyReLU()),
+    "Tanh": between(nn.Tanh()),
+    "GELU": between(nn.GELU()),
+    "LayerNorm": between(nn.LayerNorm(6)),
+    "convolution": lambda k: nn.Sequential(
+        nn.Unflatten(-1, (1, 8)), nn.Conv1d(1, 2, 3), nn.ReLU(), nn.Flatten(-2), nn.Linear(12, k)
+    ),
+}
+
+
+def problem_of(loss, layer):
+    outputs, target, row_loss = LOSSES[loss]
+    torch.random.manual_seed(0)
+    module = LAYERS[layer](outputs)
+    return from_clients(rows(target), module=module, objective=mean_of(row_loss))
+
+
+def run(problem, methods, seeds, rounds=3, **options):
+    grid = [
+        fl.FedAvg(lr=0.1 / (1 + g), local_steps=2, participants=3, **options)
+        for g in range(methods)
+    ]
+    return grid, {
+        "rounds": rounds,
+        "seeds": range(seeds),
+        "evaluate_every": rounds,
+        "progress": False,
+    }
+
+
+def assert_same(problem, methods, seeds, rounds=3, **options):
+    grid, settings = run(problem, methods, seeds, rounds, **options)
+    for fast, slow in zip(
+        fl.run(grid, problem, **settings),
+        fl.run(grid, problem, engine=fl.Loop, **settings),
+        strict=True,
+    ):
+        torch.testing.assert_close(fast.state.w, slow.state.w, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_runs_with_every_layer_as_in_the_plain_loop(loss, layer):
+    problem = problem_of(loss, layer)
+    for batch_size in (None, 5):
+        assert_same(problem, 2, 2, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("batch_size", [None, 5])
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+@pytest.mark.parametrize("methods", [1, 2, 3])
+@pytest.mark.parametrize(("loss", "layer"), [("bce with logits", "linear"), ("mse", "ReLU")])
+def test_every_number_of_methods_and_seeds_runs(loss, layer, methods, seeds, batch_size):
+    assert_same(problem_of(loss, layer), methods, seeds, batch_size=batch_size)
+
+
+@pytest.mark.parametrize(
+    ("loss", "layer"), [("bce with logits", "linear"), ("cross entropy", "ReLU")]
+)
+@pytest.mark.parametrize(("methods", "seeds"), [(2, 1), (2, 3)])
+def test_captured_rounds_are_those_of_the_plain_loop(loss, layer, methods, seeds):
+    assert_same(problem_of(loss, layer), methods, seeds, rounds=CAPTURE, batch_size=5)

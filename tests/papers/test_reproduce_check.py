@@ -1,0 +1,120 @@
+"""`papers reproduce`: stored runs computed again and compared; no run changes unless asked."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedlib.core.files import digest, read_json
+from fedlib.data import cache
+from papers import STUDIES
+from papers.__main__ import main
+from papers.fedcmoo.common import test_pictures as pictures_of
+from papers.fedcmoo.pairs import figures
+from papers.kit import ledger, store
+from papers.kit.numbers import significant
+from papers.kit.tolerance import Tolerance
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A study of two runs, stored in a results folder of its own."""
+    study = STUDIES["np_workshop"]
+
+    def two(params):
+        whole = study.specs({**params, "rounds": 4, "seeds": (0, 1)})
+        return {name: whole[name] for name in ("hard", "soft")}
+
+    made = replace(study, specs=two, derive=lambda *_: {})
+    monkeypatch.setitem(STUDIES, study.name, made)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert main(["reproduce", "np_workshop", "--missing"]) == 0
+    return made
+
+
+def files(folder):
+    """The digests of runs and numbers."""
+    paths = folder.glob("*/*/*.json")
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+
+
+def spoil(path, by):
+    """Change a stored curve, with a digest that fits."""
+    held = {k: v for k, v in read_json(path).items() if k != "digest"}
+    held["metrics"]["f"][1][-1] = significant(by * held["metrics"]["f"][1][-1])
+    path.write_text(json.dumps({**held, "digest": digest(held)}), encoding="utf-8")
+
+
+def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypatch, capsys):
+    before, ran = files(tmp_path), []
+    run = store.run
+    monkeypatch.setattr(store, "run", lambda *a, **o: ran.append(1) or run(*a, **o))
+    capsys.readouterr()
+    assert main(["reproduce", "np_workshop"]) == 0
+    assert ran
+    assert files(tmp_path) == before
+    told = capsys.readouterr().out
+    assert told.startswith("np_workshop: 2 of 2 runs equal within ")
+    assert float(told.split()[-1]) <= 1e-5
+    for one in ledger.entries().values():
+        assert (one.rounds, one.of, one.seeds, one.within) == (4, 4, (0, 1), True)
+        assert one.difference <= 1e-5
+        assert "papers/fedsgm/np_workshop/__init__.py" in one.sources
+
+
+def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
+    spoil(tmp_path / "np_workshop" / "full" / "soft.json", 1.01)
+    before = files(tmp_path)
+    assert main(["reproduce", "np_workshop"]) == 1
+    told = capsys.readouterr()
+    assert "np_workshop: 1 of 2 runs equal within" in told.out
+    assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
+    assert files(tmp_path) == before
+    assert not ledger.entries()["np_workshop/soft"].within
+    assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong
+    assert files(tmp_path)["soft.json"] == before["soft.json"]
+    assert main(["reproduce", "np_workshop", "--store"]) == 0
+    assert main(["reproduce", "np_workshop"]) == 0
+
+
+def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
+    (tmp_path / "np_workshop" / "full" / "hard.json").unlink()
+    assert main(["reproduce", "np_workshop"]) == 1
+    assert "1 not stored as declared (hard); --missing stores them" in capsys.readouterr().out
+    assert main(["reproduce", "np_workshop", "--runs", "soft"]) == 0
+
+
+def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):
+    monkeypatch.setitem(
+        STUDIES,
+        "np_workshop",
+        replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()}),
+    )
+    assert main(["reproduce", "np_workshop"]) == 0
+    assert "1 of them over their first rounds alone (2 to 2)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["cmoo_pairs", "cmoo_qm9", "fairness", "ssca_long", "fw_leakage"])
+def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+    monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+    for cached in (pictures_of.__globals__["_train"], pictures_of.__globals__["_test"]):
+        cached.cache_clear()
+    monkeypatch.setattr(store, "run", lambda *_, **__: pytest.fail("something was computed"))
+    traces = STUDIES[name].compute("full", progress=False)
+    assert STUDIES[name].numbers(traces, "full")
+    if name == "cmoo_pairs":
+        figures.gallery(traces)
+
+
+@pytest.mark.parametrize("data", figures.DATA)
+def test_the_pictures_of_the_gallery_are_those_of_the_data(data):
+    try:
+        whole = pictures_of(data)
+    except cache.DataError:
+        pytest.skip("the data are not here")
+    kept, shown = figures.first_pictures(data)
+    np.testing.assert_array_equal(kept, whole.X[: figures.SHOWN].numpy())
+    assert shown == [figures.labels(figures.KINDS[data], y) for y in whole.y[:6].tolist()]
