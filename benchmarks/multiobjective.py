@@ -21,8 +21,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import AFTER_STOP, advance, machine, save
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
 from fedlib.core import Problem, Sequential, Vectorized
 from fedlib.core.federation import Federation
 from fedlib.engine.batch import BatchedRuns

@@ -21,9 +21,14 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import AFTER_STOP, advance, machine, save
-from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
-from fedlib.algorithms.vertical_sgd import VerticalSGD
-from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
+from fedlib.algorithms.ssca import (
+    SSCA,
+    ConstrainedSSCA,
+    ConstrainedVerticalSSCA,
+    MiniBatchSGD,
+    VerticalSGD,
+    VerticalSSCA,
+)
 from fedlib.core import Problem, Vectorized
 from fedlib.data import Table
 from fedlib.engine.batch import BatchedRuns

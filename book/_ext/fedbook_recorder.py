@@ -170,7 +170,7 @@ def cited_by(frame: FrameType | None, file: str) -> str:
 def told_by(frame: FrameType) -> str:
     """The message of the call of `tell` that a frame stands at, as its source writes it."""
     for node in ast.walk(parsed(frame.f_code.co_filename)):
-        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "tell":
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "broadcast":
             continue
         if node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno):
             return ast.unparse(node.args[1]).removeprefix("state.").removesuffix(".flatten()")

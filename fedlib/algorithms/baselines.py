@@ -53,7 +53,7 @@ class LocalWork:
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
-        """What `draw_round` draws for a round."""
+        """What `draw_round` draws for a round: participants and their batches."""
         return {
             "participants": self.participants,
             "local_steps": self.local_steps,
@@ -62,7 +62,7 @@ class LocalWork:
         }
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
+        """All randomness of one round."""
         return draw_round(problem, rng, **self.sampling())  # 1
 
 
@@ -231,7 +231,7 @@ class Centralized:
         who = type(self).__name__
         check_one_constraint(who, problem)
         remedy, n = "build it with clients=1", problem.num_clients
-        checks.require(n == 1, who, "the problem", "have one client with all data", n, remedy)
+        checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
         check_work(who, problem, 1, self.batch_size, self.value_batch_size)
         return State(problem.w0)
 

@@ -1,7 +1,11 @@
-"""FedCMOO: several objectives, weighted before the clients train, and one update a client.
+"""FedCMOO and what it is compared with: federated optimization of several objectives.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
-AISTATS 2025 (arXiv 2410.16398): Algorithms 1-3 and 6 (FedCMOO), 4, 7 and 8 (FedCMOO-Pref).
+AISTATS 2025 (arXiv 2410.16398): Algorithms 1-3 and 6 (FedCMOO), 4, 7 and 8 (FedCMOO-Pref), 9 and 10
+(the variant of the convergence theorem). The others are, as that paper writes and runs them
+(Algorithm 5, sections 2 and 7): Yang, Liu, Liu, Liu, Momma, *Federated Multi-Objective Learning*,
+NeurIPS 2023 (FSMGDA); FedAvg on the mean of the objectives; Desideri, *Multiple-gradient descent
+algorithm*, Comptes Rendus 2012 (MGDA).
 
 Paper -> here: x -> `w`, w -> `lam` (weights), tau -> E (`local_steps`), n of N clients -> the same,
 B -> S, eta_c -> `lr`, eta_s -> `server_lr`, beta and K -> fields of `FindWeights`.
@@ -10,36 +14,158 @@ B -> S, eta_c -> `lr`, eta_s -> `server_lr`, beta and K -> fields of `FindWeight
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._multi import (
-    State,
-    check_numbers,
-    check_problem,
-    draw_tasks,
-    shared_part,
-    task_gradients,
-    weight_info,
-    weighted_gradient,
-)
-from fedlib.checks import Count, Positive
-from fedlib.compress.compressors import Identity
+from fedlib.checks import Count, Nonnegative, Positive
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.sketches import Columns, Wire
 from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Draw, Info, Problem
+from fedlib.core.problem import Batch, Draw, Info, Problem
+from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
-from fedlib.weights.gram import GramEstimate, TwoWay
+from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
 from fedlib.weights.preference import Preference
-from fedlib.weights.rules import FindWeights, Least, Weights
+from fedlib.weights.rules import FindWeights, Least, MinNorm, Weights
+
+
+class State(NamedTuple):
+    """State of all these methods."""
+
+    w: Float[Tensor, "d"]  # the model
+    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
+
+
+def first_state(
+    who: str,
+    problem: Problem,
+    participants: int,
+    batch_size: int | None = None,
+    value_batch_size: int | None = None,
+    shared: int | None = None,
+) -> State:
+    """The problem's start and equal weights.
+
+    Raises
+    ------
+    ValueError
+        for too few clients or rows, a problem with constraints, or more shared parameters than
+        there are.
+    """
+    check_work(who, problem, participants, batch_size, value_batch_size)
+    given, rule = problem.num_constraints, "have objectives only"
+    checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
+    if shared is not None:
+        checks.count(who, "shared", shared, 1, problem.dim, "the model's parameters")
+    count = problem.num_objectives
+    return State(problem.w0, problem.w0.new_full((count,), 1 / count))
+
+
+def task_batches(client: Client, count: int) -> tuple[Batch, int | None]:
+    """The client's first `count` batches on a leading axis, or all its rows, with none.
+
+    The second entry is the axis for `client.each`.
+    """
+    batches = client.state.batches
+    if not isinstance(batches, Batch):
+        return client.batch(0), None
+    return select(batches, slice(count)), 0
+
+
+def select(batches: Batch, index: int | slice) -> Batch:
+    """One of several batches on a leading axis, or a slice of them."""
+    return Batch(tuple(x[index] for x in batches.data), batches.weight[index])
+
+
+def task_gradients(
+    client: Client, w: Float[Tensor, "d"], separate: bool = True
+) -> Float[Tensor, "M d"]:
+    """At the client: the gradients `[M, d]` of its objectives at `w`.
+
+    Objective k is differentiated on batch k of the round if `separate`, else all on batch 0.
+    """
+    count = client.num_objectives
+    batch, axis = task_batches(client, count) if separate else (client.batch(0), None)
+    each = torch.eye(count, dtype=w.dtype, device=w.device)
+    gradients: Tensor = client.each(client.gradient, (None, axis, 0))(w, batch, each)
+    return gradients
+
+
+def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info:
+    """The weights, and the squared norm of the direction that they promise."""
+    each = {f"weight_{k}": weights[k - 1] for k in range(1, len(weights) + 1)}
+    return {"direction": weights @ (gram @ weights), **each}
 
 
 @dataclass(frozen=True)
-class FedCMOO:
+class GramWeighted:
+    """Base of FedCMOO and FedCMOO-Pref, which differ in how they find the weights."""
+
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
+    gram: GramEstimate = TwoWay()
+    shared: Count | None = None
+    shared_batch: bool = False
+    local: LocalSteps = added_field(SGD())
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def draw_tasks(
+        self, problem: Problem, rng: torch.Generator, value_batch_size: int | None = None
+    ) -> Draw:
+        """Participants; one batch an objective (or one for all), then those of steps 2 .. E; noise.
+
+        The noise is that of the sketches, the server's in `downlink`.
+        """
+        tasks = problem.num_objectives
+        draw = draw_round(
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.first_batches(tasks) + self.local_steps - 1,
+            batch_size=self.batch_size,
+            value_batch_size=value_batch_size,
+        )
+        noise = self.gram.draw(self.participants, tasks, self.shared or problem.dim, rng)
+        return draw._replace(uplink=noise.up, downlink=noise.down)
+
+    def first_batches(self, tasks: int) -> int:
+        """How many batches the gradients of step 1 take; those of steps 2 .. E follow them."""
+        return 1 if self.shared_batch else tasks
+
+    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
+        """At the client: the gradients of its objectives."""
+        return task_gradients(client, client.model, not self.shared_batch)
+
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+        """At the client: E steps on the weighted objectives, the first with what it remembers.
+
+        It remembers the gradients that it has sent for the Gram matrix.
+        """
+        before = self.first_batches(len(lam))
+
+        def gradient(u: Tensor, step: int) -> Tensor:
+            if step == 0:
+                return lam @ client.memory
+            return client.gradient(u, client.batch(before + step - 1), lam)
+
+        u = self.local(client.model, gradient, self.local_steps, self.lr)
+        return (client.model - u) / (self.local_steps * self.lr)
+
+
+@dataclass(frozen=True)
+class FedCMOO(GramWeighted):
     r"""Federated multi-objective optimization with weights from a compressed Gram matrix.
 
         1  sample n distinct clients S; the server sends w to them; initially lam = (1, ..., 1) / M
@@ -82,54 +208,19 @@ class FedCMOO:
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
 
-    lr: Positive
-    local_steps: Count
-    participants: Count
-    server_lr: Positive = 1.0
-    batch_size: Count | None = None
-    gram: GramEstimate = TwoWay()
     weights: Weights = FindWeights()
-    shared: Count | None = None
-    shared_batch: bool = False
-    local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_numbers("FedCMOO", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
-        return check_problem(
-            "FedCMOO", problem, self.participants, self.batch_size, shared=self.shared
-        )
+        sizes = self.participants, self.batch_size
+        return first_state("FedCMOO", problem, *sizes, shared=self.shared)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2 and 6 one after another, and the sketches' noise."""
-        return draw_tasks(  # 1
-            problem,
-            rng,
-            gram=self.gram,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-            shared=self.shared,
-            shared_batch=self.shared_batch,
-        )
-
-    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
-        """At the client: the gradients of its objectives."""
-        return task_gradients(client, client.model, not self.shared_batch)  # 2
-
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
-        """At the client: E steps on the weighted objectives, the first with what it remembers."""
-        gradient = weighted_gradient(client, lam, self.shared_batch)
-        u = self.local(client.model, gradient, self.local_steps, self.lr)  # 5, 6
-        return (client.model - u) / (self.local_steps * self.lr)  # 7
+        return self.draw_tasks(problem, rng)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
-        clients = fed.clients(draw, model=w)
-        shared = shared_part(self.shared, fed.problem)
+        clients, shared = fed.clients(draw, model=w), self.shared or fed.problem.dim
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 2, 3
         lam = self.weights(G, state.weights)  # 4
         delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
@@ -138,7 +229,7 @@ class FedCMOO:
 
 
 @dataclass(frozen=True)
-class FedCMOOPref:
+class FedCMOOPref(GramWeighted):
     r"""FedCMOO towards a preference: the losses in a given ratio, `r_1 F_1 = ... = r_M F_M`.
 
         1  sample n distinct clients S; the server sends w to them
@@ -176,65 +267,371 @@ class FedCMOOPref:
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
 
-    lr: Positive
-    local_steps: Count
-    participants: Count
-    server_lr: Positive = 1.0
-    batch_size: Count | None = None
-    gram: GramEstimate = TwoWay()
     preference: Preference = Preference()
     least: Least | None = Least()
-    shared: Count | None = None
-    shared_batch: bool = False
     value_batch_size: Count | None = None
-    local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_numbers("FedCMOOPref", self.lr, self.server_lr, self.local_steps, self.participants)
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; equal weights."""
         self.preference.check("FedCMOOPref", problem.num_objectives)
-        sizes = self.batch_size, self.value_batch_size
-        return check_problem("FedCMOOPref", problem, self.participants, *sizes, shared=self.shared)
+        sizes = self.participants, self.batch_size, self.value_batch_size
+        return first_state("FedCMOOPref", problem, *sizes, shared=self.shared)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2, 3 and 7, and the sketches' noise."""
-        return draw_tasks(  # 1
-            problem,
-            rng,
-            gram=self.gram,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-            value_batch_size=self.value_batch_size,
-            shared=self.shared,
-            shared_batch=self.shared_batch,
-        )
+        return self.draw_tasks(problem, rng, self.value_batch_size)  # 1
 
     def loss_values(self, client: Client) -> Float[Tensor, "M"]:
         """At the client: its M losses."""
         return client.losses(client.model, client.value_batch())  # 2
 
-    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
-        """At the client: the gradients of its objectives."""
-        return task_gradients(client, client.model, not self.shared_batch)  # 3
-
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
-        """At the client: E steps on the weighted objectives, the first with what it remembers."""
-        gradient = weighted_gradient(client, lam, self.shared_batch)
-        u = self.local(client.model, gradient, self.local_steps, self.lr)  # 6, 7
-        return (client.model - u) / (self.local_steps * self.lr)  # 8
-
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
-        clients = fed.clients(draw, model=w)
+        clients, shared = fed.clients(draw, model=w), self.shared or fed.problem.dim
         losses = fed.ask(self.loss_values, clients).mean(0)  # 2
-        shared = shared_part(self.shared, fed.problem)
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 3, 4
         lam, mu, fallback = self.preference(G, losses)  # 5
         lam = lam if self.least is None else self.least(lam)  # 5
         delta = fed.ask(self.local_update, clients, lam).mean(0)  # 6-8
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 9
         return State(w, lam), fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
+
+
+@dataclass(frozen=True)
+class FedCMOOTheory:
+    r"""The variant of FedCMOO that the convergence theorem is about.
+
+        1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
+        2  each i in A_j, j = 1, 2: compresses every gradient of its H_i at w and sends them
+        3  Y_j = their mean over A_j;  G = Y_1 Y_2', unbiased, not symmetric
+        4  lam <- project(lam - step G lam) onto the simplex, sent to S
+        5  each j in S starts from u = w
+        6      E times: u <- u - lr sum_k lam_k grad f_jk(u), fresh batches
+        7      Delta_j = (w - u) / (E lr) is sent
+        8  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    >>> from fedlib import FedCMOOTheory, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+    step : beta, of the one step of line 4.
+    gram_participants : n'.
+    compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FedCMOO`; in `init` also for a compressor that is biased.
+
+    Reference: Algorithms 9 (lines 2, 3) and 10.
+    """
+
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    step: Nonnegative
+    gram_participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
+    compressor: Compressor = Identity()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> State:
+        most = problem.num_clients
+        checks.count("FedCMOOTheory", "gram_participants", self.gram_participants, 1, most)
+        unbiased = self.compressor.variance(problem.dim) is not None
+        remedy = "take Identity or a scaled RandK"
+        rule = "be unbiased"
+        checks.require(unbiased, "FedCMOOTheory", "compressor", rule, self.compressor, remedy)
+        return first_state("FedCMOOTheory", problem, self.participants, self.batch_size)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """S and its batches; A_1 and A_2, with what they compress with, as `others`."""
+        size, tasks, count = self.batch_size, problem.num_objectives, self.gram_participants
+        both = [
+            draw_round(problem, rng, participants=count, local_steps=tasks, batch_size=size)  # 1
+            for _ in range(2)
+        ]
+        main = draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=size,
+        )
+        noise = Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng)
+        halves = (noise[:count], noise[count:]) if isinstance(noise, Tensor) else ((), ())
+        return main._replace(
+            others=tuple(a._replace(uplink=x) for a, x in zip(both, halves, strict=True))
+        )
+
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
+        """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
+        sketch = Columns(self.compressor)
+        return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
+
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+        """At a client of S: E steps on the weighted objectives."""
+        u = client.model  # 5
+        for step in range(self.local_steps):
+            u = u - self.lr * client.gradient(u, client.batch(step), lam)  # 6
+        return (client.model - u) / (self.local_steps * self.lr)  # 7
+
+    def mean_gradients(
+        self, fed: Federation, w: Float[Tensor, "d"], some: Draw
+    ) -> Float[Tensor, "M d"]:
+        """Y_1 or Y_2, `[M, d]`."""
+        tasks = fed.problem.num_objectives
+        wire = Wire(Columns(self.compressor), tasks)
+        sent = fed.ask(self.task_gradients, fed.clients(some, model=w), wire=wire)  # 2
+        mean: Tensor = sent.mean(0).view(tasks, -1)  # 3
+        return mean
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        receivers = self.participants + 2 * self.gram_participants
+        w = fed.broadcast(Identity(), state.w, receivers=receivers)  # 1
+        Y = [self.mean_gradients(fed, w, some) for some in draw.others]
+        G = Y[0] @ Y[1].mT  # 3
+        lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4
+        clients = fed.clients(draw, model=w)
+        delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
+        return State(w, lam), fed.info(**weight_info(G, lam))
+
+
+@dataclass(frozen=True)
+class FSMGDA:
+    r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S, each objective k by itself: u = w
+        3      E times: u <- u - lr grad f_jk(u), batches of its own
+        4      Delta_jk = (w - u) / (E lr)
+        5  all M updates are sent;  Delta_k = mean_j Delta_jk
+        6  lam = weights(G, lam) with G the Gram matrix of the Delta_k, then least(lam)
+        7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
+
+    >>> from fedlib import FSMGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = FSMGDA(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
+    local : the steps of line 3, `SGD()` or `Adam()`, whose moments every objective has for itself.
+    weights : the rule of line 6.
+    least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
+        `Least(0.002, mixture=False)`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction for a parameter out of range; in `init` for one that does not fit the
+        problem, or a problem with constraints.
+    """
+
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
+    weights: Weights = MinNorm()
+    least: Least | None = None
+    shared: Count | None = None
+    local: LocalSteps = added_field(SGD())
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> State:
+        sizes = self.participants, self.batch_size
+        return first_state("FSMGDA", problem, *sizes, shared=self.shared)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants, and E batches an objective, one objective after another."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=problem.num_objectives * self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
+        """At the client: the M updates, one after another `[M d]`."""
+        tasks, steps = client.num_objectives, self.local_steps
+        own, axis = task_batches(client, tasks * steps)
+        if axis is not None:  # [M, E, ...]
+            data = tuple(x.reshape(tasks, steps, *x.shape[1:]) for x in own.data)
+            own = Batch(data, own.weight.reshape(tasks, steps, -1))
+
+        def alone(batches: Batch, task: Tensor) -> Tensor:
+            def gradient(u: Tensor, e: int) -> Tensor:
+                return client.gradient(u, batches if axis is None else select(batches, e), task)
+
+            u = self.local(client.model, gradient, steps, self.lr)  # 2, 3
+            return (client.model - u) / (steps * self.lr)  # 4
+
+        each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
+        updates: Tensor = client.each(alone, (axis, 0))(own, each)
+        return updates.flatten()
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
+        sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
+        delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
+        G = gram_of(delta[:, : self.shared or fed.problem.dim])
+        lam = self.weights(G, state.weights)  # 6
+        lam = lam if self.least is None else self.least(lam)  # 6
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * (lam @ delta))  # 7
+        return State(w, lam), fed.info(**weight_info(G, lam))
+
+
+@dataclass(frozen=True)
+class Scalarized:
+    r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
+
+        1  sample n distinct clients S; the server sends w to them
+        2  each j in S starts from u = w
+        3      E times: u <- u - lr (1 / M) sum_k grad f_jk(u)
+        4      Delta_j = (w - u) / (E lr) is sent
+        5  w <- project(w - server_lr lr E mean_j Delta_j)
+
+    It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
+    is on objective k: the single-task training that multi-task methods are compared with.
+
+    >>> from fedlib import Scalarized, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> method = Scalarized(lr=0.1, local_steps=2, participants=2)
+    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
+    local : the steps of line 3, `SGD()` or `Adam()`.
+    task : the number of the only objective, from 1; None for the mean of all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FSMGDA`; in `init` also for an objective that there is not.
+    """
+
+    lr: Positive
+    local_steps: Count
+    participants: Count
+    server_lr: Positive = 1.0
+    batch_size: Count | None = None
+    task: Count | None = None
+    local: LocalSteps = added_field(SGD())
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> State:
+        state = first_state("Scalarized", problem, self.participants, self.batch_size)
+        if self.task is None:
+            return state
+        tasks = problem.num_objectives
+        checks.count("Scalarized", "task", self.task, high=tasks, note="the problem's objectives")
+        return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+        )
+
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+        """At the client: E local steps on its weighted objectives."""
+        u = self.local(  # 2, 3
+            client.model,
+            lambda u, t: client.gradient(u, client.batch(t), lam),
+            self.local_steps,
+            self.lr,
+        )
+        return (client.model - u) / (self.local_steps * self.lr)  # 4
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
+        # the weights are part of the method and not sent
+        update = partial(self.local_update, lam=state.weights)
+        delta = fed.ask(update, fed.clients(draw, model=w)).mean(0)  # 2-4
+        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 5
+        return State(w, state.weights), fed.info()
+
+
+@dataclass(frozen=True)
+class MGDA:
+    r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
+
+        1  every client sends its M gradients at w;  g_k = their means
+        2  lam = weights(G, lam) with G the Gram matrix of the g_k
+        3  w <- project(w - lr sum_k lam_k g_k)
+
+    The method for all data in one place; with many clients their gradients are averaged, which is
+    the same up to the bits. Along the direction of line 3 the objective that falls least falls
+    most (to first order, for a step of its length).
+
+    >>> from fedlib import MGDA, problems, run
+    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
+    >>> run(MGDA(lr=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    array([0.4])
+
+    Parameters
+    ----------
+    lr : step size.
+    batch_size : rows of a client's batch for each objective, or None for full gradients. With
+        minibatches the direction is biased: the weights depend on the same noise.
+    weights : the rule of line 2, the exact minimizer by default.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `FSMGDA`.
+    """
+
+    lr: Positive
+    batch_size: Count | None = None
+    weights: Weights = MinNorm()
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> State:
+        return first_state("MGDA", problem, problem.num_clients, self.batch_size)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """All clients, and a batch for each objective."""
+        return draw_round(
+            problem,
+            rng,
+            participants=problem.num_clients,
+            local_steps=problem.num_objectives,
+            batch_size=self.batch_size,
+        )
+
+    def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
+        """At the client: its M gradients, one after another `[M d]`."""
+        return task_gradients(client, client.model).flatten()  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        w = fed.broadcast(Identity(), state.w)  # 1
+        sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
+        g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
+        G = gram_of(g)
+        lam = self.weights(G, state.weights)  # 2
+        w = fed.project(w - self.lr * (lam @ g))  # 3
+        return State(w, lam), fed.info(**weight_info(G, lam))

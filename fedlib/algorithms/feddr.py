@@ -17,12 +17,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms.fedfw import active_clients, on_active
 from fedlib.checks import Count, Positive, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work, draw_coins
+from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
 
 #: In (0, 2).
 Relaxation = Annotated[

@@ -25,7 +25,7 @@ from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info, Problem
-from fedlib.core.sampling import check_work, draw_coins
+from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
 from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
@@ -68,10 +68,10 @@ class FrankWolfe:
         who, n = type(self).__name__, problem.num_clients
         check_work(who, problem, n, self.batch_size)
         rule, free = "have objectives only", problem.num_constraints == 0
-        checks.require(free, who, "the problem", rule, problem.name)
+        checks.require(free, who, "problem", rule, problem.name)
         rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
         inside = problem.set is not None and bool(problem.set.contains(problem.w0))
-        checks.require(inside, who, "the problem", rule, problem.name, f"{remedy}(L1Ball(radius))")
+        checks.require(inside, who, "problem", rule, problem.name, f"{remedy}(L1Ball(radius))")
         of = (0,) * n if self.split is None else self.split.of
         checks.require(len(of) == n, who, "split.of", f"have an entry for each of {n} clients", of)
         return Common(problem.w0, problem.w0.new_zeros(()))
@@ -423,16 +423,3 @@ class NaiveFW(FrankWolfe):
         s, _, gap = self.ask(fed, draw, self.local_update, w, active_clients(draw, 1.0))  # 1-3
         eta = self.schedule.eta(t, 1.0)
         return Common(((1 - eta) * w + eta * s).mean(0), t), fed.info(gap=gap.mean())  # 3, 4
-
-
-def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
-    """Who takes part, a boolean `[N]`: each client by its own coin."""
-    assert isinstance(draw.chance, Tensor)
-    return draw.chance < participation
-
-
-def on_active(
-    active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
-) -> Float[Tensor, "N *x"]:
-    """`new [N, ...]` for those who take part, `old [N, ...]` for the others."""
-    return torch.where(active.view(-1, *(1,) * (new.dim() - 1)), new, old)

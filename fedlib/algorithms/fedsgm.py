@@ -25,7 +25,13 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.core.sampling import (
+    check_downlink,
+    check_feedback,
+    check_one_constraint,
+    check_work,
+    draw_round,
+)
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch
 
@@ -181,9 +187,3 @@ class FedSGM:
     def output(self, state: State) -> Float[Tensor, "d"]:
         """The averaged iterate `[d]`; NaN if no round worked on the objective."""
         return state.weighted / state.weight  # 10
-
-
-def check_downlink(who: str, downlink: Compressor, dim: int) -> None:
-    """Raise ValueError for a compressor that does not contract: EF21 would not converge."""
-    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
-    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)

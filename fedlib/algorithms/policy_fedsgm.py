@@ -17,13 +17,18 @@ from torch import Tensor
 from torch.func import grad
 
 from fedlib import checks
-from fedlib.algorithms.fedsgm import check_downlink
 from fedlib.checks import Count, Fraction, Nonnegative, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.core.sampling import check_feedback, check_one_constraint, check_work, draw_round
+from fedlib.core.sampling import (
+    check_downlink,
+    check_feedback,
+    check_one_constraint,
+    check_work,
+    draw_round,
+)
 from fedlib.policy.policies import Episodes, Simulator
 from fedlib.policy.trpo import (
     advantages,
@@ -126,7 +131,7 @@ class PolicyFedSGM:
         """Check against the problem; memories and critics are zero."""
         who, sim = "PolicyFedSGM", problem.simulator
         rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
-        checks.require(isinstance(sim, Simulator), who, "the problem", rule, problem.name, remedy)
+        checks.require(isinstance(sim, Simulator), who, "problem", rule, problem.name, remedy)
         check_work(who, problem, self.participants)
         check_one_constraint(who, problem)
         check_feedback(who, self.uplink, self.error_feedback, problem.dim)

@@ -1,55 +1,173 @@
-"""Successive convex approximation by mini-batches, samples split over the clients.
+"""Successive convex approximation by mini-batches, samples or features split over the clients.
 
 Ye, Cui, *Sample-based and Feature-based Federated Learning via Mini-batch SSCA* (arXiv 2104.06011):
-Algorithms 1 and 2 with the surrogates of (7), (11), and their SGD baseline. Paper -> here: I -> N,
-N_i of N samples -> the shares pi_i, omega -> w, bar omega -> the best response, c -> `penalty`,
-U -> `levels`, lambda -> `ridge`, bar a / t^bar alpha -> `lr`.
+Algorithms 1 and 2 (samples) with the surrogates of (7), (11), Algorithms 3 and 4 (features) with
+those of (15), (22), and their SGD baselines. The server's half is the same for samples and
+features; every message between clients that hold features crosses a `vertical.Line`.
+
+Paper -> here: I -> N, N_i of N samples -> the shares pi_i, omega -> w, with features
+(w_0, w_1, ..., w_I): the common parameters and those of each client; h_{m,i} -> h_i, one for all
+losses m; bar omega -> the best response, c -> `penalty`, U -> `levels`, lambda -> `ridge`,
+bar a / t^bar alpha -> `lr`, the fastest client -> `head`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._ssca import (
-    Growth,
-    Levels,
-    Objective,
-    State,
-    check_constraints,
-    check_levels,
-    check_numbers,
-    check_penalty,
-    draw_batches,
-    level_vector,
-    raised,
-    shares,
-    start,
-    surrogate,
-)
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work
-from fedlib.steps.schedules import Averaging, PowerLaw, power_law
-from fedlib.steps.surrogate import best_response
+from fedlib.core.sampling import check_work, distinct, distinct_each
+from fedlib.steps.schedules import Averaging, PowerLaw
+from fedlib.steps.surrogate import Surrogate, best_response
+from fedlib.vertical.line import Line, check_vertical
+
+#: One level for all constraints, or one each.
+Levels = float | Annotated[tuple[float, ...], checks.SOME]
+NO_LOSS = slice(0)
+#: At least 1.
+Growth = Annotated[float, checks.least(1, "Growth")]
+
+
+class State(NamedTuple):
+    """Server state of the SSCA methods."""
+
+    w: Float[Tensor, "d"]
+    linear: Float[Tensor, "K d"]  # the averaged surrogates
+    constant: Float[Tensor, "K"]
+    left: Float[Tensor, ""]  # prod (1 - rho)
+    factor: Float[Tensor, ""]  # what the penalty has been multiplied by
+    t: Float[Tensor, ""]  # rounds done
+
+    @classmethod
+    def start(cls, problem: Problem, losses: int) -> State:
+        """The problem's start, the zero surrogate of `losses` losses, round 0."""
+        w = problem.w0
+        return cls(w, *Surrogate.zero(w, losses), w.new_ones(()), w.new_zeros(()))
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """The averaged surrogates."""
+        return Surrogate(self.linear, self.constant, self.left)
 
 
 class Iterate(NamedTuple):
-    """What SGD carries from round to round."""
+    """Server state of SGD."""
 
     w: Float[Tensor, "d"]
     t: Float[Tensor, ""]  # rounds done
 
 
 @dataclass(frozen=True)
-class SSCA:
+class FreeServer:
+    """Parameters and server's half of SSCA without constraints."""
+
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
+    debias: bool = False
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def server_step(
+        self, fed: Federation, state: State, g: Float[Tensor, "d"]
+    ) -> tuple[State, Float[Tensor, ""]]:
+        """Average the surrogate, minimize it, move w; the new state and kappa."""
+        w, t = state.w, state.t + 1
+        rho, gamma = self.rho(t), self.gamma(t)
+        unused = g.new_zeros(1)  # the surrogate's constant, which changes no minimizer
+        average = state.surrogate.averaged(w, g.unsqueeze(0), unused, rho=rho, tau=self.tau)
+        f = (average.debiased() if self.debias else average).linear[0]
+        w_bar = fed.project(-f / (2 * self.tau))
+        w = (1 - gamma) * w + gamma * w_bar
+        return State(w, *average, state.factor, t), average.kappa
+
+
+@dataclass(frozen=True)
+class PenaltyServer:
+    """Parameters and server's half of SSCA with constraints."""
+
+    tau: Positive
+    rho: Averaging
+    gamma: Averaging
+    penalty: Positive
+    batch_size: Count | None = None
+    levels: Levels = 0.0
+    objective: Literal["problem", "norm"] = "problem"
+    growth: Growth = 1.0
+    patience: Count = 100
+    tolerance: Nonnegative = 1e-3
+    debias: bool = False
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+        if self.objective == "norm":
+            for level in self.levels if isinstance(self.levels, tuple) else (self.levels,):
+                checks.positive(type(self).__name__, "levels", level)
+
+    def free(self, objectives: int) -> int:
+        """Number of losses, the first ones, that are no constraints."""
+        return 0 if self.objective == "norm" else objectives
+
+    def start(self, problem: Problem) -> State:
+        """The first state; ValueError for a problem whose constraints do not fit."""
+        who, losses = type(self).__name__, problem.num_objectives + problem.num_constraints
+        count = losses - self.free(problem.num_objectives)
+        one = self.objective == "norm" or problem.num_objectives == 1
+        checks.require(one, who, "the problem", "have one objective", problem.num_objectives)
+        remedy = 'pass objective="norm" to constrain its losses'
+        checks.require(count, who, "the problem", "have a constraint", problem.name, remedy)
+        free = problem.set is None and problem.pooled is None
+        rule, remedy = "have no set and no pooled constraint", "the server has no closed form there"
+        checks.require(free, who, "the problem", rule, problem.name, remedy)
+        fits = not isinstance(self.levels, tuple) or len(self.levels) == count
+        rule = f"hold {count} numbers (the constraints of {problem.name})"
+        checks.require(fits, who, "levels", rule, self.levels)
+        return State.start(problem, losses)
+
+    def server_step(
+        self, state: State, g: Float[Tensor, "K d"], values: Float[Tensor, "M"]
+    ) -> tuple[State, Info]:
+        """Average the surrogates, solve the penalty problem, move w; the new state and report.
+
+        `values` are those of the M constraints, the last of the K losses.
+        """
+        w, t = state.w, state.t + 1
+        rho, gamma, free = self.rho(t), self.gamma(t), len(g) - len(values)
+        v = torch.cat([values.new_zeros(free), values])
+        average = state.surrogate.averaged(w, g, v, rho=rho, tau=self.tau)
+        best = average.debiased() if self.debias else average
+        levels = torch.as_tensor(self.levels, dtype=w.dtype, device=w.device)
+        penalty = self.penalty * state.factor
+        response = best_response(
+            best.linear[0] if free else torch.zeros_like(w),
+            best.linear[free:],
+            best.constant[free:],
+            levels.expand_as(values),
+            tau=self.tau,
+            penalty=penalty,
+            curvature=self.tau if free else 1.0,
+        )
+        w = (1 - gamma) * w + gamma * response.w
+        due = (t % self.patience == 0) & (response.slack.norm() > self.tolerance)
+        factor = torch.where(due, state.factor * self.growth, state.factor)
+        report = {"nu": response.nu, "slack": response.slack, "penalty": penalty}
+        return State(w, *average, factor, t), {"kappa": average.kappa, **report}
+
+
+@dataclass(frozen=True)
+class SSCA(FreeServer):
     r"""Mini-batch successive convex approximation, without constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -85,20 +203,9 @@ class SSCA:
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
 
-    tau: Positive
-    rho: Averaging
-    gamma: Averaging
-    batch_size: Count | None = None
-    ridge: Nonnegative = 0.0
-    debias: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_numbers("SSCA", self.tau, self.rho, self.gamma)
-
     def init(self, problem: Problem) -> State:
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
-        return start(problem, 1)
+        return State.start(problem, 1)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
@@ -108,20 +215,14 @@ class SSCA:
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w, t = state.w, state.t + 1
-        rho, gamma = self.rho(t), self.gamma(t)
-        sent = fed.ask(self.mean_gradient, fed.clients(draw), w)  # 1, 2
-        g = shares(fed.problem) @ sent + 2 * self.ridge * w  # 3
-        unused = g.new_zeros(1)  # the surrogate's constant, which changes no minimizer
-        new = surrogate(state).averaged(w, g.unsqueeze(0), unused, rho=rho, tau=self.tau)  # 4
-        f = (new.debiased() if self.debias else new).linear[0]
-        w_bar = fed.project(-f / (2 * self.tau))  # 5
-        w = (1 - gamma) * w + gamma * w_bar  # 6
-        return State(w, *new, state.factor, t), fed.info(kappa=new.kappa)
+        sent = fed.ask(self.mean_gradient, fed.clients(draw), state.w)  # 1, 2
+        g = shares(fed.problem) @ sent + 2 * self.ridge * state.w  # 3
+        state, kappa = self.server_step(fed, state, g)  # 4-6
+        return state, fed.info(kappa=kappa)
 
 
 @dataclass(frozen=True)
-class ConstrainedSSCA:
+class ConstrainedSSCA(PenaltyServer):
     r"""Mini-batch successive convex approximation with an exact penalty on constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -150,7 +251,7 @@ class ConstrainedSSCA:
     objective : `"problem"`: the surrogate of the problem's objective, its constraints are the
         constraints. `"norm"`: |w|^2 itself, all losses of the problem are constraints (the
         paper's example (37)); their levels are positive.
-    growth : factor of line 7, at least 1; 1 keeps the penalty.
+    growth : factor of line 7, at least 1; 1 leaves the penalty as it is.
     patience : rounds between two looks at the slack.
     tolerance : the slack's norm that leaves the penalty as it is.
 
@@ -167,28 +268,9 @@ class ConstrainedSSCA:
     Reference: Algorithm 2 with (11), (12); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
 
-    tau: Positive
-    rho: Averaging
-    gamma: Averaging
-    penalty: Positive
-    batch_size: Count | None = None
-    levels: Levels = 0.0
-    objective: Objective = "problem"
-    growth: Growth = 1.0
-    patience: Count = 100
-    tolerance: Nonnegative = 1e-3
-    debias: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        check_numbers("ConstrainedSSCA", self.tau, self.rho, self.gamma)
-        check_penalty("ConstrainedSSCA", self.penalty, self.growth, self.patience, self.tolerance)
-        check_levels("ConstrainedSSCA", self.levels, self.objective)
-
     def init(self, problem: Problem) -> State:
-        check_constraints("ConstrainedSSCA", problem, self.levels, self.objective)
         check_work("ConstrainedSSCA", problem, problem.num_clients, self.batch_size)
-        return start(problem, problem.num_objectives + problem.num_constraints)
+        return self.start(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return draw_batches(problem, rng, 1, self.batch_size)  # 1
@@ -197,47 +279,18 @@ class ConstrainedSSCA:
         """At the client: K gradients, one after another, and the constraints' values."""
         batch = client.batch(0)
         count = client.num_objectives + client.num_constraints
-        each = [
-            client.gradient(w, batch, one)
-            for one in torch.eye(count, dtype=w.dtype, device=w.device)
-        ]
-        return torch.cat([*each, client.losses(w, batch)[self.free(client.num_objectives) :]])  # 2
-
-    def free(self, objectives: int) -> int:
-        """How many of the losses, the first ones, are no constraints."""
-        return 0 if self.objective == "norm" else objectives
+        each = torch.eye(count, dtype=w.dtype, device=w.device)
+        gradients = [client.gradient(w, batch, one) for one in each]
+        values = client.losses(w, batch)[self.free(client.num_objectives) :]
+        return torch.cat([*gradients, values])  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        w, t = state.w, state.t + 1
-        rho, gamma = self.rho(t), self.gamma(t)
-        sent = fed.ask(self.statistics, fed.clients(draw), w)  # 1, 2
-        free, d = self.free(fed.problem.num_objectives), w.shape[-1]
+        sent = fed.ask(self.statistics, fed.clients(draw), state.w)  # 1, 2
         mean = shares(fed.problem) @ sent  # 3
-        g = mean[: len(state.constant) * d].view(-1, d)
-        v = torch.cat([mean.new_zeros(free), mean[len(state.constant) * d :]])
-        new = surrogate(state).averaged(w, g, v, rho=rho, tau=self.tau)  # 4
-        best = new.debiased() if self.debias else new
-        penalty = self.penalty * state.factor
-        found = best_response(  # 5
-            best.linear[0] if free else torch.zeros_like(w),
-            best.linear[free:],
-            best.constant[free:],
-            level_vector(self.levels, best.constant[free:]),
-            tau=self.tau,
-            penalty=penalty,
-            curvature=self.tau if free else 1.0,
-        )
-        w = (1 - gamma) * w + gamma * found.w  # 6
-        factor = raised(  # 7
-            state.factor,
-            found.slack,
-            t,
-            growth=self.growth,
-            patience=self.patience,
-            tolerance=self.tolerance,
-        )
-        info = fed.info(kappa=new.kappa, nu=found.nu, slack=found.slack, penalty=penalty)
-        return State(w, *new, factor, t), info
+        size = state.linear.numel()
+        g, values = mean[:size].view_as(state.linear), mean[size:]
+        state, report = self.server_step(state, g, values)  # 4-7
+        return state, fed.info(**report)
 
 
 @dataclass(frozen=True)
@@ -275,7 +328,6 @@ class MiniBatchSGD:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        power_law("MiniBatchSGD", "lr", self.lr)
 
     def init(self, problem: Problem) -> Iterate:
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
@@ -298,3 +350,266 @@ class MiniBatchSGD:
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3
+
+
+def draw_batches(
+    problem: Problem, rng: torch.Generator, steps: int, batch_size: int | None
+) -> Draw:
+    """All clients, and their batches of every step: rows of a batch are distinct."""
+    who, sizes = torch.arange(problem.num_clients), problem.sizes
+    if batch_size is None:
+        return Draw(participants=who)
+    if len(set(sizes)) == 1:
+        return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
+    return Draw(who, batches=distinct_each(sizes, steps, batch_size, rng))
+
+
+def shares(problem: Problem) -> Float[Tensor, "N"]:
+    """Each client's share of all samples, N_i / N in the paper's letters."""
+    sizes = problem.lengths
+    if not isinstance(sizes, Tensor):
+        sizes = torch.tensor(problem.sizes, device=problem.rows.device)
+    counts = sizes.to(problem.w0.dtype)
+    return counts / counts.sum()
+
+
+@dataclass(frozen=True)
+class VerticalSSCA(FreeServer):
+    r"""Mini-batch successive convex approximation over features, without constraints.
+
+        1  the server draws a batch of B samples without replacement and sends every client i their
+               numbers, w_0 and w_i
+        2  each client i sends h_i, of every sample of the batch, to all other clients
+        3  each client i sends the gradient by w_i, summed over the batch
+        4  client `head` also sends the gradient by w_0, summed over the batch
+        5  g = (what was sent, put together) / B + 2 ridge w
+        6  f <- (1 - rho_t) f + rho_t (g - 2 tau w)                  (f = 0 before round 1)
+        7  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
+        8  w <- (1 - gamma_t) w + gamma_t w_bar
+
+    >>> from fedlib import PowerLaw, VerticalSSCA, data, problems, run
+    >>> rows = data.digits()
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
+    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
+    array([0.3])
+
+    Parameters
+    ----------
+    tau : curvature of the surrogates, positive.
+    rho, gamma : step sizes of lines 6 and 8, in (0, 1].
+    batch_size : B, at most the number of samples; None for all of them.
+    ridge : lambda of the term `ridge |w|^2` of the objective.
+    debias : whether line 7 divides f by kappa_t = 1 - prod_{s <= t} (1 - rho_s).
+    head : the client of line 4, 1 .. I.
+
+    Differs: as `SSCA`. Line 3 needs the labels at every client, which the paper does not say.
+
+    Raises
+    ------
+    ValueError, TypeError
+        at construction or in `init`, one sentence, for a parameter out of range, or a problem whose
+        features are not divided among clients.
+
+    Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
+    """
+
+    head: Count = 1
+
+    def init(self, problem: Problem) -> State:
+        check_samples("VerticalSSCA", problem, self.batch_size, self.head)
+        return State.start(problem, 1)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        return draw_samples(problem, rng, self.batch_size)  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        line, w = Line(fed), state.w
+        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
+        g = gradients[0] + 2 * self.ridge * w  # 5
+        state, kappa = self.server_step(fed, state, g)  # 6-8
+        return state, line.info(kappa=kappa)
+
+
+@dataclass(frozen=True)
+class ConstrainedVerticalSSCA(PenaltyServer):
+    r"""Mini-batch successive convex approximation over features, with an exact penalty.
+
+        1  the server draws a batch of B samples without replacement and sends every client i their
+               numbers, w_0 and w_i
+        2  each client i sends h_i, of every sample of the batch, to all other clients
+        3  each client i sends the gradients by w_i of all losses, summed over the batch
+        4  client `head` also sends the gradients by w_0, and of every constraint the value, summed
+               over the batch
+        5  g_m, v_m = (what was sent, put together) / B
+        6  the surrogate of loss m, A_m + B_m' w + tau |w|^2, is averaged (all 0 before round 1):
+               B_m <- (1 - rho_t) B_m + rho_t (g_m - 2 tau w)
+               A_m <- (1 - rho_t) A_m + rho_t (v_m - g_m' w + tau |w|^2)
+        7  w_bar, s = argmin objective + c sum_m s_m  subject to  A_m + B_m' w + tau |w|^2 <=
+               levels_m + s_m,  s_m >= 0,  for the constraints m
+        8  w <- (1 - gamma_t) w + gamma_t w_bar
+        9  every `patience` rounds: c <- growth c, if |s| > tolerance
+
+    >>> from fedlib import PowerLaw, data, problems, run
+    >>> rows, law = data.digits(), PowerLaw(0.9, 0.3)
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = ConstrainedVerticalSSCA(0.1, law, law, 1e3, levels=1.0, objective="norm")
+    >>> run(method, problem, rounds=20, progress=False).late("cost").round(1)
+    array([0.9])
+
+    Parameters
+    ----------
+    tau, rho, gamma, batch_size, debias, head : as in `VerticalSSCA`; `debias` divides A and B by
+        kappa_t.
+    penalty : c of round 1, positive.
+    levels : U, a number for all constraints or one for each.
+    objective : `"problem"` or `"norm"`, as in `ConstrainedSSCA`.
+    growth : factor of line 9, at least 1; 1 keeps the penalty.
+    patience : rounds between two looks at the slack.
+    tolerance : the slack's norm that leaves the penalty as it is.
+
+    Differs: as `ConstrainedSSCA` and `VerticalSSCA`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as both of them.
+
+    Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
+    """
+
+    head: Count = 1
+
+    def init(self, problem: Problem) -> State:
+        check_samples("ConstrainedVerticalSSCA", problem, self.batch_size, self.head)
+        return self.start(problem)
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        return draw_samples(problem, rng, self.batch_size)  # 1
+
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+        line, w = Line(fed), state.w
+        each = torch.eye(len(state.constant), dtype=w.dtype, device=w.device)
+        constraints = slice(self.free(fed.problem.num_objectives), None)
+        g, values = exchange(line, w, draw, each, self.head, constraints)  # 1-5
+        state, report = self.server_step(state, g, values)  # 6-9
+        return state, line.info(**report)
+
+
+@dataclass(frozen=True)
+class VerticalSGD:
+    r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, with the same messages.
+
+        1  the server draws a batch of B samples without replacement and sends every client i their
+               numbers, w_0 and w_i
+        2  each client i sends h_i, of every sample of the batch, to all other clients
+        3  each client i sends the gradient by w_i, summed over the batch
+        4  client `head` also sends the gradient by w_0, summed over the batch
+        5  g = (what was sent, put together) / B + 2 ridge w
+        6  w <- project(w - lr_t g)
+
+    >>> from fedlib import VerticalSGD, data, problems, run
+    >>> rows = data.digits()
+    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
+    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> method = VerticalSGD(lr=PowerLaw(1.0))
+    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
+    array([0.3])
+
+    Parameters
+    ----------
+    lr : step size of round t, a `PowerLaw`.
+    batch_size, ridge, head : as in `VerticalSSCA`.
+
+    Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as `VerticalSSCA`.
+
+    Reference: section VI of the paper, after the feature-based methods that it cites.
+    """
+
+    lr: PowerLaw
+    batch_size: Count | None = None
+    ridge: Nonnegative = 0.0
+    head: Count = 1
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def init(self, problem: Problem) -> Iterate:
+        check_samples("VerticalSGD", problem, self.batch_size, self.head)
+        return Iterate(problem.w0, problem.w0.new_zeros(()))
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        return draw_samples(problem, rng, self.batch_size)  # 1
+
+    def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
+        line, w, t = Line(fed), state.w, state.t + 1
+        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
+        g = gradients[0] + 2 * self.ridge * w  # 5
+        return Iterate(fed.project(w - self.lr(t) * g), t), line.info()  # 6
+
+
+def exchange(
+    line: Line,
+    w: Float[Tensor, "d"],
+    draw: Draw,
+    weights: Float[Tensor, "k K"],
+    head: int,
+    valued: slice = NO_LOSS,
+) -> tuple[Float[Tensor, "k d"], Float[Tensor, "V"]]:
+    """Exchange a round's messages between clients with features; the server's mean gradients.
+
+    Returns the gradients `[k, d]` of the mean over the batch of `weights [k, K] @ losses`, and the
+    means of the losses named by `valued`, which client `head` sends with the gradient by w_0.
+    """
+    assert isinstance(draw.batches, Tensor)
+    form, samples = line.problem.composite, draw.batches[0, 0]
+    w_0, *blocks = form.parameters.split(w)
+    received, parties = {}, {}
+    for i in form.numbers:
+        received[i] = line.to_client(i, "samples, head, block", samples, w_0, blocks[i - 1])
+        parties[i] = line.problem.party(i, received[i][0])
+    heard: tuple[Tensor, ...] = ()
+    for i in form.numbers:
+        heard += line.to_others(i, "embeddings", parties[i].embedding(received[i][2]))
+    sums: list[Tensor] = []
+    for i in form.numbers:
+        _, own_0, own_i = received[i]
+        g = parties[i].gradients(own_0, own_i, heard, weights)
+        sums += line.to_server(i, "gradient of the block", g)
+    own_0 = received[head][1]
+    first, values = line.to_server(
+        head,
+        "gradient of the head",
+        parties[head].head_gradients(own_0, heard, weights),
+        parties[head].values(own_0, heard)[valued],
+    )
+    return form.parameters.join([first, *sums]) / len(samples), values / len(samples)
+
+
+def mean_objective(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "1 K"]:
+    """The weights `[1, K]` of the mean of all objectives."""
+    counts = problem.num_objectives, problem.num_constraints
+    weights = [1 / counts[0]] * counts[0] + [0.0] * counts[1]
+    return torch.tensor([weights], dtype=w.dtype, device=w.device)
+
+
+def draw_samples(problem: Problem, rng: torch.Generator, batch_size: int | None) -> Draw:
+    """Distinct samples of the pool, the same for all clients; all of them for None."""
+    count = problem.sizes[0]
+    samples = torch.arange(count) if batch_size is None else distinct(count, (batch_size,), rng)
+    return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
+
+
+def check_samples(who: str, problem: Problem, batch_size: int | None, head: int) -> None:
+    """Raise ValueError or TypeError unless features are divided, and head and batch fit."""
+    form = check_vertical(who, problem).composite
+    checks.count(who, "head", head, 1, form.clients, "the problem's clients")
+    if batch_size is not None:
+        checks.count(who, "batch_size", batch_size, 1, problem.sizes[0], "the problem's samples")

@@ -1,4 +1,4 @@
-"""What travels: compressors of vectors, sketches and low-rank factors of matrices."""
+"""Compressors of vectors, sketches of Jacobians, and their wire formats."""
 
 from fedlib.compress.compressors import Identity, RandK, Rounding, TopK
 from fedlib.compress.lowrank import LowRank

@@ -40,13 +40,15 @@ class Message(NamedTuple):
 
 @runtime_checkable
 class Compressor(Protocol):
-    """What `fed.ask` and `fed.tell` need of a wire format."""
+    """Compressor of vectors and its wire format; bodies here are defaults to inherit."""
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The vector that the receiver will hold."""
+        return self.decode(self.encode(x, noise), x, noise)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
         """The randomness of `count` messages of length `dim`, on a leading axis; `()` if none."""
+        return ()
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The message for a vector that is already compressed."""
@@ -59,28 +61,20 @@ class Compressor(Protocol):
 
     def contraction(self, dim: int) -> float | None:
         """The largest valid `q`, or None if the compressor is not contractive."""
+        return None
 
     def variance(self, dim: int) -> float | None:
         """The smallest valid `q_u`, or None if the compressor is biased."""
+        return None
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(Compressor):
     """No compression: d float32 numbers; `q = 1`, `q_u = 0`.
 
     >>> Identity().bits(100)
     3200
     """
-
-    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
-        """The vector itself."""
-        checks.vector("Identity", "x", x)
-        return x
-
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """Nothing is random."""
-        checks.drawing("Identity", rng, count=count, dim=dim)
-        return ()
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """All entries."""
@@ -93,22 +87,19 @@ class Identity:
 
     def bits(self, dim: int) -> int:
         """32 bits an entry."""
-        checks.count("Identity", "dim", dim)
         return FLOAT_BITS * dim
 
     def contraction(self, dim: int) -> float | None:
         """Exact: `q = 1`."""
-        checks.count("Identity", "dim", dim)
         return 1.0
 
     def variance(self, dim: int) -> float | None:
         """Exact: `q_u = 0`."""
-        checks.count("Identity", "dim", dim)
         return 0.0
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Compressor):
     """Keep the K entries of largest magnitude, `K = max(1, round(fraction * d))`.
 
     Contractive and deterministic with `q = K / d`, tight for a vector of equal entries. Of equal
@@ -122,21 +113,11 @@ class TopK:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        check_fraction("TopK", self.fraction)
-
-    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
-        """The K largest entries, zeros elsewhere."""
-        return self.decode(self.encode(x, noise), x)
-
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """Nothing is random."""
-        checks.drawing("TopK", rng, count=count, dim=dim)
-        return ()
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
         checks.vector("TopK", "x", x)
-        positions = x.abs().topk(kept(self.fraction, x.shape[-1])).indices
+        positions = x.abs().topk(count_entries(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
@@ -146,25 +127,22 @@ class TopK:
 
     def bits(self, dim: int) -> int:
         """K times 32 bits for the number and `ceil(log2 d)` for its position."""
-        checks.count("TopK", "dim", dim)
-        return kept(self.fraction, dim) * (FLOAT_BITS + ceil(log2(dim)) if dim > 1 else FLOAT_BITS)
+        return count_entries(self.fraction, dim) * (FLOAT_BITS + index_bits(dim))
 
     def contraction(self, dim: int) -> float | None:
         """`K / d`, attained by a vector of equal entries."""
-        checks.count("TopK", "dim", dim)
-        return kept(self.fraction, dim) / dim
+        return count_entries(self.fraction, dim) / dim
 
     def variance(self, dim: int) -> float | None:
-        """Biased, unless everything is kept."""
-        checks.count("TopK", "dim", dim)
-        return 0.0 if kept(self.fraction, dim) == dim else None
+        """Biased, unless everything is sent."""
+        return 0.0 if count_entries(self.fraction, dim) == dim else None
 
 
 @dataclass(frozen=True)
-class RandK:
+class RandK(Compressor):
     """Keep K entries chosen uniformly, `K = max(1, round(fraction * d))`.
 
-    With `scaled` the kept entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
+    With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
     (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
     On the wire: K float32 numbers; their positions follow from the common seed.
 
@@ -181,50 +159,44 @@ class RandK:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        check_fraction("RandK", self.fraction)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
         checks.vector("RandK", "x", x)
-        factor = x.shape[-1] / kept(self.fraction, x.shape[-1]) if self.scaled else 1.0
+        factor = x.shape[-1] / count_entries(self.fraction, x.shape[-1]) if self.scaled else 1.0
         return self.decode(self.encode(x * factor, noise), x, noise)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Int[Tensor, "count K"]:
         """K distinct positions for each of `count` messages."""
-        checks.drawing("RandK", rng, count=count, dim=dim)
-        return torch.rand(count, dim, generator=rng).topk(kept(self.fraction, dim)).indices
+        return torch.rand(count, dim, generator=rng).topk(count_entries(self.fraction, dim)).indices
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The entries at the drawn positions."""
-        checks.vector("RandK", "x", x)
-        return Message(x.gather(-1, positions_of("RandK", noise)))
+        return Message(x.gather(-1, require_noise("RandK", noise)))
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """The entries at the drawn positions."""
-        return torch.zeros_like(like).scatter(-1, positions_of("RandK", noise), message.values)
+        return torch.zeros_like(like).scatter(-1, require_noise("RandK", noise), message.values)
 
     def bits(self, dim: int) -> int:
         """K times 32 bits."""
-        checks.count("RandK", "dim", dim)
-        return FLOAT_BITS * kept(self.fraction, dim)
+        return FLOAT_BITS * count_entries(self.fraction, dim)
 
     def contraction(self, dim: int) -> float | None:
         """`K / d` in expectation if unscaled; none if scaled with `K < d / 2`."""
-        checks.count("RandK", "dim", dim)
-        q = kept(self.fraction, dim) / dim
+        q = count_entries(self.fraction, dim) / dim
         if not self.scaled:
             return q
         return 2 - 1 / q if q > 0.5 else None
 
     def variance(self, dim: int) -> float | None:
         """`d / K - 1` if scaled."""
-        checks.count("RandK", "dim", dim)
-        k = kept(self.fraction, dim)
+        k = count_entries(self.fraction, dim)
         return dim / k - 1 if self.scaled or k == dim else None
 
 
 @dataclass(frozen=True)
-class Rounding:
+class Rounding(Compressor):
     """Round every entry to `mantissa_bits` binary digits after the leading one, ties to even.
 
     The FedSGM paper's quantization, read as rounding without limiting the exponent: 10 digits
@@ -241,23 +213,14 @@ class Rounding:
     def __post_init__(self) -> None:
         checks.fields(self)
 
-    def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
-        """The nearest vector whose entries have `mantissa_bits` digits."""
-        return self.decode(self.encode(x, noise), x)
-
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """Nothing is random."""
-        checks.drawing("Rounding", rng, count=count, dim=dim)
-        return ()
-
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""
         checks.vector("Rounding", "x", x)
         integer, digits = SIGNIFICAND[x.dtype]
         drop = digits - self.mantissa_bits
         code = x.view(integer)
-        # Adding half a unit less one, plus the last kept digit, rounds ties to the even neighbour;
-        # a carry runs into the exponent, which is what rounding up to a power of two means.
+        # Adding half a unit less one, plus the last digit that stays, rounds ties to the even
+        # neighbour; a carry runs into the exponent: that is rounding up to a power of two.
         rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
         return Message(rounded >> drop)
 
@@ -268,32 +231,25 @@ class Rounding:
 
     def bits(self, dim: int) -> int:
         """Sign, eight bits of exponent and the digits, for every entry."""
-        checks.count("Rounding", "dim", dim)
         return dim * (1 + EXPONENT_BITS + self.mantissa_bits)
 
     def contraction(self, dim: int) -> float | None:
         """Every entry is off by at most `2^-(p + 1)` of itself."""
-        checks.count("Rounding", "dim", dim)
         return 1 - 4.0 ** -(self.mantissa_bits + 1)
 
-    def variance(self, dim: int) -> float | None:
-        """Biased."""
-        checks.count("Rounding", "dim", dim)
-        return None
 
-
-def kept(fraction: float, dim: int) -> int:
+def count_entries(fraction: float, dim: int) -> int:
     """K, the number of entries that a fraction of `dim` keeps: at least one."""
     return max(1, round(fraction * dim))
 
 
-def check_fraction(who: str, fraction: float) -> None:
-    """Raise ValueError unless `fraction` lies in (0, 1]."""
-    checks.in_range(who, "fraction", fraction, 0, 1, open_low=True)
-
-
-def positions_of(who: str, noise: Noise) -> Int[Tensor, "*b K"]:
-    """The drawn positions, or a ValueError that says where they should have come from."""
+def require_noise(who: str, noise: Noise) -> Shaped[Tensor, "..."]:
+    """The drawn randomness, or ValueError where there is none."""
     if not isinstance(noise, Tensor):
-        raise ValueError(f"{who}: noise must be the positions that draw() gives, got none.")
+        raise ValueError(checks.sentence(who, "noise", "be what draw() gives", noise))
     return noise
+
+
+def index_bits(entries: int) -> int:
+    """Bits of one position among `entries`."""
+    return ceil(log2(entries)) if entries > 1 else 0

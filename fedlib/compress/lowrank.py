@@ -18,7 +18,8 @@ from torch.nn.functional import pad
 
 from fedlib import checks
 from fedlib.checks import Positive, Whole
-from fedlib.compress.compressors import FLOAT_BITS, Message, Noise
+from fedlib.compress.compressors import FLOAT_BITS, Message, Noise, require_noise
+from fedlib.compress.sketches import Jacobian, Sketch
 
 Order = Literal["block", "row", "column"]
 
@@ -107,7 +108,7 @@ def completed(
 
 
 @dataclass(frozen=True)
-class LowRank:
+class LowRank(Sketch):
     r"""Randomized truncated SVD of the Jacobian, folded to a nearly square matrix.
 
     The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. On
@@ -143,45 +144,36 @@ class LowRank:
         bought = int(self.budget * dim / (2 * (dim * tasks) ** 0.5))
         return min(max(1, bought), *folded_shape(tasks, dim, self.order))
 
-    def __call__(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Float[Tensor, "M d"]:
+    def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The best rank-r matrix that the drawn subspace holds."""
         checks.matrix("LowRank", "x", x)
-        if not isinstance(noise, Tensor):
-            raise ValueError("LowRank: noise must be the matrix that draw() gives, got none.")
         tasks, dim = x.shape
-        matrix = fold(x, self.order)
-        left, right = randomized_svd(matrix, noise.to(x), self.rank(tasks, dim), self.iterations)
+        matrix, test = fold(x, self.order), require_noise("LowRank", noise).to(x)
+        left, right = randomized_svd(matrix, test, self.rank(tasks, dim), self.iterations)
         return unfold(left @ right, tasks, dim, self.order)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """A Gaussian test matrix for each of `count` messages, `[count, columns, r + r / 10]`."""
-        checks.drawing("LowRank", rng, count=count, tasks=tasks, dim=dim)
-        rows, columns = folded_shape(tasks, dim, self.order)
-        rank = self.rank(tasks, dim)
+        rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
         width = min(rank + rank // 10, rows, columns)
         return torch.randn(count, columns, width, generator=rng)
 
-    def encode(self, x: Float[Tensor, "M d"], noise: Noise = ()) -> Message:
+    def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The two factors of a folded matrix of rank r, one after the other."""
-        checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         rank = self.rank(tasks, dim)
         matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)
         U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
         return Message(torch.cat([(U * S)[:, :rank].flatten(), Vh[:rank].flatten()]))
 
-    def decode(
-        self, message: Message, like: Float[Tensor, "M d"], noise: Noise = ()
-    ) -> Float[Tensor, "M d"]:
+    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
         """The product of the factors, unfolded."""
         tasks, dim = like.shape
-        rows, columns = folded_shape(tasks, dim, self.order)
-        rank = self.rank(tasks, dim)
+        rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
         left = message.values[: rows * rank].view(rows, rank)
         right = message.values[rows * rank :].view(rank, columns)
         return unfold(left @ right, tasks, dim, self.order)
 
     def bits(self, tasks: int, dim: int) -> int:
         """32 bits an entry of the factors: `32 r (rows + columns)`."""
-        checks.counts("LowRank", tasks=tasks, dim=dim)
         return FLOAT_BITS * self.rank(tasks, dim) * sum(folded_shape(tasks, dim, self.order))

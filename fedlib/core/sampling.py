@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fedlib import checks
@@ -106,6 +106,19 @@ def draw_coins(
     )
 
 
+def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
+    """Who takes part, a boolean `[N]`: each client by its own coin."""
+    assert isinstance(draw.chance, Tensor)
+    return draw.chance < participation
+
+
+def on_active(
+    active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
+) -> Float[Tensor, "N *x"]:
+    """`new [N, ...]` for those who take part, `old [N, ...]` for the others."""
+    return torch.where(active.view(-1, *(1,) * (new.dim() - 1)), new, old)
+
+
 def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
     """Distinct numbers below `size`, all ordered choices equally likely, as participants are drawn.
 
@@ -170,6 +183,12 @@ def check_work(
     for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
         if size is not None:
             checks.in_range(who, name, size, 1, smallest, note="the rows of the smallest client")
+
+
+def check_downlink(who: str, downlink: Compressor, dim: int) -> None:
+    """Raise ValueError for a compressor that does not contract: EF21 would not converge."""
+    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
+    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
 
 
 def check_one_constraint(who: str, problem: Problem) -> None:

@@ -16,7 +16,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
+from fedlib.compress import Identity, LowRank, RandK, Rounding, TopK
 from fedlib.compress.compressors import (
     EXPONENT_BITS,
     FLOAT_BITS,
@@ -24,9 +24,10 @@ from fedlib.compress.compressors import (
     Compressor,
     Message,
     Noise,
-    kept,
+    count_entries,
+    index_bits,
 )
-from fedlib.compress.sketches import Columns, Wire, index_bits
+from fedlib.compress.sketches import Columns, Flat, Largest, Wire
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
 #: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
@@ -58,10 +59,10 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
     (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
     """
     match wire:
-        case Identity() | RandK() | RankOne() | Wire(sketch=Exact() | Masked() | LowRank()):
+        case Identity() | RandK() | RankOne() | Wire(sketch=LowRank()):
             return (Field("number", wire.bits(dim) // FLOAT_BITS, FLOAT_BITS),)
         case TopK():
-            count = kept(wire.fraction, dim)
+            count = count_entries(wire.fraction, dim)
             return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
         case Rounding():
             return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
@@ -72,12 +73,14 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
         case Several():
             pieces = zip(wire.parts, wire.sizes, strict=True)
             return tuple(field for piece, size in pieces for field in layout(piece, size))
+        case Wire(Flat() as sketch, tasks):
+            return layout(sketch.rule(tasks), dim)
         case Wire(Columns() as sketch, tasks):
             return layout(sketch.compressor, dim // tasks) * tasks
         case Wire(Largest() as sketch, tasks):  # other value_bits only count as the authors' code
             rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
             checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
-            count = sketch.kept(tasks, dim // tasks)
+            count = sketch.count_entries(tasks, dim // tasks)
             places = Field("position", count, index_bits(dim))
             if places.length > dim:
                 places = Field("map", count, dim)
@@ -130,7 +133,7 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
         entries = from_bits(some, field, like.dtype).to(like.device)
         (positions if field.kind in PLACES else values).append(entries)
     # a matrix of gradients stays one: its format looks at a gradient at a time
-    rows = isinstance(wire, Wire) and isinstance(wire.sketch, (Columns, Exact))
+    rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
     shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
     where = torch.cat(positions).view(shape) if positions else ()
     return Message(torch.cat(values).view(shape), where)

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Outputs = Float[Tensor, "*b 2"]  # of the network
+Values = Float[Tensor, "*b"]
 LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
 
 
@@ -41,20 +43,16 @@ class Episodes(NamedTuple):
 class Head(Protocol):
     """A distribution over one action, given two outputs of a network."""
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    def sample(self, outputs: Outputs, u: Values) -> Values:
         """The action at quantile `u` in (0, 1)."""
 
-    def log_prob(
-        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
-    ) -> Float[Tensor, "*b"]:
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
         """Log probability (density) of an action, `[*b]`."""
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
+    def kl(self, old: Outputs, new: Outputs) -> Values:
         """Kullback-Leibler divergence of `new` from `old`, `[*b]`."""
 
-    def fisher(
-        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
-    ) -> Float[Tensor, "*b 2"]:
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
         """The Fisher matrix in the outputs, times `v`, `[*b 2]`."""
 
 
@@ -68,21 +66,19 @@ class Gaussian:
     tensor(2.)
     """
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    def sample(self, outputs: Outputs, u: Values) -> Values:
         """Mean plus standard deviation times the normal quantile."""
         mean, log_std = self._read(outputs)
         normal: Tensor = torch.special.ndtri(u)
         return mean + log_std.exp() * normal
 
-    def log_prob(
-        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
-    ) -> Float[Tensor, "*b"]:
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
         """Log density of the action before it is clipped."""
         mean, log_std = self._read(outputs)
         z = (action - mean) * torch.exp(-log_std)
         return -0.5 * z * z - log_std - 0.5 * math.log(2 * math.pi)
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
+    def kl(self, old: Outputs, new: Outputs) -> Values:
         """Of two normal distributions."""
         mean, log_std = self._read(old)
         mean2, log_std2 = self._read(new)
@@ -90,9 +86,7 @@ class Gaussian:
         spread = torch.exp(2 * (log_std - log_std2)) + gap * gap * torch.exp(-2 * log_std2)
         return log_std2 - log_std + 0.5 * (spread - 1)
 
-    def fisher(
-        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
-    ) -> Float[Tensor, "*b 2"]:
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
         """Diagonal: 1 / variance for the mean, 2 for the log standard deviation."""
         raw = outputs[..., 1]
         inside = ((raw >= LOG_STD[0]) & (raw <= LOG_STD[1])).to(raw.dtype)
@@ -111,25 +105,21 @@ class Logits:
     tensor(1.)
     """
 
-    def sample(self, outputs: Float[Tensor, "*b 2"], u: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    def sample(self, outputs: Outputs, u: Values) -> Values:
         """1 with its probability, else 0."""
         return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
 
-    def log_prob(
-        self, outputs: Float[Tensor, "*b 2"], action: Float[Tensor, "*b"]
-    ) -> Float[Tensor, "*b"]:
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
         """Log probability of the action."""
         return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
 
-    def kl(self, old: Float[Tensor, "*b 2"], new: Float[Tensor, "*b 2"]) -> Float[Tensor, "*b"]:
+    def kl(self, old: Outputs, new: Outputs) -> Values:
         """Of two Bernoulli distributions."""
         a, b = self._odds(old), self._odds(new)
         p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
         return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
 
-    def fisher(
-        self, outputs: Float[Tensor, "*b 2"], v: Float[Tensor, "*b 2"]
-    ) -> Float[Tensor, "*b 2"]:
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
         """P (1 - p) [[1, -1], [-1, 1]]."""
         p = torch.sigmoid(self._odds(outputs))
         push = p * (1 - p) * (v[..., 1] - v[..., 0])
@@ -151,12 +141,12 @@ class Simulator(Protocol):
     def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "*chance"]) -> Episodes:
         """One client's steps with the policy `w`."""
 
-    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
+    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Outputs:
         """The network's outputs."""
 
     def policy_change(
         self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
-    ) -> Float[Tensor, "*b 2"]:
+    ) -> Outputs:
         """The derivative of `policy` by `w` in the direction `v`."""
 
     def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b k"]:

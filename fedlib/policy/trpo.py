@@ -24,8 +24,8 @@ def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[T
     """
     steps, span = x.shape[0], 1
     while span < steps:
-        later, kept = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
-        x, keep, span = x + keep * later, keep * kept, 2 * span
+        later, further = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
+        x, keep, span = x + keep * later, keep * further, 2 * span
     return x
 
 

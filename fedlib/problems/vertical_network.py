@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, Positive, Whole
+from fedlib.checks import Count, Positive
 from fedlib.core.problem import Problem
 from fedlib.problems.classification import ACTIVATIONS, row_losses
 from fedlib.vertical.composite import Composite, Partition, contiguous
@@ -27,7 +27,6 @@ def vertical_network(
     clients: Count = 10,
     scale: Positive = 255.0,
     blocks: Sequence[Int[Tensor, "_"]] | None = None,
-    labels_at: tuple[Whole, ...] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
 
@@ -37,13 +36,12 @@ def vertical_network(
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
     blocks : each client's inputs, in place of those; the same for all seeds of a run.
-    labels_at : the clients who hold the labels, which must be all; None for all.
 
     Raises
     ------
     ValueError, TypeError
-        for blocks that overlap or leave an input out, a client without labels, another problem than
-        a `swish_network`, or another scale than its own.
+        for blocks that overlap or leave an input out, another problem than a `swish_network`, or
+        another scale than its own.
     """
     checks.arguments(vertical_network, locals())
     if network.name != "swish_network":
@@ -62,7 +60,6 @@ def vertical_network(
         halves.outer,
         halves.outer_pullback,
         halves.inner_pullback,
-        labels_at,
     )
     return vertical(network, form)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
+from fedlib.sets.vertices import Corner
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,6 @@ class Ball:
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
         checks.vector("Ball", "x", x)
-        checks.nonnegative("Ball", "tol", tol)
         _, norm, scale = _normalized(x)
         return scale * norm <= (1 + tol) * self.radius
 
@@ -57,8 +57,12 @@ class Ball:
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, 2 radius in every dimension."""
-        checks.count("Ball", "dim", dim)
         return 2 * self.radius
+
+    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The norm over the radius."""
+        length: Tensor = torch.linalg.vector_norm(x)
+        return length / self.radius
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,8 @@ class Box:
             object.__setattr__(self, "low", -self.low)
         checks.fields(self)
         stacked = isinstance(self.low, Tensor) or isinstance(self.high, Tensor)
-        if not stacked and self.low >= self._high:
-            rule = f"be above low = {self.low:g}"
-            raise ValueError(checks.sentence("Box", "high", rule, self.high))
+        fits = stacked or self.low < self._high
+        checks.require(fits, "Box", "high", "be above low", (self.low, self.high))
 
     @property
     def _high(self) -> float:
@@ -102,7 +105,6 @@ class Box:
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every coordinate lies in [low, high], up to tol (high - low); 0-d bool."""
         checks.vector("Box", "x", x)
-        checks.nonnegative("Box", "tol", tol)
         slack = tol * (self._high - self.low)
         return ((x >= self.low - slack) & (x <= self._high + slack)).all()
 
@@ -115,8 +117,16 @@ class Box:
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, sqrt(dim) (high - low)."""
-        checks.count("Box", "dim", dim)
         return math.sqrt(dim) * (self._high - self.low)
+
+    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The largest distance of an entry from the middle, over that of the ends."""
+        middle = (self.low + self._high) / 2
+        return (x - middle).abs().amax() / (self._high - middle)
+
+    def wire(self, dim: int) -> Corner:
+        """A vertex travels as one bit an entry."""
+        return Corner(self.low, self._high)
 
 
 def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -34,16 +34,9 @@ class Blocks:
     sizes: tuple[Count, ...]
 
     def __post_init__(self) -> None:
-        checks.value("Blocks", "sets", self.sets, Sequence[ConvexSet])
-        checks.value("Blocks", "sizes", self.sizes, Sequence)
-        object.__setattr__(self, "sets", tuple(self.sets))
-        object.__setattr__(self, "sizes", tuple(self.sizes))
-        for size in self.sizes:
-            checks.count("Blocks", "sizes", size)
         checks.fields(self)  # numpy's counts become Python's
-        if not self.sizes or len(self.sets) != len(self.sizes):
-            rule = f"hold a set for each of the {len(self.sizes)} sizes"
-            raise ValueError(checks.sentence("Blocks", "sets", rule, len(self.sets)))
+        fits, rule = len(self.sets) == len(self.sizes) > 0, f"be as many as sizes {self.sizes}"
+        checks.require(fits, "Blocks", "sets", rule, self.sets)
 
     @classmethod
     def of_shapes(
@@ -62,7 +55,6 @@ class Blocks:
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every part lies in its set up to `tol`; a 0-d bool tensor."""
-        checks.nonnegative("Blocks", "tol", tol)
         return torch.stack([s.contains(part, tol) for s, part in self._parts(x)]).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -71,7 +63,6 @@ class Blocks:
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points: the root of the sum of squares over the parts."""
-        self._check(dim)
         # every set of this library says its diameter; the protocol does not ask for it
         each = [s.diameter(k) for s, k in zip(self.sets, self.sizes, strict=True)]  # type: ignore[attr-defined]
         return math.hypot(*each)
@@ -82,21 +73,13 @@ class Blocks:
 
     def wire(self, dim: int) -> Several:
         """An extreme point travels part by part."""
-        self._check(dim)
         return Several(
             tuple(wire_of(s, k) for s, k in zip(self.sets, self.sizes, strict=True)), self.sizes
         )
 
     def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
         checks.vector("Blocks", "x", x, sum(self.sizes))
-        self._check(len(x))
         return list(zip(self.sets, torch.split(x, list(self.sizes)), strict=True))
-
-    def _check(self, dim: int) -> None:
-        checks.count("Blocks", "dim", dim)
-        if dim != sum(self.sizes):
-            rule = f"be the sum of sizes, {sum(self.sizes)}"
-            raise ValueError(checks.sentence("Blocks", "dim", rule, dim))
 
 
 @dataclass(frozen=True)
@@ -118,17 +101,9 @@ class PerClient:
     of: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        checks.value("PerClient", "sets", self.sets, Sequence[ConvexSet])
-        checks.value("PerClient", "of", self.of, Sequence)
-        object.__setattr__(self, "sets", tuple(self.sets))
-        object.__setattr__(self, "of", tuple(self.of))
         checks.fields(self)
-        for index in self.of:
-            checks.count("PerClient", "of", index, 0, len(self.sets) - 1, "the sets")
-        idle = sorted(set(range(len(self.sets))) - set(self.of))
-        if idle:
-            rule = "give every set a client"
-            raise ValueError(checks.sentence("PerClient", "of", rule, f"none for set {idle[0]}"))
+        fits, n = {*self.of} == {*range(len(self.sets))}, len(self.sets)
+        checks.require(fits, "PerClient", "of", f"hold all of 0..{n - 1} (the sets)", self.of)
 
     def groups(self) -> list[tuple[ConvexSet, list[int]]]:
         """Every set and its clients, in the order of `sets`."""

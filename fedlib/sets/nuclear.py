@@ -65,7 +65,6 @@ class NuclearBall:
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether the singular values sum to at most (1 + tol) radius; a 0-d bool tensor."""
-        checks.nonnegative("NuclearBall", "tol", tol)
         A, finite = self._matrix(x)
         within: Tensor = torch.linalg.svdvals(A).sum() <= (1 + tol) * self.radius
         return finite & within
@@ -75,15 +74,13 @@ class NuclearBall:
 
         For direction 0 the centre is returned.
         """
-        checks.vector("NuclearBall", "direction", direction, self.rows * self.columns)
-        A, finite = self._matrix(direction)
+        A, finite = self._matrix(direction, "direction")
         u, v = leading_pair(A, self.steps)
         vertex: Tensor = -self.radius * torch.outer(u, v).flatten()
         return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, 2 radius."""
-        self._check(dim)
         return 2 * self.radius
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
@@ -94,18 +91,11 @@ class NuclearBall:
 
     def wire(self, dim: int) -> RankOne:
         """A vertex travels as two vectors, `32 (rows + columns)` bits."""
-        self._check(dim)
         return RankOne(self.rows, self.columns)
 
-    def _check(self, dim: int) -> None:
-        checks.count("NuclearBall", "dim", dim)
-        if dim != self.rows * self.columns:
-            rule = f"be rows * columns = {self.rows * self.columns}"
-            raise ValueError(checks.sentence("NuclearBall", "dim", rule, dim))
-
-    def _matrix(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
         """The matrix, with 0 for what is not finite (LAPACK raises on it), and whether all is."""
-        checks.vector("NuclearBall", "x", x, self.rows * self.columns)
+        checks.vector("NuclearBall", name, x, self.rows * self.columns)
         finite = torch.isfinite(x).all()
         clean = torch.where(finite, x, torch.zeros_like(x))
         return clean.view(self.rows, self.columns), finite

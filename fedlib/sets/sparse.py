@@ -18,8 +18,21 @@ from fedlib.checks import Positive
 from fedlib.sets.vertices import OneEntry
 
 
+class Sparse:
+    """Base of the two sets."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The sum of the absolute values over the radius."""
+        return x.abs().sum() / self.radius
+
+
 @dataclass(frozen=True)
-class L1Ball:
+class L1Ball(Sparse):
     """The cross-polytope {x : |x_1| + ... + |x_d| <= radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
@@ -31,9 +44,6 @@ class L1Ball:
     """
 
     radius: Positive
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its entries moved to 0 by the same length.
@@ -47,7 +57,6 @@ class L1Ball:
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether the absolute values sum to at most (1 + tol) radius; a 0-d bool tensor."""
         checks.vector("L1Ball", "x", x)
-        checks.nonnegative("L1Ball", "tol", tol)
         return x.abs().sum() <= (1 + tol) * self.radius
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
@@ -64,22 +73,15 @@ class L1Ball:
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, 2 radius in every dimension."""
-        checks.count("L1Ball", "dim", dim)
         return 2 * self.radius
-
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The sum of the absolute values over the radius."""
-        checks.vector("L1Ball", "x", x)
-        return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:
         """A vertex travels as a position and a sign, `ceil(log2 dim) + 1` bits."""
-        checks.count("L1Ball", "dim", dim)
         return OneEntry(self.radius)
 
 
 @dataclass(frozen=True)
-class Simplex:
+class Simplex(Sparse):
     """The simplex {x : x_i >= 0, x_1 + ... + x_d = radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
@@ -92,9 +94,6 @@ class Simplex:
 
     radius: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
         checks.vector("Simplex", "x", x)
@@ -103,7 +102,6 @@ class Simplex:
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
         checks.vector("Simplex", "x", x)
-        checks.nonnegative("Simplex", "tol", tol)
         slack = tol * self.radius
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
 
@@ -117,17 +115,10 @@ class Simplex:
 
     def diameter(self, dim: int) -> float:
         """The largest distance of two points, sqrt(2) radius (0 in one dimension)."""
-        checks.count("Simplex", "dim", dim)
         return math.sqrt(2) * self.radius if dim > 1 else 0.0
-
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The sum of the absolute values over the radius."""
-        checks.vector("Simplex", "x", x)
-        return x.abs().sum() / self.radius
 
     def wire(self, dim: int) -> OneEntry:
         """A vertex travels as a position, `ceil(log2 dim)` bits."""
-        checks.count("Simplex", "dim", dim)
         return OneEntry(self.radius, signed=False)
 
 

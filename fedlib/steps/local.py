@@ -15,17 +15,17 @@ from fedlib.checks import Count, Positive
 
 #: In [0, 1).
 Beta = Annotated[float, checks.between(0, 1, open_high=True)]
+Point = Float[Tensor, "d"]
+Rate = float | Float[Tensor, ""]
 #: Of a point and the number of the step, 0 the first: the gradient there.
-Gradient = Callable[[Float[Tensor, "d"], int], Float[Tensor, "d"]]
+Gradient = Callable[[Point, int], Point]
 
 
 @runtime_checkable
 class LocalSteps(Protocol):
     """Goes some steps from a point along gradients."""
 
-    def __call__(
-        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
-    ) -> Float[Tensor, "d"]:
+    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """Where `steps` steps of size `lr` from `u` end."""
 
 
@@ -37,9 +37,7 @@ class SGD:
     tensor([0.2500])
     """
 
-    def __call__(
-        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
-    ) -> Float[Tensor, "d"]:
+    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """Where the steps end."""
         for step in range(steps):
             u = u - lr * gradient(u, step)
@@ -75,9 +73,7 @@ class Adam:
     def __post_init__(self) -> None:
         checks.fields(self)
 
-    def __call__(
-        self, u: Float[Tensor, "d"], gradient: Gradient, steps: Count, lr: float | Float[Tensor, ""]
-    ) -> Float[Tensor, "d"]:
+    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """Where the steps end."""
         m = v = torch.zeros_like(u)
         for step in range(steps):

@@ -26,7 +26,7 @@ CLOSE = 0.99  # of the way to the next bound, as far as a step goes
 
 
 class Surrogate(NamedTuple):
-    """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
+    """Averaged quadratics of K losses, all with the curvature tau, which is not stored."""
 
     linear: Float[Tensor, "K d"]
     constant: Float[Tensor, "K"]
@@ -73,7 +73,7 @@ class Surrogate(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the server's convex problem gives."""
+    """Solution of the server's convex problem."""
 
     w: Float[Tensor, "d"]  # the minimizer
     nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
@@ -89,16 +89,25 @@ def best_response(
     tau: Scalar,
     penalty: Scalar,
     curvature: Scalar,
-    steps: int = STEPS,
 ) -> Response:
-    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)).
+    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)), in float64.
 
     .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
         A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .
 
     The minimizer of the Lagrangian is $w(\nu) = -(a_0 + B^\top \nu) / 2 (\tau_0 + \tau \sum \nu)$,
-    with the multipliers of `multipliers`. Without constraints it is $-a_0 / 2 \tau_0$, with one
-    and $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
+    where the multipliers solve the dual
+
+    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
+        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
+
+    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, its derivative is
+    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
+    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
+    $\nu = c$ where the root's argument is not positive; with $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
+    With several, Newton's method follows the points at which
+    $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as $\mu$ goes to 0; the
+    duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
 
     Parameters
     ----------
@@ -107,77 +116,34 @@ def best_response(
     levels : U.
     tau, curvature : tau of the constraints and tau_0 of the objective, positive.
     penalty : c, positive.
-    steps : as in `multipliers`.
     """
-    nu = multipliers(
-        linear @ linear.T,
-        linear @ objective,
-        objective @ objective,
-        levels - constant,
-        tau=tau,
-        penalty=penalty,
-        curvature=curvature,
-        steps=steps,
-    ).to(linear.dtype)
+    dual = _Dual(
+        (linear @ linear.T).double(),
+        (linear @ objective).double(),
+        (objective @ objective).double(),
+        (levels - constant).double(),
+        tau,
+        curvature,
+        linear.new_zeros((), dtype=torch.float64) + penalty,
+    )
+    count = len(constant)
+    exact = dual.gap if count == 0 else dual.one() if count == 1 else dual.central()
+    nu = exact.to(linear.dtype)
     w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
     slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
     return Response(w, nu, slack)
 
 
-def multipliers(
-    gram: Float[Tensor, "M M"],
-    cross: Float[Tensor, "M"],
-    square: Float[Tensor, ""],
-    gap: Float[Tensor, "M"],
-    *,
-    tau: Scalar,
-    penalty: Scalar,
-    curvature: Scalar,
-    steps: int = STEPS,
-) -> Float[Tensor, "M"]:
-    r"""The solution of the dual, in float64: a formula for one constraint, else interior points.
-
-    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
-        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
-
-    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, the derivative is
-    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
-    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
-    $\nu = c$ where the root's argument is not positive. With several, Newton's method follows
-    the points at which $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as
-    $\mu$ goes to 0; the duality gap is $2 M \mu$.
-
-    Parameters
-    ----------
-    gram, cross, square : the inner products B B', B a_0 and a_0' a_0.
-    gap : U - A.
-    tau, penalty, curvature : as in `best_response`.
-    steps : of the interior point method, if there are several constraints.
-    """
-    dual = _Dual(
-        gram.double(),
-        cross.double(),
-        square.double(),
-        gap.double(),
-        tau,
-        curvature,
-        gram.new_zeros((), dtype=torch.float64) + penalty,
-    )
-    if len(gap) < 2:
-        return dual.one() if len(gap) else dual.gap
-    return dual.central(steps)
-
-
 class _Dual(NamedTuple):
     """The concave dual of the server's problem, in inner products."""
 
-    gram: Float[Tensor, "M M"]
-    cross: Float[Tensor, "M"]
-    square: Float[Tensor, ""]
-    gap: Float[Tensor, "M"]
+    gram: Float[Tensor, "M M"]  # B B'
+    cross: Float[Tensor, "M"]  # B a_0
+    square: Float[Tensor, ""]  # |a_0|^2
+    gap: Float[Tensor, "M"]  # U - A
     tau: Scalar
     curvature: Scalar
-    top: Float[Tensor, ""]
+    top: Float[Tensor, ""]  # c
 
     def one(self) -> Float[Tensor, "1"]:
         """The solution for one constraint."""
@@ -197,13 +163,13 @@ class _Dual(NamedTuple):
         inner = self.gram - pull * (seen.unsqueeze(1) + seen) + pull**2 * length
         return -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2), inner / (2 * u)
 
-    def central(self, steps: int) -> Float[Tensor, "M"]:
+    def central(self) -> Float[Tensor, "M"]:
         """The end of the central path, by primal-dual steps from a point well inside."""
         nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
         size = (self.slope(nu)[0].abs() + self.gap.abs()).amax().clamp(min=LEAST)
         low, high = torch.zeros_like(nu) + size, torch.zeros_like(nu) + size
         least = LEAST * size * self.top
-        for _ in range(steps):
+        for _ in range(STEPS):
             slope, curve = self.slope(nu)
             room = self.top - nu
             aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=least)
@@ -222,6 +188,6 @@ class _Dual(NamedTuple):
 
 
 def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Tensor:
-    """The part of a step, at most all of it, that keeps `x` positive."""
+    """The largest step length, at most 1, that leaves `x` positive."""
     falls = step < 0
     return torch.where(falls, -CLOSE * x / torch.where(falls, step, -1), 1).amin().clamp(max=1)

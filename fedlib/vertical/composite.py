@@ -10,6 +10,7 @@ Clients are numbered 1 .. I, as in the paper's tables.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -23,6 +24,14 @@ from fedlib import checks
 from fedlib.checks import Count, Whole
 
 Pieces = tuple[Tensor, ...]
+Inner = Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
+Outer = Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
+OuterPullback = Callable[
+    [Float[Tensor, "e"], Pieces, Pieces, Float[Tensor, "K"]], tuple[Float[Tensor, "e"], Pieces]
+]
+InnerPullback = Callable[
+    [Float[Tensor, "e"], Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Float[Tensor, "e"]
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,39 +52,30 @@ class Partition:
     parts: tuple[Int[Tensor, "_"], ...]
     size: Whole
     order: Int[Tensor, "size"] = field(init=False, repr=False)  # where each number lies in the cat
-    ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are neighbours
+    ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # of consecutive numbers
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        whole = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
-        outside = whole[(whole < 0) | (whole >= self.size)]
-        if len(outside):
-            wanted = f"lie in 0..{self.size - 1}"
-            raise ValueError(checks.sentence("vertical", self.name, wanted, int(outside[0])))
-        times = torch.bincount(whole, minlength=self.size)
-        for wrong, verb in ((times > 1, "appear only once"), (times == 0, "all appear")):
-            if wrong.any():
-                first, count = int(wrong.nonzero()[0]), int(wrong.sum())
-                held = [str(i) for i, part in enumerate(self.parts) if bool((part == first).any())]
-                where = f"in parts {', '.join(held)}" if held else "in no part"
-                raise ValueError(
-                    f"vertical: {self.name} must {verb} in the clients' blocks, "
-                    f"{first} is {where} ({count} such)."
-                )
-        object.__setattr__(self, "order", whole.argsort())
-        object.__setattr__(self, "ranges", tuple(map(neighbours, self.parts)))
+        numbers = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
+        times = Counter(numbers.tolist())
+        wrong = {
+            i: times[i] for i in {*times, *range(self.size)} if times[i] != (0 <= i < self.size)
+        }
+        rule = f"have each of 0..{self.size - 1} in one block"
+        checks.require(not wrong, "vertical", self.name, rule, wrong, "of these so many")
+        object.__setattr__(self, "order", numbers.argsort())
+        object.__setattr__(self, "ranges", tuple(map(consecutive, self.parts)))
 
     def cut(self, x: Shaped[Tensor, "*b size"], part: int) -> Shaped[Tensor, "*b k"]:
         """The entries of one part."""
-        together = self.ranges[part]
-        return x[..., self.parts[part] if together is None else together]
+        return x[..., self.ranges[part] or self.parts[part]]
 
     def split(self, x: Shaped[Tensor, "*b size"]) -> Pieces:
         """All parts."""
         return tuple(self.cut(x, part) for part in range(len(self.parts)))
 
     def join(self, pieces: Sequence[Shaped[Tensor, "*b _"]]) -> Shaped[Tensor, "*b size"]:
-        """The whole from its parts."""
+        """The vector from its parts."""
         return torch.cat(list(pieces), -1).index_select(-1, self.order)
 
     def to(self, device: torch.device | str) -> Partition:
@@ -86,15 +86,15 @@ class Partition:
         return moved
 
 
-def neighbours(part: Int[Tensor, "k"]) -> slice | None:
+def consecutive(part: Int[Tensor, "k"]) -> slice | None:
     """The numbers a, a + 1, ..., b - 1 as `slice(a, b)`, others as None."""
     first = int(part[0]) if len(part) else 0
-    whole = torch.arange(first, first + len(part))
-    return slice(first, first + len(part)) if torch.equal(part, whole) else None
+    last = first + len(part)
+    return slice(first, last) if torch.equal(part, torch.arange(first, last)) else None
 
 
-def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "_"], ...]:
-    """The numbers 0 .. size - 1 in blocks of neighbours, the first ones longer by one if need be.
+def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
+    """The numbers 0 .. size - 1 in consecutive blocks, the first ones longer by one if need be.
 
     >>> [len(block) for block in contiguous(10, 4)]
     [3, 3, 2, 2]
@@ -104,7 +104,7 @@ def contiguous(size: int, clients: int) -> tuple[Int[Tensor, "_"], ...]:
     ValueError
         if there are more clients than numbers.
     """
-    checks.count("contiguous", "size", size)
+    checks.arguments(contiguous, locals())
     checks.count("contiguous", "clients", clients, 1, size, "the number of features")
     return torch.tensor_split(torch.arange(size), clients)
 
@@ -117,56 +117,34 @@ class Composite:
     ----------
     features : which features each client has, I parts.
     parameters : which parameters belong to whom, 1 + I parts: w_0, then w_1, ..., w_I.
-    inner : `(w_i [d_i], x_i [B, K_i]) -> h_i [B, J]`, what a client tells the others.
+    inner : `(w_i [d_i], x_i [B, K_i]) -> h_i [B, J]`, what a client sends to the others.
     outer : `(w_0 [d_0], (h_1, ..., h_I), labels) -> [B, K]`, every sample's losses.
     outer_pullback : `(w_0, (h_1, ...), labels, weights [K]) -> ([d_0], (e_1, ..., e_I))`, the
         derivatives by w_0 and by each h_i of the samples' sum of `weights @ losses`, in closed
         form; without it autograd is used.
     inner_pullback : `(w_i, x_i, e_i [B, J]) -> [d_i]`, the derivative by w_i of `(e_i * h_i).sum()`
         in closed form, if there is `outer_pullback`.
-    labels_at : the clients who hold the labels; None for all.
+
+    All clients hold the labels: each of them forms the derivative of the loss.
 
     Raises
     ------
     ValueError
-        if parameters and features are not divided among the same clients, or a client lacks labels.
+        if parameters and features are not divided among the same clients.
     """
 
     features: Partition
     parameters: Partition
-    inner: Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
-    outer: Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
-    outer_pullback: (
-        Callable[
-            [Float[Tensor, "e"], Pieces, Pieces, Float[Tensor, "K"]],
-            tuple[Float[Tensor, "e"], Pieces],
-        ]
-        | None
-    ) = None
-    inner_pullback: (
-        Callable[
-            [Float[Tensor, "e"], Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Float[Tensor, "e"]
-        ]
-        | None
-    ) = None
-    labels_at: tuple[Count, ...] | None = None
+    inner: Inner
+    outer: Outer
+    outer_pullback: OuterPullback | None = None
+    inner_pullback: InnerPullback | None = None
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        if len(self.parameters.parts) != 1 + self.clients:
-            wanted = f"be in {1 + self.clients} parts, the common one and one a client"
-            got = len(self.parameters.parts)
-            raise ValueError(checks.sentence("Composite", "parameters", wanted, got))
-        if self.labels_at is not None and set(self.labels_at) != set(self.numbers):
-            lacking = sorted(set(self.numbers) - set(self.labels_at))
-            raise ValueError(
-                f"Composite: labels_at must name all clients 1..{self.clients}, each of whom forms "
-                f"the derivative of the loss, got {self.labels_at}; give the labels to {lacking}."
-            )
-        if (self.outer_pullback is None) != (self.inner_pullback is None):
-            raise ValueError(
-                "Composite: outer_pullback and inner_pullback must be given together, got one."
-            )
+        parts, wanted = len(self.parameters.parts), 1 + self.clients
+        rule = f"be in {wanted} parts, the common one and one a client"
+        checks.require(parts == wanted, "Composite", "parameters", rule, parts)
 
     @property
     def clients(self) -> int:
@@ -183,24 +161,20 @@ class Composite:
     ) -> Float[Tensor, "B K"]:
         """Every sample's losses `[B, K]`, with all features in one place."""
         w_0, *own = self.parameters.split(w)
-        blocks = self.features.split(x)
-        return self.outer(w_0, tuple(map(self.inner, own, blocks)), labels)
+        return self.outer(w_0, tuple(map(self.inner, own, self.features.split(x))), labels)
 
 
 @dataclass(frozen=True)
 class Party:
     """All that one client can reach in a round: its block of the batch, and the batch's labels."""
 
-    number: Count
+    number: int
     features: Shaped[Tensor, "B k"]
     labels: Pieces
     form: Composite
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def embedding(self, w_i: Float[Tensor, "e"]) -> Float[Tensor, "B J"]:
-        """What it tells the other clients: h_i of every sample."""
+        """What it sends to the other clients: h_i of every sample."""
         return self.form.inner(w_i, self.features)
 
     def gradients(
@@ -218,9 +192,8 @@ class Party:
         if form.outer_pullback is None or form.inner_pullback is None:
 
             def combined(u: Tensor) -> Tensor:
-                mine = form.inner(u, self.features)
-                all_of_them = (*heard[:own], mine, *heard[own + 1 :])
-                return weights @ form.outer(w_0, all_of_them, self.labels).sum(0)
+                all_of_them = (*heard[:own], form.inner(u, self.features), *heard[own + 1 :])
+                return weights @ self.values(w_0, all_of_them)
 
             derivative: Tensor = jacrev(combined)(w_i)
             return derivative
@@ -232,14 +205,11 @@ class Party:
         self, w_0: Float[Tensor, "e"], heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
         """The derivatives by the common w_0 of `weights @ losses`, summed over the batch."""
-        form, labels = self.form, self.labels
-        if form.outer_pullback is None:
-            derivative: Tensor = jacrev(lambda u: weights @ form.outer(u, heard, labels).sum(0))(
-                w_0
-            )
+        pullback = self.form.outer_pullback
+        if pullback is None:
+            derivative: Tensor = jacrev(lambda u: weights @ self.values(u, heard))(w_0)
             return derivative
-        rows = (weights[k] for k in range(len(weights)))
-        return torch.stack([form.outer_pullback(w_0, heard, labels, row)[0] for row in rows])
+        return torch.stack([pullback(w_0, heard, self.labels, row)[0] for row in weights])
 
     def values(self, w_0: Float[Tensor, "e"], heard: Pieces) -> Float[Tensor, "K"]:
         """The losses, summed over the batch."""

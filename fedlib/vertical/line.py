@@ -16,11 +16,9 @@ from fedlib import checks
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core.federation import SERVER, Federation, Sent, about
 from fedlib.core.problem import Batch, Info, Problem
-from fedlib.vertical.composite import Composite, Party, neighbours
+from fedlib.vertical.composite import Composite, Party, Pieces, consecutive
 
 INDEX_BITS = 32  # a sample's number on the wire
-
-Pieces = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -64,50 +62,39 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
         problem on its first samples.
     """
     checks.arguments(vertical, locals())
-    whole = problem.data[0]
     for name, part, size in (
-        ("features", composite.features, tuple(whole.shape[1:])),
-        ("parameters", composite.parameters, (problem.dim,)),
+        ("features", composite.features, problem.data[0].shape[1:]),
+        ("parameters", composite.parameters, problem.w0.shape),
     ):
-        if size != (part.size,):
-            raise ValueError(
-                f"vertical: {name} must be divided as {problem.name} has them, shape {list(size)}, "
-                f"got a partition of {part.size}."
-            )
-    few = problem.rows[0, :2]
-    x, *labels = (z[few] for z in problem.data)
-    batch = Batch((x, *labels), problem.w0.new_full((len(few),), 1 / len(few)))
+        rule = f"be divided as {problem.name} has them, shape {list(size)}"
+        checks.require(list(size) == [part.size], "vertical", name, rule, [part.size])
+    x, *labels = (z[problem.rows[0, :2]] for z in problem.data)
+    batch = Batch((x, *labels), problem.w0.new_full((len(x),), 1 / len(x)))
     direct = problem.losses(problem.w0, batch)
     composed = composite.losses(problem.w0, x, tuple(labels)).mean(0)
-    if direct.shape != composed.shape or not torch.allclose(direct, composed, rtol=1e-4):
-        raise ValueError(
-            f"vertical: composite must give the losses of {problem.name}, {direct.tolist()} on its "
-            f"first samples, got {composed.tolist()}."
-        )
+    same = direct.shape == composed.shape and torch.allclose(direct, composed, rtol=1e-4)
+    rule = f"give the losses of {problem.name}, {direct.tolist()} on its first samples"
+    checks.require(same, "vertical", "composite", rule, composed.tolist())
     pool = torch.cat([own[:size] for own, size in zip(problem.rows, problem.sizes, strict=True)])
-    same = {f.name: getattr(problem, f.name) for f in fields(Problem)}
+    blocks = [_span(block) for block in composite.features.parts]
     changed = {
         "rows": pool.unsqueeze(0),
         "sizes": (len(pool),),
         "lengths": (),
-        "config": {
-            **problem.config,
-            "clients": composite.clients,
-            "blocks": [_span(block) for block in composite.features.parts],
-        },
+        "config": {**problem.config, "clients": composite.clients, "blocks": blocks},
     }
-    return VerticalProblem(**{**same, **changed}, composite=composite)
+    fields_of = {f.name: getattr(problem, f.name) for f in fields(Problem)}
+    return VerticalProblem(**{**fields_of, **changed}, composite=composite)
 
 
 def _span(block: Int[Tensor, "k"]) -> list[int] | str:
-    """First and last feature of a block of neighbours, or all of them."""
+    """First and last feature of a block of consecutive ones, as `"0-21"`, or all of them."""
     numbers: list[int] = block.tolist()
-    together = neighbours(block) if numbers else None
-    return f"{numbers[0]}-{numbers[-1]}" if together else numbers
+    return f"{numbers[0]}-{numbers[-1]}" if numbers and consecutive(block) else numbers
 
 
 class Line:
-    """Everything that is sent in one round, by whom to whom.
+    """The messages of one round: who sends what to whom, and how many bits.
 
     Bits are counted at 32 a number: those from and to the server by the federation, those from
     client to client in `bits_between`. The federation's log receives every message.
@@ -123,19 +110,19 @@ class Line:
 
     def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From the server to one client."""
-        self.fed.bits_down += self._sent(SERVER, name(client), what, parts)
+        self.fed.bits_down += self._sent(SERVER, f"client {client}", what, parts)
         return parts
 
     def to_server(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From one client to the server."""
-        self.fed.bits_up += self._sent(name(client), SERVER, what, parts)
+        self.fed.bits_up += self._sent(f"client {client}", SERVER, what, parts)
         return parts
 
     def to_others(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
         """From one client to every other client."""
         for other in self.problem.composite.numbers:
             if other != client:
-                self.bits_between += self._sent(name(client), name(other), what, parts)
+                self.bits_between += self._sent(f"client {client}", f"client {other}", what, parts)
         return parts
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
@@ -151,16 +138,9 @@ class Line:
         return bits
 
 
-def name(client: int) -> str:
-    """A client, as a message names it."""
-    return f"client {client}"
-
-
 def check_vertical(who: str, problem: Problem) -> VerticalProblem:
     """The problem itself; raises TypeError unless its features are divided among clients."""
     if not isinstance(problem, VerticalProblem):
-        raise TypeError(
-            f"{who}: the problem must be a VerticalProblem, {problem.name} is none; "
-            "make it one with fedlib.vertical.line.vertical(problem, composite)."
-        )
+        rule, remedy = "be a VerticalProblem", "make it one with fedlib.vertical.vertical"
+        raise TypeError(checks.sentence(who, "problem", rule, problem.name, remedy))
     return problem

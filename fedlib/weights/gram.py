@@ -39,11 +39,11 @@ class GramNoise(NamedTuple):
 
 @runtime_checkable
 class GramEstimate(Protocol):
-    """What FedCMOO asks of an estimate."""
+    """Exchange of messages that gives the server an estimate of the Gram matrix."""
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """The randomness for `count` clients with Jacobians `[tasks, dim]`."""
-        ...
+        return GramNoise()
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
@@ -67,7 +67,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 
 @dataclass(frozen=True)
-class OneWay:
+class OneWay(GramEstimate):
     """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
@@ -86,20 +86,18 @@ class OneWay:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
-        checks.drawing("OneWay", rng, count=count, tasks=tasks, dim=dim)
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The Gram matrix of the mean."""
-        del noise
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)
         return gram_of(received.mean(0)), clients
 
 
 @dataclass(frozen=True)
-class TwoWay:
+class TwoWay(GramEstimate):
     r"""A second exchange corrects the products of a client's compression error with the others.
 
         1  each j in S sends the sketch C_j of H_j;  R_j = H_j - C_j is what it left out
@@ -124,7 +122,6 @@ class TwoWay:
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""
-        checks.drawing("TwoWay", rng, count=count, tasks=tasks, dim=dim)
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
@@ -153,7 +150,7 @@ class TwoWay:
 
 
 @dataclass(frozen=True)
-class MeanOfGrams:
+class MeanOfGrams(GramEstimate):
     r"""`G = mean_j H_j H_j'`, for comparison: the products of different clients are left out.
 
     `M^2` numbers a client. The scale does not matter to weights that are found from `G`.
@@ -165,17 +162,10 @@ class MeanOfGrams:
     array([[512.]])
     """
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """Nothing is random."""
-        checks.drawing("MeanOfGrams", rng, count=count, tasks=tasks, dim=dim)
-        del count, tasks, dim, rng
-        return GramNoise()
-
     def __call__(
         self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The mean of the clients' own Gram matrices."""
-        del noise
 
         def own(client: Client) -> Reply:
             """At the client: its own Gram matrix; it remembers the Jacobian."""
@@ -197,7 +187,7 @@ def combine(
 def gather(
     fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
 ) -> tuple[Float[Tensor, "n M s"], ClientState]:
-    """Ask every client for the sketch of its Jacobian; it remembers the Jacobian itself."""
+    """Sketches of all clients' Jacobians, which the clients remember."""
 
     def send(client: Client) -> Reply:
         """At the client: the sketch of its Jacobian, which it remembers."""

@@ -20,21 +20,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Nonnegative, Share
-from fedlib.weights.rules import batch_rule, minimum_norm, on_cpu
+from fedlib.checks import Nonnegative, Positive, Share
+from fedlib.weights.rules import batched_operator, minimum_norm, on_cpu
 
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-12  # of a normalized loss, so that its logarithm is finite
-PROGRAM = "(Tensor gram, Tensor gain, Tensor bound) -> Tensor"
 TIE = 1e-12  # relative: losses so close to the largest are the largest
 
 #: Positive numbers, one or more.
-Ratios = Annotated[tuple[float, ...], checks.SOME]
+Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 
 
 class Choice(NamedTuple):
-    """What the preference rule answers."""
+    """Weights found by the preference rule, and how they came about."""
 
     weights: Float[Tensor, "M"]
     mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
@@ -95,26 +94,15 @@ class Preference:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        for ratio in self.ratios or ():
-            checks.positive("Preference", "ratios", ratio)
 
     def check(self, who: str, objectives: int) -> None:
         """Raise ValueError unless there is one ratio for each of the objectives."""
-        if self.ratios is not None and len(self.ratios) != objectives:
-            raise ValueError(
-                f"{who}: the preference must have a ratio for each of the {objectives} "
-                f"objectives, got {len(self.ratios)}."
-            )
+        fits = self.ratios is None or len(self.ratios) == objectives
+        rule = f"be one for each of the {objectives} objectives"
+        checks.require(fits, who, "preference.ratios", rule, self.ratios)
 
     def __call__(self, gram: Float[Tensor, "M M"], losses: Float[Tensor, "M"]) -> Choice:
         """The weights for a Gram matrix and the losses."""
-        checks.arguments(Preference.__call__, locals())
-        if losses.shape != gram.shape[:1]:
-            rule = f"have an entry for each of the {len(gram)} rows of gram"
-            raise ValueError(checks.sentence("Preference", "losses", rule, list(losses.shape)))
-        if self.ratios is not None and len(self.ratios) != len(losses):
-            rule = f"hold one for each of the {len(losses)} losses"
-            raise ValueError(checks.sentence("Preference", "ratios", rule, self.ratios))
         r = torch.ones_like(losses)
         if self.ratios is not None:
             r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
@@ -133,24 +121,17 @@ class Preference:
         return Choice(one[:-1], mu, one[-1])
 
 
-@torch.library.custom_op("fedlib::preference_program", mutates_args=(), schema=PROGRAM)
+@batched_operator(
+    "(Tensor gram, Tensor gain, Tensor bound) -> Tensor",
+    lambda given: torch.Size((len(given[0]), len(given[0][0]) + 1)),
+)
 def program(
     gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
 ) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
 
-    A linear programme is no tensor operation: it pivots on values. So it is one operation of its
-    own for `vmap` and the recorder, and a loop over the batch on the CPU (HiGHS) inside.
-
-    Parameters
-    ----------
-    gram : `[b, M, M]`, symmetric.
-    gain : `[b, M]`.
-    bound : `[b, M]`; `-inf` where there is no constraint.
-
-    Returns
-    -------
-    `[b, M + 1]`: the weights, and 1 if there is no solution (minimum-norm weights then), else 0.
+    A loop over the batch on the CPU (HiGHS). `bound` is `-inf` where there is no constraint.
+    Returns the weights, and last 1 if there is no solution (minimum-norm weights then), else 0;
     NaN throughout for a programme with a NaN in it.
     """
     parts = zip(on_cpu(gram), on_cpu(gain), on_cpu(bound), strict=True)
@@ -178,12 +159,3 @@ def solve(gram: Array, gain: Array, bound: Array) -> Array:
         return np.append(minimum_norm(gram), 1.0)
     w = answer.x.clip(0)
     return np.append(w / w.sum(), 0.0)
-
-
-@program.register_fake
-def _(gram: Tensor, gain: Tensor, bound: Tensor) -> Tensor:
-    del gram, bound
-    return gain.new_empty(gain.shape[0], gain.shape[1] + 1)
-
-
-program.register_vmap(batch_rule(program))

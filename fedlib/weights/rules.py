@@ -4,16 +4,16 @@ A rule maps the Gram matrix `G [M, M]` of the M gradients, and the weights befor
 simplex; it sees neither the model nor the losses. Whatever `G` is, finite in gives a point of the
 simplex out; NaN or infinity gives NaN, so that the model is not finite and `run` names the round.
 
-The solvers are operations of their own (`torch.library.custom_op`): a thousand projected steps or
-an active-set method branch on values, which neither `vmap` nor the recorder can follow. Their rule
-under `vmap` puts all problems of all seeds in one batch, which is solved on the CPU in float64.
+The solvers are custom operators: a thousand projected steps or an active-set method branch on
+values, which neither `vmap` nor a capture of the round can follow. Their rule under `vmap` puts all
+problems of all seeds in one batch, which is solved on the CPU in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -28,16 +28,13 @@ Array = NDArray[np.float64]
 
 FLOOR = 1e-4  # added to the diagonal before the root, as the authors' code does
 PIVOTS = 100  # steps of the active-set method an objective; it needs about one
-# Schemas are written out: annotations cannot be read where a checker of shapes wraps the function.
-DESCEND = "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor"
-MIN_NORM = "(Tensor gram) -> Tensor"
 #: In [0, 1).
 Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
 
 
 @runtime_checkable
 class Weights(Protocol):
-    """What FedCMOO asks of a rule."""
+    """Rule that finds the objectives' weights from the Gram matrix of their gradients."""
 
     def __call__(
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
@@ -102,10 +99,6 @@ class FindWeights:
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The weights after `steps` steps from `before`."""
-        checks.arguments(FindWeights.__call__, locals())
-        if before.shape != gram.shape[:1]:
-            rule = f"have an entry for each of the {len(gram)} rows of gram"
-            raise ValueError(checks.sentence("FindWeights", "before", rule, list(before.shape)))
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
         after: Tensor = descend(scaled.unsqueeze(0), before.unsqueeze(0), step, self.steps)[0]
@@ -130,8 +123,6 @@ class MinNorm:
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """The minimum-norm weights."""
-        checks.arguments(MinNorm.__call__, locals())
-        del before
         weights: Tensor = min_norm(gram.unsqueeze(0))[0]
         return weights
 
@@ -155,30 +146,53 @@ class Least:
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
         """The weights, moved into the smaller simplex."""
-        checks.arguments(Least.__call__, locals())
         least, rest = self.share / weights.shape[-1], 1 - self.share
         inner = weights if self.mixture else project_simplex((weights - least) / rest)
         return least + rest * inner
 
 
-@torch.library.custom_op("fedlib::descend", mutates_args=(), schema=DESCEND)
+def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callable[..., Any]:
+    """Decorator: a function of numbers on the CPU as an operator `fedlib::NAME` of torch.
+
+    All tensors that it takes have a leading batch axis, into which its rule under `vmap` puts the
+    mapped axis; `shape` of all arguments gives the result's. (The schema is written out: a checker
+    of shapes that wraps the function hides its annotations.)
+    """
+
+    def decorate(function: Callable[..., Tensor]) -> Any:
+        name = f"fedlib::{function.__name__}"
+        op = torch.library.custom_op(name, function, mutates_args=(), schema=schema)
+
+        @op.register_fake
+        def _(*given: Any) -> Tensor:
+            empty: Tensor = given[0].new_empty(shape(given))
+            return empty
+
+        @op.register_vmap
+        def _(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[Tensor, int]:
+            def flat(x: Any, axis: int | None) -> Any:
+                if not isinstance(x, Tensor):
+                    return x
+                many = x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
+                return many.flatten(0, 1)
+
+            return op(*map(flat, given, in_dims)).unflatten(0, (info.batch_size, -1)), 0
+
+        return op
+
+    return decorate
+
+
+@batched_operator(
+    "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor",
+    lambda given: given[1].shape,
+)
 def descend(
     gram: Float[Tensor, "b M M"], before: Float[Tensor, "b M"], step: Float[Tensor, "b"], steps: int
 ) -> Float[Tensor, "b M"]:
-    """Projected gradient on b quadratic forms at once.
+    """Projected gradient from `before` on b quadratic forms at once.
 
     It stops early where a step changes no weight of any of them, which changes no result.
-
-    Parameters
-    ----------
-    gram : `[b, M, M]`.
-    before : `[b, M]`, the starts.
-    step : `[b]`.
-    steps : how many.
-
-    Returns
-    -------
-    `[b, M]`.
     """
     G, w, beta = on_cpu(gram), on_cpu(before), on_cpu(step)[:, None]
     bad = np.logical_not(np.isfinite(G.sum((1, 2)) + w.sum(1)))
@@ -196,7 +210,7 @@ def descend(
     return torch.as_tensor(np.where(bad.reshape(-1, 1), np.nan, w)).to(before)
 
 
-@torch.library.custom_op("fedlib::min_norm", mutates_args=(), schema=MIN_NORM)
+@batched_operator("(Tensor gram) -> Tensor", lambda given: given[0].shape[:-1])
 def min_norm(gram: Float[Tensor, "b M M"]) -> Float[Tensor, "b M"]:
     """Minimum-norm weights `[b, M]` of b Gram matrices `[b, M, M]`."""
     return torch.as_tensor(np.stack([minimum_norm(G) for G in on_cpu(gram)])).to(gram)
@@ -223,35 +237,3 @@ def minimum_norm(gram: Array) -> Array:
 def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
     """The values in float64, as numpy has them."""
     return np.asarray(x.detach().cpu().double().numpy())
-
-
-def batch_rule(op: Any) -> Callable[..., tuple[Float[Tensor, "*b"], int]]:
-    """The rule under `vmap` of an operation whose tensors all have a leading batch axis."""
-
-    def rule(info: object, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
-        size = cast(int, getattr(info, "batch_size"))  # noqa: B009
-        whole = []
-        for x, axis in zip(arguments, in_dims, strict=True):
-            if isinstance(x, Tensor):
-                many = x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)
-                whole.append(many.flatten(0, 1))
-            else:
-                whole.append(x)
-        return op(*whole).unflatten(0, (size, -1)), 0
-
-    return rule
-
-
-@descend.register_fake
-def _(gram: Tensor, before: Tensor, step: Tensor, steps: int) -> Tensor:
-    del gram, step, steps
-    return before.new_empty(before.shape)
-
-
-@min_norm.register_fake
-def _(gram: Tensor) -> Tensor:
-    return gram.new_empty(gram.shape[:-1])
-
-
-descend.register_vmap(batch_rule(descend))
-min_norm.register_vmap(batch_rule(min_norm))

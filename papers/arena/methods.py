@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from fedlib.algorithms.baselines import ConEx, FedAvg, PenaltyFedAvg
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, Scalarized
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.algorithms.multiobjective import Scalarized
 from fedlib.algorithms.ssca import ConstrainedSSCA
 from fedlib.compress import TopK
 from fedlib.steps import Hard, PowerLaw, Soft

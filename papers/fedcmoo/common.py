@@ -7,8 +7,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from fedlib import checks
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.multiobjective import FSMGDA, Scalarized
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
 from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.weights import Least

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms import _multi
+from fedlib.algorithms import fedcmoo
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
@@ -123,7 +123,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
     def round(  # type: ignore[override]
         self, fed: Federation, state: State, draw: Draw
     ) -> tuple[State, Info]:
-        after, info = super().round(fed, _multi.State(state.w, state.weights), draw)  # 1
+        after, info = super().round(fed, fedcmoo.State(state.w, state.weights), draw)  # 1
         loss = self.judged(fed, after.w)  # 2, 3
         good = loss.isfinite() & (loss <= self.ratio * state.accepted)
         w = torch.where(good, after.w, state.w)  # 4, 5

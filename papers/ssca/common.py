@@ -9,9 +9,14 @@ from typing import Any
 import torch
 
 from fedlib import checks, data
-from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, MiniBatchSGD
-from fedlib.algorithms.vertical_sgd import VerticalSGD
-from fedlib.algorithms.vertical_ssca import ConstrainedVerticalSSCA, VerticalSSCA
+from fedlib.algorithms.ssca import (
+    SSCA,
+    ConstrainedSSCA,
+    ConstrainedVerticalSSCA,
+    MiniBatchSGD,
+    VerticalSGD,
+    VerticalSSCA,
+)
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.problems import swish_network, vertical_network

@@ -29,8 +29,8 @@ from judging import Case, Outcome, judge, main
 
 import fedlib as fl
 from fedlib import checks
-from fedlib.algorithms._ssca import Growth
 from fedlib.algorithms.feddr import Relaxation
+from fedlib.algorithms.ssca import Growth
 from fedlib.steps.schedules import Averaging
 from fedlib.weights.rules import Rest
 from papers.fedsgm.theory import Chance
@@ -74,7 +74,6 @@ ALSO: dict[str, list[Any]] = {
     "Blocks.sets": [(), (fl.Ball(1.0),)],
     "Blocks.sizes": [(), (1,), (0, 1)],
     "PerClient.of": [(0, 0), (0, 2), (-1, 0)],
-    "Composite.labels_at": [(1,)],
     "Spec.seeds": [(0, 0), (-1,), (0.0,)],
     "PolicyFedSGM.kl_limit": [0, -1.0],
     "Problem.data": [(), (A, A[:3]), (A / 0,), (A + 1j,), (torch.tensor(1.0),)],

@@ -32,15 +32,16 @@ INTERNAL = {
     *("papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
+    "fedlib.vertical.composite:Party",
 }
 #: Checked as a whole: what it holds must fit together.
 WHOLE = {"fedlib.vertical.line:VerticalProblem"}
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
-#: tests that every study passes, and a client's half of a round, which `vertical` makes.
+#: tests that every study passes.
 ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
-    *("papers.kit.rules:Rule", "papers.kit.study:Study", "fedlib.vertical.composite:Party"),
+    *("papers.kit.rules:Rule", "papers.kit.study:Study"),
 }
 
 
@@ -72,19 +73,23 @@ def dataclasses() -> dict[str, bool]:
 
     Private ones are made from arguments that have been checked.
     """
-    found: dict[str, ast.ClassDef] = {}
+    classes: dict[str, ast.ClassDef] = {}
     for path in sorted(p for folder in ("fedlib", "papers") for p in (ROOT / folder).rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            public = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-            if public and "dataclass" in str([ast.unparse(part) for part in node.decorator_list]):
-                found[f"{'.'.join(parts)}:{node.name}"] = node
-    declared = {name for name, node in found.items() if checks_fields(node)}
-    own = {name.partition(":")[2] for name in declared}
-    for name, node in found.items():
-        if own.intersection(ast.unparse(base) for base in node.bases):
-            declared.add(name)
-    return {name: name in declared for name, node in found.items() if has_fields(node)}
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[f"{module}:{node.name}"] = node
+    declared = {name for name, node in classes.items() if checks_fields(node)}
+    for _ in range(3):  # a base's base may do it
+        own = {name.partition(":")[2] for name in declared}
+        for name, node in classes.items():
+            if own.intersection(ast.unparse(base) for base in node.bases):
+                declared.add(name)
+    return {
+        name: name in declared
+        for name, node in classes.items()
+        if has_fields(node) and "dataclass" in str([*map(ast.unparse, node.decorator_list)])
+    }
 
 
 def checks_fields(node: ast.ClassDef) -> bool:

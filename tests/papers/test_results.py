@@ -10,6 +10,7 @@ import pytest
 from expect import refuses
 
 from fedlib.core import files
+from fedlib.core.files import read_json
 from papers import STUDIES, all_claims
 from papers import recheck as command
 from papers.__main__ import main
@@ -134,7 +135,7 @@ class TestRecomputing:
         assert runs[run].within
         assert runs[run].difference < 1e-4
         assert {*runs[run].sources} >= {"fedlib/algorithms/fedsgm.py"}
-        content = store.read(store.run_path("np_workshop", "full", "numbers"))
+        content = read_json(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
         monkeypatch.setattr(ledger, "read", lambda _: content)
         assert ledger.of_study("np_workshop")[run] is None
@@ -174,7 +175,7 @@ def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
     planted(tmp_path, "hard", lambda held: held["config"].update(rounds=101))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     refuses("np_workshop/hard: key must be the digest of the conf", WORKSHOP.load)
-    held = store.read(store.run_path("np_workshop", "full", "hard"))
+    held = read_json(store.run_path("np_workshop", "full", "hard"))
     assert len(validate_run(held)) == 3  # and the curves and rounds do not fit
 
 

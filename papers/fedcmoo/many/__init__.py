@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fedlib import checks, data
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.multiobjective import FSMGDA
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref
 from fedlib.core import Problem
 from papers.fedcmoo import networks
 from papers.fedcmoo.common import CLIPPED, task, work

@@ -19,7 +19,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._multi import State, shared_part
+from fedlib.algorithms.fedcmoo import State
 from fedlib.compress import Largest, LowRank, Masked
 from fedlib.compress.sketches import Sketch
 from fedlib.core import Problem
@@ -113,7 +113,7 @@ class GramProbe:
 
     def size(self, problem: Problem) -> tuple[int, int]:
         """Rows and columns of the Jacobians that are sketched."""
-        return problem.num_objectives, shared_part(self.method.shared, problem)
+        return problem.num_objectives, self.method.shared or problem.dim
 
 
 def estimates(
@@ -247,7 +247,7 @@ class ProgressProbe:
         self, updates: Float[Tensor, "M d"], state: State, problem: Problem
     ) -> Float[Tensor, "M"]:
         """The rival's weights `[M]` for the mean updates `[M, d]`."""
-        G = gram_of(updates[:, : shared_part(self.rival.shared, problem)])
+        G = gram_of(updates[:, : self.rival.shared or problem.dim])
         lam = self.rival.weights(G, state.weights)
         return lam if self.rival.least is None else self.rival.least(lam)
 

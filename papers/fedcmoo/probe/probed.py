@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib.algorithms._multi import State
+from fedlib.algorithms.fedcmoo import State
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation

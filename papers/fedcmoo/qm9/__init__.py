@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.multiobjective import FSMGDA
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto

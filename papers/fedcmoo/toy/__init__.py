@@ -5,9 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
-from fedlib.algorithms.fedcmoo_theory import FedCMOOTheory
-from fedlib.algorithms.multiobjective import FSMGDA, MGDA, Scalarized
+from fedlib.algorithms.fedcmoo import (
+    FSMGDA,
+    MGDA,
+    FedCMOO,
+    FedCMOOPref,
+    FedCMOOTheory,
+    Scalarized,
+)
 from fedlib.compress import Exact, Identity, RandK
 from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference

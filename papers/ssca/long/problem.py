@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._ssca import State
-from fedlib.algorithms.ssca import ConstrainedSSCA
+from fedlib.algorithms.ssca import ConstrainedSSCA, State
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms._ssca import State
-from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA
+from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, State
 from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation

@@ -101,7 +101,7 @@ def test_several_steps_a_round_are_the_same_steps():
 
 def test_refusals():
     two = quadratics(A.repeat(2, 1), B.repeat(2, 1), level=LEVEL)
-    refuses("ConEx: the problem must have one client", METHOD.init, two)
+    refuses("ConEx: problem must have one client", METHOD.init, two)
 
 
 def test_before_its_first_step_the_average_is_the_centre():

@@ -41,7 +41,7 @@ class TestPlainTwins:
                 H = np.stack([w - centres[rows[k], k].mean(0) for k in range(3)])
                 short = np.zeros((3, 4))
                 order = np.argsort(-np.abs(H[:, :4]).ravel())
-                kept = order[: fl.Largest(0.6).kept(3, 4)]
+                kept = order[: fl.Largest(0.6).count_entries(3, 4)]
                 short.ravel()[kept] = H[:, :4].ravel()[kept]
                 received.append(short)
                 jacobians.append(H)
@@ -206,7 +206,7 @@ def test_what_does_not_fit_the_problem_is_named():
     words, three = "the problem must have objectives only", three_objectives()
     refuses(f"Scalarized: {words}", fl.Scalarized(**WORK).init, np_problem())
     pref = fl.FedCMOOPref(**WORK, preference=fl.Preference((1.0, 2.0)))
-    refuses("a ratio for each of the 3 objectives, got 2", pref.init, three)
+    refuses("one for each of the 3 objectives, got (1.0, 2.0)", pref.init, three)
     theory = fl.FedCMOOTheory(**WORK, step=0.1, gram_participants=2, compressor=fl.TopK(0.5))
     refuses("compressor must be unbiased", theory.init, three)
     refuses("pareto: centres must be", pareto, torch.zeros(2, 3))

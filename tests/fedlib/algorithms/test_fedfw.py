@@ -281,15 +281,15 @@ def test_schedules_are_those_of_the_table():
 
 
 def test_refusals():
-    words = "FedFW: the problem must have a feasible set with its start in it, got 'pareto'; build"
+    words = "FedFW: problem must have a feasible set with its start in it, got 'pareto'; build"
     refuses(words, fl.FedFW(1.0).init, objectives(tasks=1))
     outside = replace(task(), w0=torch.ones(6).double())
-    refuses("NaiveFW: the problem must have a feasible set with", fl.NaiveFW().init, outside)
+    refuses("NaiveFW: problem must have a feasible set with", fl.NaiveFW().init, outside)
     split = fl.FedFW(1.0, split=fl.PerClient((fl.Ball(1.0),), (0, 0)))
     words = "FedFW: split.of must have an entry for each of 5 clients, got (0, 0)."
     refuses(words, split.init, task())
     limited = np_problem().within(fl.Ball(1.0))
-    refuses("FedFWReset: the problem must have objectives only", fl.FedFWReset(1.0).init, limited)
+    refuses("FedFWReset: problem must have objectives only", fl.FedFWReset(1.0).init, limited)
 
 
 def test_the_counterexample():

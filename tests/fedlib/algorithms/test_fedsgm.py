@@ -239,4 +239,4 @@ def test_what_does_not_fit_the_problem_is_refused_before_the_first_round(problem
     for wire, words in (("uplink", " under error feedback"), ("downlink", "")):
         unbiased = replace(BASE, **{wire: fl.RandK(0.1)})
         refuses(f"FedSGM: {wire} must be contractive{words}", unbiased.init, problem)
-    refuses("SGM: the problem must have one client", fl.SGM(lr=0.1, tolerance=0.1).init, problem)
+    refuses("SGM: problem must have one client", fl.SGM(lr=0.1, tolerance=0.1).init, problem)

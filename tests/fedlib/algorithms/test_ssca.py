@@ -228,20 +228,18 @@ def test_bad_steps_and_levels():
     law = "PowerLaw(scale=1.2, exponent=0.4); take a scale of at most 1."
     rho = {"rho": fl.PowerLaw(1.2, 0.4)}
     refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
-    make = fl.ConstrainedSSCA
-    refuses(f"{who}: penalty must be positive, got 0.0.", make, **NORM | {"penalty": 0.0})
-    refuses(f"{who}: levels must be positive, got 0.0.", make, **NORM | {"levels": 0.0})
-    refuses(f"{who}: objective must be one of 'problem', 'norm'", make, **NORM | {"objective": "w"})
+    zero = NORM | {"levels": (0.1, 0.0)}
+    refuses(f"{who}: levels must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
 
 
 def test_what_does_not_fit_the_problem():
     who, two = "ConstrainedSSCA", fl.ConstrainedSSCA(**NORM | {"levels": (0.1, 0.2)})
     words = "levels must hold 1 numbers (the constraints of swish_network), got (0.1, 0.2)."
     refuses(f"{who}: {words}", two.init, tiny())
-    words = 'swish_network has none; pass objective="norm" to constrain its losses.'
+    words = "got 'swish_network'; pass objective=\"norm\" to constrain its losses."
     free = fl.ConstrainedSSCA(**STEPS, penalty=1.0)
     refuses(f"{who}: the problem must have a constraint, {words}", free.init, tiny())
-    words = "swish_network has one; its server step has no closed form there."
+    words = "got 'swish_network'; the server has no closed form there."
     within = replace(tiny(), set=Ball(1.0))
     rule = "the problem must have no set and no pooled constraint"
     refuses(f"{who}: {rule}, {words}", fl.ConstrainedSSCA(**NORM).init, within)

@@ -83,14 +83,10 @@ def test_exactly_k_survive_ties_and_k_is_at_least_one():
     assert int((TopK(0.001)(torch.ones(30)) != 0).sum()) == 1
 
 
-@pytest.mark.parametrize("kind", [TopK, RandK])
-@pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, float("nan")])
-def test_a_fraction_outside_its_range_is_refused_in_one_sentence(kind, bad):
-    refuses(f"{kind.__name__}: fraction must *got", kind, bad)
-
-
-def test_rand_k_without_its_positions_says_so():
-    refuses("RandK: noise must be the positions that draw() gives", RandK(0.5), torch.ones(4))
+def test_what_is_refused():
+    refuses("RandK: fraction must *got 1.5", RandK, 1.5)
+    refuses("RandK: noise must be what draw() gives", RandK(0.5), torch.ones(4))
+    refuses("TopK: x must be a vector of floats", TopK(0.5), torch.ones(2, 2))
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class TestEverySet:
         ones[0] = 2 if isinstance(convex_set, (L1Ball, Simplex)) else 1
         ends = convex_set.lmo(ones) - convex_set.lmo(-ones)
         assert float(ends.norm()) == pytest.approx(diameter, rel=1e-6 if ones[0] == 2 else 1e-12)
-        refuses("dim must be at least 1, got 0", convex_set.diameter, 0)
+        refuses("must be a vector of floats", convex_set.lmo, torch.ones(2, 3))
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     def test_dtype_stays_and_vmap_is_the_loop(self, convex_set, dtype):
@@ -159,8 +159,8 @@ def test_bad_bounds():
         for radius in (0, -1.0, math.inf, math.nan):
             refuses(f"{who}: radius must be positive, got {radius}.", make, radius)
         refuses(f"{who}: radius must be a number", make, "1", error=TypeError)
-    refuses("Box: high must be above low = 1, got 1.", Box, 1, 1)
-    refuses("Box: high must be above low = 2, got -2.0.", Box, 2.0, -2.0)
+    refuses("Box: high must be above low, got (1, 1).", Box, 1, 1)
+    refuses("Box: high must be above low, got (2.0, -2.0).", Box, 2.0, -2.0)
     refuses("Box: low must be a finite number", Box, -math.inf, 0)
     refuses("NuclearBall: rows must be at least 1, got 0", NuclearBall, 1.0, 0, 2)
     refuses("NuclearBall: columns must be a whole", NuclearBall, 1.0, 2, 2.0, error=TypeError)

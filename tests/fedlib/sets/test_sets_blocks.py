@@ -62,7 +62,7 @@ def test_messages_are_those_of_the_parts():
     for g in points():
         s = BLOCKS.lmo(g)
         message = wire.encode(s)
-        assert (len(message.values), len(message.positions)) == wire.lengths(DIM) == (14, 2)
+        assert (len(message.values), len(message.positions)) == (14, 2)
         torch.testing.assert_close(wire.decode(message, g), s, atol=1e-14, rtol=0)
     dense = wire_of(fl.Blocks((fl.Ball(1.0),), (3,)), 3)
     assert dense.encode(torch.ones(3)).positions == ()
@@ -90,11 +90,9 @@ def test_groups_of_clients():
 
 def test_bad_parameters():
     one, two = (fl.Ball(1.0),), (fl.Ball(1.0), fl.Ball(2.0))
-    refuses("Blocks: sets must hold a set for each of the", fl.Blocks, one, (2, 3))
-    refuses("Blocks: sets must hold a set for each of the 0 sizes, got 0.", fl.Blocks, (), ())
-    refuses("Blocks: sizes must be at least 1, got 0.", fl.Blocks, one, (0,))
+    refuses("Blocks: sets must be as many as sizes (2, 3), got (Ball", fl.Blocks, one, (2, 3))
+    refuses("Blocks: sets must be as many as sizes (), got ().", fl.Blocks, (), ())
+    refuses("Blocks: sizes[0] must be at least 1, got 0.", fl.Blocks, one, (0,))
     refuses("Blocks: x must be a vector of floats of 20 entries", BLOCKS.lmo, torch.zeros(3))
-    refuses("Blocks: dim must be the sum of sizes, 20, got 3.", BLOCKS.diameter, 3)
-    refuses("PerClient: of must lie in 0..0 (the sets)", fl.PerClient, one, (0, 1))
-    words = "PerClient: of must give every set a client, got 'none for set 1'."
-    refuses(words, fl.PerClient, two, (0, 0))
+    refuses("PerClient: of must hold all of 0..0 (the sets), got (0, 1)", fl.PerClient, one, (0, 1))
+    refuses("PerClient: of must hold all of 0..1 (the sets), got (0, 0)", fl.PerClient, two, (0, 0))

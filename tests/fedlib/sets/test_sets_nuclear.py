@@ -130,7 +130,7 @@ def test_wire_and_diameter():
     ball = NuclearBall(1.5, 20, 30)
     assert wire_of(ball, 600).bits(600) == 32 * 50
     assert ball.diameter(600) == 3.0
-    refuses("NuclearBall: dim must be rows * columns = 600, got 5.", ball.diameter, 5)
+    refuses("NuclearBall: x must be a vector of floats of 600 entries", ball.project, torch.ones(5))
     g = torch.randn(600, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     ends = ball.lmo(g) - ball.lmo(-g)
     assert float(ends.norm()) == pytest.approx(3.0)

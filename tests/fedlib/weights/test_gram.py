@@ -113,10 +113,10 @@ class TestSketches:
         assert LowRank().bits(3, 400) == 32 * 5 * (34 + 36)
         # 12800 bits: with a list of 11 bits a number 12800 // 43 = 297, with a map of 1200 bits
         # (12800 - 1200) // 32 = 362
-        assert Largest().kept(3, 400) == 362
+        assert Largest().count_entries(3, 400) == 362
         assert Largest().bits(3, 400) == 362 * 32 + 1200 <= 12800
         # 64 bits for each of 10 of 20000 entries: the list of 15 bits is cheaper
-        assert Largest(0.01).kept(20, 1000) == 320 // 47
+        assert Largest(0.01).count_entries(20, 1000) == 320 // 47
         assert Largest(0.01).bits(20, 1000) == (320 // 47) * 47
         assert Masked().bits(3, 400) == 32 * 400
         assert Columns(RandK(0.5)).bits(3, 400) == 3 * 32 * 200
@@ -220,9 +220,7 @@ class TestEstimates:
 
 
 def test_errors_are_one_sentence():
-    refuses("LowRank: order must be one of 'block'*got 'rows'.", LowRank, order="rows")
-    refuses("LowRank: noise must be the matrix that draw", LowRank(), normal(2, 9))
-    for kind in (LowRank, Largest, Masked):
-        refuses(f"{kind.__name__}: budget must be positive", kind, 0.0)
+    refuses("LowRank: noise must be what draw() gives", LowRank(), normal(2, 9))
+    refuses("Masked: x must be a matrix of floats", Masked(), normal(9))
     assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)
     assert torch.equal(Columns(Identity())(normal(2, 3)), normal(2, 3))
