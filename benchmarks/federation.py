@@ -31,7 +31,7 @@ from fedlib import Vectorized
 from fedlib.compress import Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.sampling import seeded
-from fedlib.flower.draws import answering, without
+from fedlib.flower.job import answering, without
 from fedlib.flower.packing import receive, send
 
 APP = ROOT / "examples" / "federation"

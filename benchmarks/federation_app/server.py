@@ -32,10 +32,11 @@ def watch(method, t, server, settings):
     now = time.monotonic()
     folder = Path(server.folder)
     torch.save(server.place.state.w, folder / f"model-{t}.pt")
-    asks = len(server.place.shapes)
-    frames = server.past[-1].frames
+    asks = len(server.place.blanks)
+    begin = max(i for i, event in enumerate(server.log) if event.kind == "begin")
+    frames = [event for event in server.log[begin:] if event.kind == "message"]
     up = server.sent["up"] - sum(r["up"] for r in rounds.get(method, []))
-    server.asked_last = max((f.receivers for f in frames[:asks]), key=len)
+    server.asked_last = max((f.clients for f in frames[:asks]), key=len)
     each = max(1, up // max(1, asks * len(server.asked_last)))
     lengths = [(sum(len(f.data) for f in frames) // asks, each)] * asks
     seconds = now - began.get(method, now)
@@ -48,7 +49,7 @@ def watch(method, t, server, settings):
         }
     )
     told = {"counted": server.counted, "sent": server.sent, "rounds": kept, "asks": asks}
-    told["lost"] = [past.lost for past in server.past]
+    told["lost"] = server.lost
     (folder / "result.json").write_text(json.dumps(told), encoding="utf-8")
     began[method] = time.monotonic()
 

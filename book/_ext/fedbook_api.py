@@ -1,8 +1,9 @@
 """The API, a page a package: `book/api.md` is the one list, from which the pages take their part.
 
-In `book/api.md` every module has its `automodule` block. When that page is read a block becomes a
-link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the blocks of its
-modules, which go to the page with the longest name that theirs begins with.
+In `book/api.md` every module has its `automodule` block; those of `fedlib/algorithms` are made from
+the files of that folder, and stand where the list says `%% algorithms`. When that page is read a
+block becomes a link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the
+blocks of its modules, which go to the page with the longest name that theirs begins with.
 """
 
 from __future__ import annotations
@@ -17,10 +18,23 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[2]
 LIST = "book/api"
 MARK = "%% modules"
+ALGORITHMS = "%% algorithms"
 BLOCK = re.compile(
     r"### (?P<title>\S+)\n\n(?P<body>```\{eval-rst\}\n\.\. automodule:: (?P<module>\S+)\n.*?```\n)",
     re.DOTALL,
 )
+
+
+def listed(path: Path) -> str:
+    """The list, with a block for every file of algorithms."""
+    files = sorted((ROOT / "fedlib" / "algorithms").glob("[!_]*.py"))
+    blocks = (
+        f"### fedlib.algorithms.{file.stem}\n\n```{{eval-rst}}\n"
+        f".. automodule:: fedlib.algorithms.{file.stem}\n"
+        "   :members:\n   :show-inheritance:\n```\n"
+        for file in files
+    )
+    return path.read_text(encoding="utf-8").replace(ALGORITHMS, "\n".join(blocks))
 
 
 def page_of(module: str, packages: list[str]) -> str:
@@ -71,11 +85,10 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
     packages = packages_of(path.with_suffix(""))
     try:
         if docname == LIST:
-            source[0] = links(source[0], packages)
+            source[0] = links(listed(path), packages)
         else:
             app.env.note_dependency(str(path))
-            text = path.read_text(encoding="utf-8")
-            own = part(text, docname.removeprefix(f"{LIST}/"), packages)
+            own = part(listed(path), docname.removeprefix(f"{LIST}/"), packages)
             source[0] = source[0].replace(MARK, own)
     except BookError as error:
         warn(error, "api", docname)

@@ -1,7 +1,7 @@
 """What all ends agree on: six methods, and for each the problem as one client has it.
 
 The data ship with scikit-learn or are drawn from a seed, so that a client can make its own rows
-here. With data of your own, return `placed(problem, rows_of_this_client, client, sizes)`.
+here. With data of your own, return `with_rows(problem, rows, client, sizes)`.
 """
 
 from dataclasses import replace
@@ -10,8 +10,7 @@ from functools import partial
 import torch
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PolicyFedSGM, PowerLaw, Soft, TopK
-from fedlib.flower.job import Job
-from fedlib.flower.parts import part
+from fedlib.flower.job import Job, client_problem
 from fedlib.problems import cartpole, pareto
 from fedlib.problems.cartpole import CartPole
 from fedlib.testing.examples import classification
@@ -64,4 +63,4 @@ METHODS = {
 def job(settings):
     """The job that a run's configuration names."""
     method, whole = METHODS[settings["method"]]
-    return Job(method, lambda client: part(whole(), client), rounds=settings["rounds"])
+    return Job(method, lambda client: client_problem(whole(), client), rounds=settings["rounds"])

@@ -23,15 +23,15 @@ Settings = Mapping[str, Any]
 
 
 class Nodes:
-    """A link over Flower's SuperNodes, each of which says which client it is when asked."""
+    """A `Link` over Flower's SuperNodes, each of which says which client it is when asked."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid, self.method = grid, ""  # the method goes with every message
         self.node = dict[int, int]()  # of a client that has said who it is
-        self.asked = set[int]()  # nodes that were asked who they are
+        self.known = set[int]()  # nodes that were asked who they are
         self.waiting = dict[int, bytes]()  # for clients that have not
         self.open = dict[str, int]()  # messages without an answer, and the node
-        self.found: list[tuple[int, bytes | None]] = []
+        self.came: list[tuple[int, bytes | None]] = []
         self.looked = 0.0
 
     def send(self, client: int, data: bytes) -> None:
@@ -48,43 +48,35 @@ class Nodes:
         self.open |= dict.fromkeys(self.grid.push_messages([message]), node)
 
     def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
-        """As in `Link`."""
+        """As in `Link`; asks new nodes who they are."""
         until = time.monotonic() + seconds
-        while not self.found:
-            self.look()
+        while True:
+            if time.monotonic() > self.looked + LOOK:
+                self.looked = time.monotonic()
+                for node in set(self.grid.get_node_ids()) - self.known:
+                    self.known.add(node)
+                    self.push(node, b"")
             for message in self.grid.pull_messages(list(self.open)):
                 self.take(message)
-            if not self.found:
-                if time.monotonic() > until:
-                    return None
-                time.sleep(PAUSE)
-        return self.found.pop(0)
-
-    def look(self) -> None:
-        """Ask new nodes who they are."""
-        if time.monotonic() - self.looked > LOOK:
-            self.looked = time.monotonic()
-            for node in set(self.grid.get_node_ids()) - self.asked:
-                self.asked.add(node)
-                self.push(node, b"")
+            if self.came or time.monotonic() > until:
+                return self.came.pop(0) if self.came else None
+            time.sleep(PAUSE)
 
     def take(self, message: Message) -> None:
         """What one answer says."""
         node = self.open.pop(message.metadata.reply_to_message_id, None)
         if node is None:
             return
-        client = next((j for j, its in self.node.items() if its == node), None)
         if message.has_error():  # its process or its node is gone: it may come back, under a name
-            self.asked.discard(node)
-            if client is not None:
-                del self.node[client]
-                self.found.append((client, None))
+            self.known.discard(node)
+            gone = [j for j, its in self.node.items() if its == node]
+            self.came += [(j, None) for j in gone if self.node.pop(j)]
             return
         answer: Any = message.content["message"]
         client = int(answer["client"])
         self.node[client] = node
         if answer["data"]:
-            self.found.append((client, answer["data"]))
+            self.came.append((client, answer["data"]))
         if client in self.waiting:
             self.push(node, self.waiting.pop(client))
 
@@ -103,18 +95,15 @@ def server_app(
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        settings = context.run_config
+        settings, nodes = context.run_config, Nodes(grid)
         limits: Settings = {name: settings[name] for name in ("quorum", "deadline")}
-        nodes = Nodes(grid)
         for method in str(settings["method"]).split():
             nodes.method = method
             folder = Path(str(settings["folder"])) / method
-            folder.mkdir(parents=True, exist_ok=True)
-            mine = job({**settings, "method": method})
-            server = Server(mine, nodes, folder, **limits)
+            server = Server(job({**settings, "method": method}), nodes, folder, **limits)
 
             def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
-                print(f"{method}, round {t}: without {server.past[-1].lost or 'nobody'}")
+                print(f"{method}, round {t}: without {server.lost[-1] or 'nobody'}")
                 if watch:
                     watch(method, t, server, settings)
 

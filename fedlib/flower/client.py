@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fedlib.engine.checkpoint import unseal, write_sealed
-from fedlib.flower.ends import Answered, ClientEnd
-from fedlib.flower.job import Job, Place, Stand, enclosed, opened
-from fedlib.flower.packing import Garbled
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
+from fedlib.core.client import ClientState
+from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose
+from fedlib.flower.packing import Garbled, receive, send
+
+
+class Answered(Exception):
+    """What a client answers to the last frame that it has: no error, but the end of its half."""
+
+    def __init__(self, upload: bytes, report: Any) -> None:
+        super().__init__("answered")
+        self.upload, self.report = upload, report  # a list of the report's numbers, or of nothing
 
 
 class Client:
@@ -16,70 +28,117 @@ class Client:
 
     def __init__(self, job: Job, me: int, folder: Path) -> None:
         self.place, self.file = Place(job, me), folder / f"client-{me}"
-        self.lost: list[int] = []  # of the round under way: who is left out of it
-        self.frames: list[bytes | None] = []  # what has come of it
+        held = self.place.restore(self.file) if self.file.exists() else {"at": 0}
+        self.base: int = held["at"]  # where the round that is next begins in the server's log
+        self.begin(self.base, [])
+
+    def begin(self, at: int, lost: list[int]) -> None:
+        """Begin a round, at a place of the server's log."""
+        self.at = at
+        self.lost = lost  # who is left out of it
+        self.frames: list[bytes | None] = []  # what has come of it; None: for others
         self.answers: dict[int, Any] = {}  # what was answered in it
-        if self.file.exists():
-            self.place.restore(unseal(self.file))
 
     def handle(self, data: bytes) -> bytes:
-        """The answer to a request.
-
-        Whatever is wrong with one, the client says where it stands, and the server begins there.
-        """
+        """The answer to a request; after one that does not fit the round is begun again."""
         try:
-            asked, parts = opened(data)
-            if asked["run"] != self.place.run:
-                return self.says("failed", why=f"it is of run {self.place.run}, another one")
-            upload, report = self.follow(asked["rounds"], parts)
-            return self.says("answer", [upload], at=asked["at"], report=report)
+            request, parts = disclose(data)
+            if request["run"] != self.place.run:
+                return self.envelope("failed", why=f"it is of run {self.place.run}, another one")
+            if request["since"] != self.at:
+                raise Garbled("the request goes on from elsewhere")
+            for (kind, lost), part in zip(request["events"], parts, strict=True):
+                self.follow(kind, lost, part)
+            if not self.frames:  # it is asked for nothing, but to be up to date
+                raise Answered(b"", ())
+            ClientEnd(self, over=False).run()
+            raise Garbled("the last message asks for nothing")
+        except Answered as end:
+            return self.envelope("answer", [end.upload], at=request["at"], report=end.report)
         except Garbled:
+            self.begin(self.base, [])
             return self.hello()
         except Exception as error:  # its own data or machine: the others go on
             why = str(error).strip().splitlines() or [type(error).__name__]
-            return self.says("failed", why=why[0])
+            return self.envelope("failed", why=why[0])
 
-    def says(self, kind: str, parts: list[bytes | None] | None = None, **more: Any) -> bytes:
+    def envelope(self, kind: str, parts: Any = (), **more: Any) -> bytes:
         """An envelope from this client."""
         head = {"run": self.place.run, "client": self.place.me, "kind": kind}
-        return enclosed({**head, **more}, parts or [])
+        return enclose({**head, **more}, parts)
 
     def hello(self) -> bytes:
         """Where this client stands."""
-        at: Stand = (self.place.round, self.lost, len(self.frames))
-        return self.says("hello", at=at)
+        return self.envelope("hello", at=self.at)
 
-    def follow(self, rounds: list[dict[str, Any]], parts: list[bytes | None]) -> tuple[bytes, Any]:
-        """Take what a request brings, round after round, and answer its last message."""
-        for entry in rounds:
-            new, parts = parts[: entry["new"]], parts[entry["new"] :]
-            if entry["round"] != self.place.round:
-                raise Garbled("the request is of another round")
-            same = entry["lost"] == self.lost
-            if entry["skip"] and not (same and entry["skip"] <= len(self.frames)):
-                raise Garbled("the request goes on from elsewhere")
-            if not same:  # done again without some: no answer to the other counts
-                self.answers = {}
-            self.lost, self.frames = entry["lost"], self.frames[: entry["skip"]] + new
-            if entry["over"]:
-                self.end_round()
-        return self.answer() if self.frames else (b"", ())
+    def follow(self, kind: str, lost: list[int], data: bytes | None) -> None:
+        """Take the next event of the server's log."""
+        if kind == "begin":
+            self.begin(self.at + 1, lost)
+        elif kind == "message":
+            self.at += 1
+            self.frames.append(data)
+        else:  # over; saved before anything of the next round is answered
+            state, _ = ClientEnd(self, over=True).run()
+            self.place.go_on(state)
+            self.begin(self.at + 1, [])
+            self.base = self.at
+            self.place.save(self.file, at=self.at)
 
-    def end(self, over: bool) -> ClientEnd:
-        """The round under way at this end."""
-        return ClientEnd(self.place, self.lost, self.frames, self.answers, over)
 
-    def answer(self) -> tuple[bytes, Any]:
-        """The answer to the last message of the round under way, and what is reported with it."""
-        try:
-            self.end(over=False).round()
-        except Answered as answered:
-            return answered.data, answered.report
-        raise Garbled("the request asks for nothing")
+class ClientEnd(End):
+    """A client's end: its rows, its memory, the frames that it was sent (None: not it).
 
-    def end_round(self) -> None:
-        """To the next round; the file is written before anything of it is answered."""
-        state, _ = self.end(over=True).round()
-        self.place.go_on(state)
-        self.lost, self.frames, self.answers = [], [], {}
-        write_sealed(self.file, self.place.saved())
+    At the last frame of a round that is not `over` the client's answer is raised, as `Answered`.
+    """
+
+    def __init__(self, client: Client, *, over: bool) -> None:
+        super().__init__(client.place, client.lost)
+        self.own, self.over = client, over
+
+    def frame(self) -> bytes:
+        """What this ask or broadcast has brought."""
+        data = self.own.frames[self.count] if self.count < len(self.own.frames) else None
+        if data is None:
+            raise Garbled(f"message {self.count} of the round is missing")
+        return data
+
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        """Its own answer, for all."""
+        who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
+        if self.place.me in who:
+            answer = self.own_answer(method, clients, broadcast, wire, who.index(self.place.me))
+        else:
+            answer = pytree.tree_map(torch.zeros_like, answer)
+        return pytree.tree_map(lambda x: x.expand(len(who), *x.shape), answer)
+
+    def own_answer(
+        self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor, at: int
+    ) -> Any:
+        """The client's answer, by its own rows and what it was sent."""
+        data, sent = self.frame(), []
+        for x in broadcast:
+            size = FLOAT_BITS // 8 * x.numel()
+            sent.append(receive(Identity(), data[:size], x))
+            data = data[size:]
+        state = pytree.tree_map(lambda x: x[at], clients._replace(model=()))
+        answers = self.own.answers
+        if self.count not in answers:
+            answers[self.count] = method(self.client(state._replace(model=clients.model)), *sent)
+        answer = answers[self.count]
+        if self.count == len(self.own.frames) - 1 and not self.over:
+            upload, _, report = as_reply(answer)
+            if not bool(upload.float().isfinite().all()):
+                raise ValueError("its answer is not finite")
+            numbers = report.tolist() if isinstance(report, Tensor) else ()
+            raise Answered(send(wire, upload, state.noise), numbers)
+        return answer
+
+    def broadcast(
+        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
+    ) -> Any:
+        """What was sent; who is not addressed goes on with the message as this end has it."""
+        if self.place.me in self.addressed(receivers):
+            message = receive(wire, self.frame(), message, noise)
+        self.count += 1
+        return message

@@ -1,27 +1,39 @@
-"""What all ends of a federation must agree on, and the envelope of what passes between them."""
+"""What all ends of a federation share: the job, an end's own data, its round, its envelopes.
+
+A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself:
+asks and broadcasts come in the same order everywhere. What an end cannot know has a stand-in there:
+NaN for rows and memories at the server, its own answer for the others' at a client. What it must
+not use therefore shows, as NaN or as a wrong model.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.checks import Count, Seed
 from fedlib.core.algorithm import Algorithm
+from fedlib.core.client import ClientState, Reply
 from fedlib.core.describe import describe
+from fedlib.core.federation import Federation
+from fedlib.core.files import atomic_write
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
 from fedlib.flower.packing import Garbled
-from fedlib.flower.parts import own_part, whole_state
 from fedlib.vertical.line import VerticalProblem
-
-MAGIC = b"fedlib 1"
-HEAD = struct.Struct(">II")  # the check sum of what follows, the length of its head
 
 
 @dataclass(frozen=True)
@@ -31,8 +43,8 @@ class Job:
     Parameters
     ----------
     algorithm : any of the library's for samples at clients.
-    problem : `problem(client)`, with the rows of client `client` alone (`placed`); `problem(None)`
-        is the server's, with nobody's.
+    problem : `problem(client)`, with the rows of client `client` alone (`with_rows`);
+        `problem(None)` is the server's, with nobody's.
     rounds : T.
     seed : of the rounds' randomness, which every end draws for itself.
     """
@@ -46,23 +58,97 @@ class Job:
         checks.fields(self)
 
 
-#: Where an end stands: the round under way, who is left out of it, how many of its frames it has.
-Stand = tuple[int, list[int], int]
+def client_problem(problem: Problem, client: int | None) -> Problem:
+    """The rows of one client (None: of nobody), everybody's sizes, start and losses.
+
+    >>> from fedlib import problems
+    >>> everything = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> [len(client_problem(everything, client).data[0]) for client in (0, None)]
+    [1, 1]
+    >>> client_problem(everything, None).data[0]
+    tensor([[nan, nan]])
+    """
+    here = 0 if client is None else client
+    own = problem.rows[here, : problem.sizes[here]]
+    return with_rows(problem, [x[own] for x in problem.data], client, problem.sizes)
 
 
-class Link(Protocol):
-    """How a server reaches its clients; nothing of a federation is known to it."""
+def with_rows(
+    problem: Problem,
+    data: Sequence[Shaped[Tensor, "m ..."]],
+    client: int | None,
+    sizes: Sequence[int],
+) -> Problem:
+    """The problem of `len(sizes)` clients in which client number `client` has the rows `data`."""
+    other, most = copy.copy(problem), max(sizes)
+    rows = torch.zeros(len(sizes), most, dtype=torch.int64, device=problem.w0.device)
+    if client is None:
+        data = [blank(x[:1]) for x in data]
+    else:
+        rows[client] = torch.arange(most).clamp_max(sizes[client] - 1)
+    heldout = tuple(map(blank, problem.heldout))
+    new = {"data": tuple(data), "rows": rows, "sizes": tuple(sizes), "heldout": heldout}
+    vars(other).update(**new, lengths=())
+    return other
 
-    def send(self, client: int, data: bytes) -> None:
-        """Send to a client, as far as it can be told; an answer need not come."""
-        ...
 
-    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
-        """What came next, and from whom; None for what could not be delivered, or if nothing came.
+def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+    """NaN in place of floats, 0 in place of whole numbers."""
+    return torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
 
-        A client and None: what was sent to it did not arrive.
-        """
-        ...
+
+def samples(draw: Draw) -> list[list[int]]:
+    """Who takes part in a round in some way: the participants, who is asked for values, others."""
+    groups = [x.tolist() for x in (draw.participants, draw.value_clients) if isinstance(x, Tensor)]
+    return groups + [group for other in draw.others for group in samples(other)]
+
+
+def has_coins(draw: Draw) -> bool:
+    """Whether all clients are in the draw, each with a coin that says if it takes part."""
+    return isinstance(draw.chance, Tensor) and draw.chance.dim() == 1
+
+
+def fewest(draw: Draw) -> int:
+    """The number of clients in the smallest sample of a round."""
+    if has_coins(draw):
+        return int(torch.as_tensor(draw.chance).isfinite().sum())
+    return min(map(len, samples(draw)))
+
+
+def without(draw: Draw, lost: Collection[int]) -> Draw:
+    """The draw of a round that goes on without some clients.
+
+    Means are then over those who answer; where coins decide, those of the lost fall against them.
+    """
+
+    def stays(who: Int[Tensor, "n"]) -> Bool[Tensor, "n"]:
+        return torch.tensor([j not in lost for j in who.tolist()], dtype=torch.bool)
+
+    here = values = stays(draw.participants)
+    if has_coins(draw):
+        return draw._replace(chance=torch.as_tensor(draw.chance).where(here, torch.inf))
+    if isinstance(draw.value_clients, Tensor):
+        values = stays(draw.value_clients)
+    new: dict[str, Any] = {"others": tuple(without(other, lost) for other in draw.others)}
+    for name, x in draw._asdict().items():
+        if isinstance(x, Tensor) and name != "downlink":
+            new[name] = x[values if name.startswith("value") else here]
+    return draw._replace(**new)
+
+
+def answering(problem: Problem, draw: Draw, lost: Collection[int]) -> Problem:
+    """The problem whose sizes are those of all who are left, where everybody else takes part.
+
+    A method that weighs all clients by their sizes then weighs those who answer.
+    """
+    who = draw.participants.tolist()
+    if not lost or has_coins(draw) or set(who) != set(range(problem.num_clients)) - set(lost):
+        return problem
+    other = copy.copy(problem)
+    lengths = problem.lengths[draw.participants] if isinstance(problem.lengths, Tensor) else ()
+    sizes = tuple(problem.sizes[j] for j in who)
+    vars(other).update(sizes=sizes, lengths=lengths, rows_of=problem.rows_of)
+    return other
 
 
 class Place:
@@ -70,67 +156,130 @@ class Place:
 
     def __init__(self, job: Job, me: int | None) -> None:
         self.problem, self.algorithm, self.me = job.problem(me), job.algorithm, me
-        if isinstance(self.problem, VerticalProblem):
-            raise TypeError(
-                "federation: problem must have its samples split among clients, "
-                f"{self.problem.name} has its features; use run()."
-            )
-        self.clients = self.problem.num_clients
-        self.names: tuple[str, ...] = getattr(job.algorithm, "client_state", ())
+        divided = isinstance(self.problem, VerticalProblem)
+        rule, name = "have its samples split among clients", self.problem.name
+        checks.require(not divided, "Job", "problem", rule, name, "use run()")
         known = [describe(job.algorithm), job.seed, list(self.problem.sizes), self.problem.dim]
         self.run = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
-        self.rng, self.shapes = seeded(job.seed, "rounds"), dict[int, Any]()
+        self.tables: Sequence[str] = getattr(job.algorithm, "client_state", ())
+        self.own_rows = slice(0, 0) if me is None else slice(me, me + 1)
+        self.rng, self.blanks = seeded(job.seed, "rounds"), dict[int, Any]()
         self.round = 0
-        self.state = self.hidden(job.algorithm.init(self.problem))
+        self.state = self.fill(self.cut(job.algorithm.init(self.problem)))
         self.draw: Draw = job.algorithm.draw(self.problem, self.rng)
 
-    def hidden(self, state: Any) -> Any:
-        """The state without what this end cannot know."""
-        return whole_state(own_part(state, self.me, self.names), self.me, self.clients, self.names)
+    def cut(self, state: Any) -> Any:
+        """What this end has of a state: of the clients' memories its own row, the server none."""
+        return state._replace(**{name: getattr(state, name)[self.own_rows] for name in self.tables})
+
+    def fill(self, own: Any) -> Any:
+        """A state of all clients from what `cut` gives: NaN for what this end does not have."""
+        tables = {}
+        for name in self.tables:
+            x = getattr(own, name)
+            tables[name] = x.new_full((self.problem.num_clients, *x.shape[1:]), torch.nan)
+            tables[name][self.own_rows] = x
+        return own._replace(**tables)
 
     def go_on(self, state: Any) -> None:
         """To the next round, from its state."""
-        self.state, self.round = self.hidden(state), self.round + 1
+        self.state, self.round = self.fill(self.cut(state)), self.round + 1
         self.draw = self.algorithm.draw(self.problem, self.rng)
 
-    def saved(self) -> dict[str, Any]:
-        """What a file holds to go on from here."""
-        own = list(own_part(self.state, self.me, self.names))
+    def save(self, path: Path, **more: Any) -> None:
+        """Write a file to go on from here."""
         # draws are made again from the start: a generator's state is of one version of torch
-        return {"run": self.run, "round": self.round, "state": own}
+        held = {"run": self.run, "round": self.round, "state": list(self.cut(self.state)), **more}
+        atomic_write(path, lambda file: torch.save(held, file))
 
-    def restore(self, held: dict[str, Any]) -> None:
-        """Go on from what `saved` gave."""
-        if held["run"] != self.run:
-            raise ValueError(
-                "federation: folder must hold the files of this run, got those of another; name "
-                "an empty folder."
-            )
+    def restore(self, path: Path) -> dict[str, Any]:
+        """Go on from what `save` has written, which is returned."""
+        held: dict[str, Any] = torch.load(path, weights_only=True)
+        rule, remedy = f"hold the files of run {self.run}", "name an empty folder"
+        checks.require(held["run"] == self.run, "Job", "folder", rule, held["run"], remedy)
         for _ in range(held["round"] - self.round):
             self.go_on(self.state)
-        kept = type(self.state)(*held["state"])
-        self.state = whole_state(kept, self.me, self.clients, self.names)
+        self.state = self.fill(type(self.state)(*held["state"]))
+        return held
 
 
-def enclosed(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
-    """A head and some messages in one envelope."""
-    sizes = [-1 if part is None else len(part) for part in parts]
+class End(Federation):
+    """One round at an end, the round at which `place` stands, without the clients `lost`.
+
+    How a method is mapped, and what becomes of a broadcast, the server's and the clients' ends say.
+    """
+
+    def __init__(self, place: Place, lost: Collection[int]) -> None:
+        self.place, self.draw = place, without(place.draw, lost)
+        super().__init__(answering(place.problem, self.draw, lost))
+        self.count = 0  # asks and broadcasts so far
+        self.active: Bool[Tensor, "n"] | None = None  # who of the participants is asked
+
+    def run(self) -> Any:
+        """The round at this end, as far as its messages go: the next state, and what it reports."""
+        return self.place.algorithm.round(self, self.place.state, self.draw)
+
+    def only_client(self, draw: Draw) -> Any:  # noqa: ARG002 - whatever is drawn
+        """Refused: nothing would cross a line."""
+        name = type(self.place.algorithm).__name__
+        checks.require(False, "Job", "algorithm", "ask clients", name, "use run()")
+
+    def ask(self, method: Any, clients: ClientState, *broadcast: Any, **options: Any) -> Any:
+        """As in `Federation`, with stand-ins for what this end does not know.
+
+        At the server these are zeros for who is not asked and NaN for memories; at a client its own
+        answer stands for the others' too.
+        """
+        self.active = options.get("active")
+        answer = super().ask(method, clients, *broadcast, **options)
+        self.count += 1
+        return answer
+
+    def addressed(self, receivers: int | None) -> list[int]:
+        """Who gets a broadcast: all N clients, or everybody whom the draw names."""
+        everybody = [range(self.place.problem.num_clients)]
+        return sorted(set().union(*(samples(self.draw) if receivers else everybody)))
+
+    def asked(self, clients: ClientState) -> list[int]:
+        """The participants' numbers, -1 for who is not asked."""
+        who = torch.as_tensor(clients.who)
+        return (who if self.active is None else who.where(self.active, -1)).tolist()
+
+    def blank_answer(self, method: Any, clients: ClientState, broadcast: Any) -> Any:
+        """One client's answer as NaN in its shape, which is found without computing it."""
+        blanks, device = self.place.blanks, self.problem.w0.device
+        if self.count not in blanks:
+            with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+                one = pytree.tree_map(lambda x: mode.from_tensor(x[0]), clients._replace(model=()))
+                model = pytree.tree_map(mode.from_tensor, clients.model)
+                sent = [mode.from_tensor(x) for x in broadcast]
+                answer = method(self.client(one._replace(model=model)), *sent)
+            blanks[self.count] = pytree.tree_map(
+                lambda x: torch.full(x.shape, torch.nan, dtype=x.dtype, device=device), answer
+            )
+        return blanks[self.count]
+
+
+def as_reply(answer: Any) -> Reply:
+    """A client's answer with a memory and a report, if they are empty."""
+    return answer if isinstance(answer, Reply) else Reply(answer, ())
+
+
+def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
+    """A head and some messages in one envelope, behind its check sum."""
+    sizes = [None if part is None else len(part) for part in parts]
     text = json.dumps({**head, "sizes": sizes}).encode()
-    body = text + b"".join(part or b"" for part in parts)
-    return MAGIC + HEAD.pack(zlib.crc32(body), len(text)) + body
+    body = len(text).to_bytes(4) + text + b"".join(part or b"" for part in parts)
+    return zlib.crc32(body).to_bytes(4) + body
 
 
-def opened(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
-    """What `enclosed` was given; raises Garbled for anything else."""
-    start = len(MAGIC) + HEAD.size
-    if data[: len(MAGIC)] != MAGIC or len(data) < start:
-        raise Garbled("an envelope begins otherwise")
-    check, length = HEAD.unpack(data[len(MAGIC) : start])
-    if zlib.crc32(data[start:]) != check:
+def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
+    """What `enclose` was given; raises Garbled for anything else."""
+    if len(data) < 8 or zlib.crc32(data[4:]).to_bytes(4) != data[:4]:
         raise Garbled("an envelope is damaged")
-    head, at = json.loads(data[start : start + length]), start + length
-    parts: list[bytes | None] = []
+    at = 8 + int.from_bytes(data[4:8])
+    head, parts = json.loads(data[8:at]), list[bytes | None]()
     for size in head.pop("sizes"):
-        parts.append(None if size < 0 else data[at : at + size])
-        at += max(size, 0)
+        parts.append(None if size is None else data[at : at + size])
+        at += size or 0
     return head, parts

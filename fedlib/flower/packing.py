@@ -15,28 +15,24 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from fedlib import checks
+from fedlib.compress import Identity, LowRank, RandK, Rounding, TopK
 from fedlib.compress.compressors import (
     EXPONENT_BITS,
     FLOAT_BITS,
     SIGNIFICAND,
     Compressor,
-    Identity,
     Message,
     Noise,
-    RandK,
-    Rounding,
-    TopK,
     count_entries,
     index_bits,
 )
-from fedlib.compress.lowrank import LowRank, folded_shape
 from fedlib.compress.sketches import Columns, Flat, Largest, Wire
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
 #: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
 Kind = Literal["number", "digits", "sign", "flag", "position", "map"]
 PLACES = ("position", "map")
-SIGNS = (1.0, -1.0, 0.0, float("nan"))  # of which one bit tells the first two apart
 
 
 class Field(NamedTuple):
@@ -63,84 +59,59 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
     (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
     """
     match wire:
-        case Identity():
-            return (Field("number", dim, FLOAT_BITS),)
+        case Identity() | RandK() | RankOne() | Wire(sketch=LowRank()):
+            return (Field("number", wire.bits(dim) // FLOAT_BITS, FLOAT_BITS),)
         case TopK():
             count = count_entries(wire.fraction, dim)
             return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
-        case RandK():
-            return (Field("number", count_entries(wire.fraction, dim), FLOAT_BITS),)
         case Rounding():
             return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
         case OneEntry():
             return Field("sign", 1, int(wire.signed)), Field("position", 1, index_bits(dim))
         case Corner():
             return (Field("flag", dim, 1),)
-        case RankOne():
-            return (Field("number", wire.rows + wire.columns, FLOAT_BITS),)
         case Several():
-            parts = zip(wire.parts, wire.sizes, strict=True)
-            return tuple(field for part, size in parts for field in layout(part, size))
+            pieces = zip(wire.parts, wire.sizes, strict=True)
+            return tuple(field for piece, size in pieces for field in layout(piece, size))
+        case Wire(Flat() as sketch, tasks):
+            return layout(sketch.rule(tasks), dim)
+        case Wire(Columns() as sketch, tasks):
+            return layout(sketch.compressor, dim // tasks) * tasks
+        case Wire(Largest() as sketch, tasks):  # other value_bits only count as the authors' code
+            rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
+            checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
+            count = sketch.count_entries(tasks, dim // tasks)
+            places = Field("position", count, index_bits(dim))
+            if places.length > dim:
+                places = Field("map", count, dim)
+            return Field("number", count, FLOAT_BITS), places
         case Wire():
-            return sketched(wire.sketch, wire.tasks, dim // wire.tasks)
-    if hasattr(wire, "layout"):
-        own: tuple[Field, ...] = wire.layout(dim)
-        return own
-    raise TypeError(
-        "pack: wire must be a format of the library or have a method layout(dim) that gives its "
-        f"fields, got {type(wire).__name__}; add one."
-    )
-
-
-def sketched(sketch: Any, tasks: int, dim: int) -> tuple[Field, ...]:
-    """What stands on the wire for a sketch of `tasks` gradients."""
-    match sketch:
-        case Flat():
-            return layout(sketch.rule(tasks), tasks * dim)
-        case LowRank():
-            length = sum(folded_shape(tasks, dim, sketch.order))
-            return (Field("number", sketch.rank(tasks, dim) * length, FLOAT_BITS),)
-        case Columns():
-            return layout(sketch.compressor, dim) * tasks
-        case Largest() if sketch.value_bits == FLOAT_BITS:
-            count, entries = sketch.count_entries(tasks, dim), tasks * dim
-            bits = index_bits(entries)
-            where = ("position", bits) if count * bits <= entries else ("map", entries)
-            return Field("number", count, FLOAT_BITS), Field(where[0], count, where[1])  # type: ignore[arg-type]
-        case Largest():
-            raise ValueError(
-                f"pack: value_bits of Largest must be {FLOAT_BITS} to be sent, got "
-                f"{sketch.value_bits}; others only count as the authors' code does."
-            )
-    return layout(sketch, tasks * dim)
+            return layout(wire.sketch, dim)
+    rule = "be a format of the library or have a method layout(dim) that gives its fields"
+    checks.require(hasattr(wire, "layout"), "pack", "wire", rule, type(wire).__name__)
+    fields: tuple[Field, ...] = wire.layout(dim)
+    return fields
 
 
 def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     """The message of a vector of `dim` numbers, as bytes.
 
-    A sign that one bit cannot say (of the point 0, which is no vertex) makes the message longer, by
-    a byte for each sign in it.
-
     >>> top = TopK(0.5)
     >>> len(pack(top, top.encode(torch.tensor([3.0, -5.0, 1.0, 0.5])), 4)), top.bits(4)
     (9, 68)
     """
-    values, positions = flat(message.values), flat(message.positions)
-    fields = layout(wire, dim)
-    rank = np.argsort(positions) if any(f.kind == "map" for f in fields) else slice(None)
-    values, positions = (values[rank], positions[rank]) if len(positions) else (values, positions)
-    parts, signs = [], list[float]()
+    values, positions = entries_of(message.values), entries_of(message.positions)
+    fields, bits = layout(wire, dim), []
+    if any(field.kind == "map" for field in fields):
+        order = np.argsort(positions)
+        values, positions = values[order], positions[order]
     for field in fields:
         if field.kind in PLACES:
-            some, positions = positions[: field.many], positions[field.many :]
+            some, positions = np.split(positions, [field.many])
         else:
-            some, values = values[: field.many], values[field.many :]
-        parts.append(to_bits(some, field))
-        signs += some.tolist() if field.kind == "sign" else []
-    sent = np.packbits(np.concatenate(parts)).tobytes()
-    if all(abs(sign) == 1 for sign in signs):
-        return sent
-    return sent + bytes(SIGNS.index(sign) if sign in SIGNS else 3 for sign in signs)
+            some, values = np.split(values, [field.many])
+        bits.append(to_bits(some, field))
+    return np.packbits(np.concatenate(bits)).tobytes()
 
 
 def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
@@ -153,17 +124,14 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     """
     fields = layout(wire, like.numel())
     length = -(-sum(field.length for field in fields) // 8)
-    signs = sum(field.many for field in fields if field.kind == "sign")
-    if len(data) not in (length, length + signs):
+    if len(data) != length:
         raise Garbled(f"a message of {type(wire).__name__} has {length} bytes, got {len(data)}")
-    stream, told = np.unpackbits(np.frombuffer(data[:length], np.uint8)), iter(data[length:])
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))
     values, positions = list[Tensor](), list[Tensor]()
     for field in fields:
-        some, stream = stream[: field.length], stream[field.length :]
-        found = from_bits(some, field, like.dtype)
-        if field.kind == "sign" and len(data) > length:
-            found = torch.tensor([SIGNS[next(told) % 4] for _ in range(field.many)]).to(like.dtype)
-        (positions if field.kind in PLACES else values).append(found.to(like.device))
+        some, bits = np.split(bits, [field.length])
+        entries = from_bits(some, field, like.dtype).to(like.device)
+        (positions if field.kind in PLACES else values).append(entries)
     # a matrix of gradients stays one: its format looks at a gradient at a time
     rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
     shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
@@ -173,60 +141,55 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
 
 def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
     """A vector that is already compressed, or a number, or a matrix read row by row, as bytes."""
-    flat_x = x.detach().flatten()
-    return pack(wire, wire.encode(flat_x, noise), flat_x.numel())
+    flat = x.detach().flatten()
+    return pack(wire, wire.encode(flat, noise), flat.numel())
 
 
 def receive(
     wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
 ) -> Float[Tensor, "*s"]:
     """What `send` was given, in the shape, dtype and device of `like`; raises Garbled."""
-    flat_like = like.flatten()
+    flat = like.flatten()
     try:
-        return wire.decode(unpack(wire, data, flat_like), flat_like, noise).view(like.shape)
+        return wire.decode(unpack(wire, data, flat), flat, noise).view(like.shape)
     except (RuntimeError, IndexError) as error:  # a position outside of the vector
         raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
 
 
-def flat(part: Noise) -> Any:
-    """The entries as a numpy vector."""
-    return part.cpu().flatten().numpy() if isinstance(part, Tensor) else np.zeros(0)
+def entries_of(x: Noise) -> Any:
+    """The entries as a numpy vector, empty where there is no tensor."""
+    return x.cpu().flatten().numpy() if isinstance(x, Tensor) else np.zeros(0)
 
 
 def to_bits(some: Any, field: Field) -> Any:
     """The bits of some numbers or positions, the first bit of each first."""
     if field.kind == "map":
-        flags = np.zeros(field.bits, np.uint8)
-        flags[some] = 1
-        return flags
-    codes = some
-    if field.kind == "sign":
-        codes = some < 0
-    elif field.kind == "number":
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
-            codes = some.astype(np.float32).view(np.uint32)
-    elif field.kind == "digits":  # a float64's too get a float32's exponent, which is counted
+        return np.bincount(some, minlength=field.bits).astype(np.uint8)
+    codes = some < 0 if field.kind == "sign" else some
+    if field.kind == "digits":
         dtype = torch.float32 if some.dtype == np.int32 else torch.float64
-        real = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).float()
-        codes = real.numpy().view(np.uint32) >> dropped(field, torch.float32)
-    whole = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
-    return np.unpackbits(whole, axis=1)[:, 64 - field.bits :].flatten()
+        some = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).numpy()
+    if field.kind in ("number", "digits"):
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
+            codes = some.astype(np.float32).view(np.uint32) >> dropped(field, torch.float32)
+    words = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
+    return np.unpackbits(words, axis=1)[:, 64 - field.bits :].flatten()
 
 
 def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
     """What `to_bits` was given, the numbers in `dtype`."""
     if field.kind == "map":
         return torch.from_numpy(some.nonzero()[0])
-    each = np.zeros((field.many, 64), np.uint8)
-    each[:, 64 - field.bits :] = some.reshape(field.many, field.bits)
-    codes = np.packbits(each, axis=1).view(">u8").flatten()
+    words = np.zeros((field.many, 64), np.uint8)
+    words[:, 64 - field.bits :] = some.reshape(field.many, field.bits)
+    codes = np.packbits(words, axis=1).view(">u8").flatten()
     if field.kind == "position":
         return torch.from_numpy(codes.astype(np.int64))
-    if field.kind == "number":
-        return torch.from_numpy(codes.astype(np.uint32).view(np.float32)).to(dtype)
-    if field.kind == "digits":
+    if field.kind in ("number", "digits"):
         single = codes.astype(np.uint32) << np.uint32(dropped(field, torch.float32))
         real = torch.from_numpy(single.view(np.float32)).to(dtype)
+        if field.kind == "number":
+            return real
         return real.view(SIGNIFICAND[dtype][0]) >> dropped(field, dtype)
     numbers = torch.from_numpy(codes.astype(np.float64)).to(dtype)
     return 1 - 2 * numbers if field.kind == "sign" else numbers

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.client import Reply
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.core.client import ClientState, Reply
 from fedlib.core.files import atomic_write
 from fedlib.core.problem import Info
-from fedlib.engine.checkpoint import unseal, write_sealed
-from fedlib.flower.draws import fewest, without
-from fedlib.flower.ends import Frame, Read, ServerEnd
-from fedlib.flower.job import Job, Link, Place, Stand, enclosed, opened
-from fedlib.flower.packing import Garbled
+from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose, fewest, without
+from fedlib.flower.packing import Garbled, receive, send
+
+SAVED = ("held", "counted", "sent", "lost")  # what a server goes on with
+
+
+class Event(NamedTuple):
+    """What happens in a run, as its log holds it."""
+
+    kind: Literal["begin", "message", "over"]  # of a round
+    clients: list[int]  # who is left out of the round, or who gets the message
+    data: bytes = b""
+
+
+class Link(Protocol):
+    """How a server reaches its clients; nothing of a federation is known to it."""
+
+    def send(self, client: int, data: bytes) -> None:
+        """Send to a client; an answer need not come."""
+
+    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
+        """A client and what it answers, None for what did not reach it; None if nothing comes."""
 
 
 class Lost(Exception):
     """Clients whose answer does not come; no error, the round is done again without them."""
 
-    def __init__(self, clients: set[int]) -> None:
-        super().__init__(f"no answer of {sorted(clients)}")
+    def __init__(self, clients: set[int], why: str = "no answer") -> None:
+        super().__init__(why)
         self.clients = clients
-
-
-class Past(NamedTuple):
-    """A round: who is left out of it, and what was sent."""
-
-    lost: list[int]
-    frames: list[Frame]
 
 
 class Server:
@@ -51,17 +65,18 @@ class Server:
         checks.positive("Server", "deadline", deadline)
         self.place, self.link, self.rounds = Place(job, None), link, job.rounds
         self.folder, self.quorum, self.deadline = folder, quorum, deadline
-        self.past: list[Past] = []
-        self.now: Past | None = None  # the round under way
-        self.held: list[Stand] = [(0, [], 0)] * self.place.clients  # where each client stands
+        self.log: list[Event] = []
+        self.held = [0] * self.place.problem.num_clients  # events that each client has got
+        self.start = secrets.token_hex(4)  # no answer to an earlier start counts
+        self.lost: list[list[int]] = []  # of every round, who was left out of it
         self.absent: set[int] = set()  # who is not asked until it says something
         self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
         self.info: Info = {}  # what the last round reported
-        self.why = dict[int, str]()  # what was wrong with a client's last answer
-        self.until = 0.0
+        self.why = dict[int, str]()  # a client was lost last
+        self.until, self.saved = 0.0, 0  # when a round must be done; events that were written
         if (folder / "server").exists():
-            self.resume(unseal(folder / "server"))
+            self.resume()
 
     def run(self, watch: Callable[[int, Any], None] | None = None) -> Any:
         """All rounds that are left; the last state. `watch(round, state)` is called after each.
@@ -92,17 +107,17 @@ class Server:
         while True:
             self.until = time.monotonic() + self.deadline
             self.check_enough(lost)
-            end = ServerEnd(self.place, lost, self.collect)
-            self.now = Past(sorted(lost), end.frames)
+            self.log.append(Event("begin", sorted(lost)))
             try:
-                state, self.info = end.round()
+                state, self.info = ServerEnd(self, lost).run()
             except Lost as error:
                 lost |= error.clients
+                self.why |= dict.fromkeys(error.clients, str(error))
                 continue
             for way in self.counted:
                 self.counted[way] += int(self.info[f"bits_{way}"])
-            self.past.append(self.now)
-            self.now = None
+            self.log.append(Event("over", []))
+            self.lost.append(sorted(lost))
             return state
 
     def check_enough(self, lost: set[int]) -> None:
@@ -111,116 +126,125 @@ class Server:
         has = fewest(without(self.place.draw, lost))
         if has >= self.quorum and not (lost and needs_all):
             return
-        told = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in sorted(lost))
+        why = "; ".join(f"{j}: {self.why.get(j, 'no answer')}" for j in sorted(lost))
         least = "all clients" if needs_all else f"{self.quorum} clients or more"
         raise RuntimeError(
-            f"federation: a round must have {least}, round {self.place.round} has {has} ({told}); "
+            f"federation: a round must have {least}, round {self.place.round} has {has} ({why}); "
             "start the server again when they are back."
         )
 
-    def collect(self, asked: list[int], read: Read) -> dict[int, Reply]:
-        """The answers of those who are asked; raises Lost for who has none."""
-        got = dict[int, Reply]()
+    def collect(self, asked: list[int]) -> dict[int, tuple[bytes, Any]]:
+        """Answer and report of those who are asked; raises Lost for who has none."""
+        got = dict[int, tuple[bytes, Any]]()
         for j in asked:
             self.request(j)
         while missing := set(asked) - set(got):
-            found = self.link.receive(max(self.until - time.monotonic(), 0.0))
-            if found is None:
+            came = self.link.receive(max(self.until - time.monotonic(), 0.0))
+            if came is None:
                 self.absent |= missing
                 raise Lost(missing)
-            j, data = found
+            j, data = came
             try:
                 answer = self.answer(j, data, j in missing)
-                if answer is not None:
-                    got[j] = read(j, *answer)
-                    if not bool(torch.isfinite(got[j].upload).all()):
-                        raise Garbled("an answer is not finite")
-                    self.sent["up"] += len(answer[0])
             except Garbled as error:
                 if j in missing:
-                    self.why[j] = str(error)
-                    raise Lost({j}) from None
+                    raise Lost({j}, str(error)) from None
+                continue
+            if answer is not None:
+                got[j] = answer
         return got
 
     def answer(self, j: int, data: bytes | None, wanted: bool) -> tuple[bytes, Any] | None:
         """Answer and report in what came from client j, if it is that to what was asked last."""
-        if data is None:  # it did not arrive
-            if wanted:
-                self.request(j)
-            return None
-        head, parts = opened(data)
-        if head.get("run") != self.place.run or head.get("client") != j:
-            raise Garbled("an answer is of another run")
-        self.absent.discard(j)
-        if head["kind"] == "failed":
-            raise Garbled(head["why"])
-        if head["kind"] == "hello":  # it has restarted, or stands elsewhere than was thought
-            self.held[j] = tuple(head["at"])
-            if wanted:
-                self.request(j)
-            return None
-        if not wanted or tuple(head["at"]) != self.stands():
-            return None  # a second answer, or one to a round that was done again
-        self.held[j] = self.stands()
-        return parts[0] or b"", head["report"]
-
-    def stands(self) -> Stand:
-        """Where a client stands that has got everything."""
-        lost, frames = self.now or ([], [])
-        return len(self.past), lost, len(frames)
+        if data is not None:
+            head, parts = disclose(data)
+            if (head["run"], head["client"]) != (self.place.run, j):
+                raise Garbled("an answer is of another run")
+            self.absent.discard(j)
+            if head["kind"] == "failed":
+                raise Garbled(head["why"])
+            if head["kind"] == "answer":
+                if not wanted or head["at"] != [self.start, len(self.log)]:
+                    return None  # a second answer, or one to a round that was done again
+                self.held[j] = len(self.log)
+                return parts[0] or b"", head["report"]
+            self.held[j] = head["at"]  # it has restarted, or stands elsewhere than was thought
+        if wanted:
+            self.request(j)
+        return None
 
     def request(self, j: int) -> None:
         """Send client j all that it has not yet, and with it what it is asked."""
-        since, lost, count = self.held[j]
-        entries, parts = [], list[bytes | None]()
-        under_way = [] if self.now is None else [self.now]
-        for t, entry in enumerate([*self.past[since:], *under_way], since):
-            same = t == since and entry.lost == lost
-            skip = min(count, len(entry.frames)) if same else 0
-            new = [f.data if j in f.receivers else None for f in entry.frames[skip:]]
-            over = t < len(self.past)
-            named = {"round": t, "lost": entry.lost, "skip": skip, "new": len(new), "over": over}
-            entries.append(named)
-            parts += new
+        since, new = self.held[j], self.log[self.held[j] :]
+        parts = [e.data if e.kind == "message" and j in e.clients else None for e in new]
         self.sent["down"] += sum(len(part or b"") for part in parts)
-        head = {"run": self.place.run, "rounds": entries, "at": self.stands()}
-        self.link.send(j, enclosed(head, parts))
+        events = [(e.kind, e.clients if e.kind == "begin" else []) for e in new]
+        head = {"run": self.place.run, "since": since, "events": events}
+        self.link.send(j, enclose({**head, "at": [self.start, len(self.log)]}, parts))
 
     def finish(self) -> None:
         """Bring every client that answers up to date, so that all end with the same model."""
-        self.until, left = time.monotonic() + self.deadline, set(range(self.place.clients))
-        left -= self.absent
+        self.until, left = time.monotonic() + self.deadline, {*range(len(self.held))} - self.absent
         while left:
             try:
-                self.collect(sorted(left), lambda *_: Reply(torch.zeros(()), ()))
+                self.collect(sorted(left))
                 return
             except Lost as error:
                 left -= error.clients
 
     def save(self) -> None:
-        """Write the round that is over, then where the server stands."""
-        t, last = self.place.round, self.past[-1]
-        head = {"lost": last.lost, "receivers": [sorted(frame.receivers) for frame in last.frames]}
-        data = enclosed(head, [frame.data for frame in last.frames])
-        atomic_write(self.folder / f"round-{t}", lambda file: file.write(data))
-        write_sealed(
-            self.folder / "server",
-            {
-                **self.place.saved(),
-                "absent": sorted(self.absent),
-                "held": self.held,
-                "counted": self.counted,
-                "sent": self.sent,
-            },
-        )
+        """Write the log of the round that is over, then where the server stands."""
+        new, path = self.log[self.saved :], self.folder / f"round-{self.place.round}"
+        data = enclose({"events": [(e.kind, e.clients) for e in new]}, [e.data for e in new])
+        atomic_write(path, lambda file: file.write(data))
+        self.saved = len(self.log)
+        about = {name: getattr(self, name) for name in SAVED}
+        self.place.save(self.folder / "server", absent=sorted(self.absent), **about)
 
-    def resume(self, held: dict[str, Any]) -> None:
+    def resume(self) -> None:
         """Go on from what was saved."""
-        self.place.restore(held)
-        self.absent, self.held = set(held["absent"]), held["held"]
-        self.counted, self.sent = held["counted"], held["sent"]
+        held = self.place.restore(self.folder / "server")
+        vars(self).update({name: held[name] for name in SAVED}, absent=set(held["absent"]))
         for t in range(1, self.place.round + 1):
-            head, parts = opened((self.folder / f"round-{t}").read_bytes())
-            sent = zip(head["receivers"], parts, strict=True)
-            frames = [Frame(frozenset(who), data or b"") for who, data in sent]
-            self.past.append(Past(head["lost"], frames))
+            head, parts = disclose((self.folder / f"round-{t}").read_bytes())
+            events = zip(head["events"], parts, strict=True)
+            self.log += [Event(kind, clients, data or b"") for (kind, clients), data in events]
+        self.saved = len(self.log)
+
+
+class ServerEnd(End):
+    """The server's end of a round: no rows, no memories, clients reached by their requests."""
+
+    def __init__(self, server: Server, lost: set[int]) -> None:
+        super().__init__(server.place, lost)
+        self.server = server
+
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        """Send, and gather what comes."""
+        who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
+        blank, asked = as_reply(answer), [j for j in who if j >= 0]
+        data = b"".join(send(Identity(), x) for x in broadcast)
+        self.server.log.append(Event("message", asked, data))
+        got, replies = self.server.collect(asked), []
+        for i, j in enumerate(who):
+            upload, report = torch.zeros_like(blank.upload), blank.report
+            if j >= 0:
+                noise = clients.noise[i] if isinstance(clients.noise, Tensor) else ()
+                try:
+                    upload = receive(wire, got[j][0], upload, noise)
+                except Garbled as error:
+                    raise Lost({j}, str(error)) from None
+                self.server.sent["up"] += len(got[j][0])
+                report = report.new_tensor(got[j][1]) if isinstance(report, Tensor) else ()
+            replies.append(Reply(upload, blank.memory, report))
+        stacked: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *replies)
+        return stacked if isinstance(answer, Reply) else stacked.upload
+
+    def broadcast(
+        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
+    ) -> Any:
+        """Send, and receive it as the clients do."""
+        data = send(wire, super().broadcast(wire, message, noise, receivers), noise)
+        self.server.log.append(Event("message", self.addressed(receivers), data))
+        self.count += 1
+        return receive(wire, data, message, noise)

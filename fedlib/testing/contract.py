@@ -8,13 +8,19 @@ method of this library is written down is a check apart: `check_docstring`.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
-from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -23,8 +29,10 @@ from fedlib.core.describe import describe
 from fedlib.core.federation import Loop, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
+from fedlib.flower.client import Client
+from fedlib.flower.job import Job, client_problem, disclose, enclose
+from fedlib.flower.server import Server
 from fedlib.run import run
-from fedlib.testing.sealed import Apart, Metered, doubled
 from fedlib.vertical.line import VerticalProblem
 
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
@@ -40,7 +48,7 @@ def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
     AssertionError
         that lists every check which failed, one sentence each.
     """
-    failed = [f"{name}: {found}" for name, found in findings(algorithm, problem).items() if found]
+    failed = [f"{name}: {text}" for name, text in findings(algorithm, problem).items() if text]
     if failed:
         raise AssertionError("\n".join([f"{type(algorithm).__name__} fails", *failed]))
 
@@ -50,19 +58,19 @@ def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
 
     After one of `FIRST` has found something the others are not asked: all would fail with it.
     """
-    found: dict[str, str] = {}
+    texts = dict[str, str]()
     for name, check in CHECKS.items():
+        texts[name] = ""
         try:
             check(algorithm, problem)
-            found[name] = ""
         except AssertionError as error:
-            found[name] = str(error)
+            texts[name] = str(error)
         except Exception as error:  # a check must not end the others
             lines = str(error).strip().splitlines() or [""]
-            found[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
-        if name in FIRST and found[name]:
+            texts[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
+        if name in FIRST and texts[name]:
             break
-    return found
+    return texts
 
 
 def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
@@ -79,18 +87,16 @@ def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
 
 def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     """The same state and draw give the same round, and nothing is written to."""
-    state, draw = algorithm.init(problem), first_draw(algorithm, problem)
-    copies = [x.clone() for x in pytree.tree_leaves(state)]
+    state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
+    before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
-    kept = zip(pytree.tree_leaves(state), copies, strict=True)
     require(
-        all(equal(a, b) for a, b in kept),
+        equal(state, before),
         "a round must leave the state that it was given alone; write x = x + step, not x += step",
     )
     again, _ = algorithm.round(Vectorized(problem), state, draw)
-    pairs = zip(pytree.tree_leaves(once), pytree.tree_leaves(again), strict=True)
     require(
-        all(equal(a, b) for a, b in pairs),
+        equal(once, again),
         "two rounds from one state and one draw must be equal; whatever is random belongs into "
         "draw(), from its generator",
     )
@@ -99,20 +105,17 @@ def is_pure(algorithm: Algorithm, problem: Problem) -> None:
 def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
     """Rounds are the same client by client, with every message through its wire format."""
     state, rng = algorithm.init(problem), seeded(3, "rounds")
-    exact = problem.w0.dtype == torch.float64
-    for _ in range(5 if exact else 1):
+    for _ in range(5 if problem.w0.dtype == torch.float64 else 1):
         draw = algorithm.draw(problem, rng)
         slow, slow_info = algorithm.round(Loop(problem), state, draw)
         state, info = algorithm.round(Vectorized(problem), state, draw)
         require(
-            close(state.w, slow.w, 1e-12 if exact else 1e-4),
+            close(state.w, slow.w, 1e-12, 1e-4),
             "Vectorized and Loop must give the same model; what is uploaded must be what the "
             "wire format named at fed.ask can carry",
         )
-        require(
-            bool(info["bits_up"] == slow_info["bits_up"]),
-            "Vectorized and Loop must count the same bits",
-        )
+        same_bits = bool(info["bits_up"] == slow_info["bits_up"])
+        require(same_bits, "Vectorized and Loop must count the same bits")
 
 
 def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
@@ -120,36 +123,29 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     try:
         fast = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False)
     except ValueError as error:
-        told = str(error).removeprefix(f"{type(algorithm).__name__}: ").rstrip(".")
-        raise AssertionError(f"{told}.") from error
+        raise AssertionError(str(error).removeprefix(f"{type(algorithm).__name__}: ")) from error
     slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
-    exact = problem.w0.dtype == torch.float64
     require(
-        close(fast.state.w, slow.state.w, 1e-9 if exact else 1e-3),
+        close(fast.state.w, slow.state.w, 1e-9, 1e-3),
         "the recorded round must give what the plain one gives; look for Python state or "
         "randomness inside round()",
     )
 
 
 def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
-    """`Info` holds the bits that the federation counted, and everything sent is among them."""
-    fed = Metered(problem)
-    _, info = algorithm.round(fed, algorithm.init(problem), first_draw(algorithm, problem))
+    """`Info` holds the bits that the federation counted, and something is sent both ways."""
+    fed = Vectorized(problem)
+    _, info = algorithm.round(
+        fed, algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
+    )
     for name in ("bits_up", "bits_down"):
         require(
             name in info and bool(info[name] == getattr(fed, name)),
             f"the round's report must hold {name} as counted; return fed.info(...)",
         )
-    if problem.num_clients == 1:
-        return
     require(
-        fed.told or not fed.held,
-        "clients hold a model (fed.clients(..., model=w)) that is never sent to them; send its "
-        "change with fed.tell, or broadcast w with fed.ask",
-    )
-    require(
-        bool(info["bits_up"] > 0) and bool(info["bits_down"] > 0),
-        "a round must send something both ways; clients are reached with fed.ask and fed.tell",
+        problem.num_clients == 1 or bool(info["bits_up"] > 0 and info["bits_down"] > 0),
+        "a round must send something both ways; clients are reached with fed.ask and fed.broadcast",
     )
 
 
@@ -160,15 +156,64 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
     """
     if problem.num_clients == 1 or isinstance(problem, VerticalProblem):
         return  # nothing to send; or clients meet on a line that keeps a log of every message
-    state, rng = algorithm.init(problem), seeded(0, "rounds")
-    apart = Apart(algorithm, problem)
-    for t in range(AGREED):
-        state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
-        require(
-            close(state.w, apart.one_round(), 1e-6 if problem.w0.dtype == torch.float64 else 1e-4),
-            f"with rows and memories at the clients only, round {t + 1} gives another model; the "
-            "server must use nothing but uploads, a client nothing but its own and what it is sent",
-        )
+    states = walk(algorithm, problem, AGREED)
+    t = rounds_alike(algorithm, problem, states)
+    require(
+        t == AGREED,
+        f"with rows and memories at the clients only, round {t + 1} gives another model; the "
+        "server must use nothing but uploads, a client nothing but its own and what it is sent",
+    )
+    declared = getattr(algorithm, "client_state", ())
+    others = {k: x for k, x in states[0]._asdict().items() if k not in declared}
+    for name, x in others.items():
+        if isinstance(x, Tensor) and x.numel() and x.shape[:1] == (problem.num_clients,):
+            other = copy.copy(algorithm)
+            object.__setattr__(other, "client_state", (*declared, name))
+            require(
+                rounds_alike(other, problem, states) < AGREED,
+                f"every end would carry all rows of the state's field {name}, of which the server "
+                "needs none and a client its own; name it in the class: "
+                f'client_state: ClassVar[tuple[str, ...]] = ("{name}",)',
+            )
+
+
+def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> int:
+    """After how many rounds a federation's model is first another than the simulation's."""
+    ends = list[Any]()
+    with TemporaryDirectory() as folder:
+        server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED), Path(folder))
+        with suppress(RuntimeError):  # a model that is not finite, or a client whose answer is not
+            server.run(lambda _, state: ends.append(state))
+    alike = [close(a.w, b.w, 1e-6, 1e-4) for a, b in zip(ends, states, strict=False)]
+    return [*alike, False].index(False)
+
+
+def two_ends(job: Job, folder: Path) -> Server:
+    """A server whose link leads to clients in this process, and brings reports as NaN."""
+    link = InProcess()
+    server = Server(job, link, folder)
+    link.clients += [Client(job, j, folder) for j in range(server.place.problem.num_clients)]
+    for client in link.clients:  # found once for all
+        client.place.blanks = server.place.blanks
+    return server
+
+
+class InProcess:
+    """A `Link` to clients in this process."""
+
+    def __init__(self) -> None:
+        self.clients, self.answers = list[Client](), deque[tuple[int, bytes]]()
+
+    def send(self, client: int, data: bytes) -> None:
+        """As in `Link`; a report is for tables and figures alone, and nothing may depend on it."""
+        head, parts = disclose(self.clients[client].handle(data))
+        if "report" in head:
+            head["report"] = pytree.tree_map(lambda _: torch.nan, head["report"])
+        self.answers.append((client, enclose(head, parts)))
+
+    def receive(self, seconds: float) -> tuple[int, bytes] | None:  # noqa: ARG002 - none is late
+        """As in `Link`."""
+        return self.answers.popleft() if self.answers else None
 
 
 def averages(algorithm: Algorithm, problem: Problem) -> None:
@@ -176,8 +221,8 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
     special = problem.simulator is not None or isinstance(problem, VerticalProblem)
     if problem.num_clients == 1 or special:
         return  # the data are in one place, or cannot be copied
-    draw, n = first_draw(algorithm, problem), problem.num_clients
-    counts = {f.name: 2 * getattr(algorithm, f.name) for f in fields(algorithm) if counting(f.name)}  # type: ignore[arg-type]
+    names = [f.name for f in fields(algorithm) if f.name.endswith("participants")]  # type: ignore[arg-type]
+    counts = {name: 2 * getattr(algorithm, name) for name in names}
     larger: Algorithm = replace(algorithm, **counts)  # type: ignore[type-var]
     twice = replace(
         problem,
@@ -185,25 +230,33 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
         sizes=problem.sizes * 2,
         lengths=torch.cat([problem.lengths] * 2) if isinstance(problem.lengths, Tensor) else (),
     )
-    after, _ = algorithm.round(Vectorized(problem), algorithm.init(problem), draw)
-    same, _ = larger.round(Vectorized(twice), larger.init(twice), doubled(draw, n))
-    step, change = (after.w - problem.w0).norm(), (same.w - after.w).norm()
+    draw = doubled(algorithm.draw(problem, seeded(0, "rounds")), problem.num_clients)
+    same, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
+    (after,) = walk(algorithm, problem, 1)
     require(
-        bool(change <= SLACK * step),
+        bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm()),
         "a federation with every client twice must give the same step; take the mean over clients "
         "where a sum stands",
     )
+
+
+def doubled(draw: Draw, clients: int) -> Draw:
+    """The same draw for every client and, right behind it, for its copy, `clients` further on."""
+    new: dict[str, Any] = {"others": tuple(doubled(other, clients) for other in draw.others)}
+    for name, x in draw._asdict().items():
+        if isinstance(x, Tensor) and name != "downlink":
+            more = clients if name in ("participants", "value_clients") else 0
+            new[name] = torch.stack([x, x + more], 1).flatten(0, 1)
+    return draw._replace(**new)
 
 
 def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
     """A problem's closed-form gradient and autograd give the same round."""
     if problem.gradient is None or problem.simulator is not None:
         return
-    state, draw = algorithm.init(problem), first_draw(algorithm, problem)
-    general = replace(problem, gradient=None)
-    a, b = (algorithm.round(Vectorized(p), state, draw)[0] for p in (problem, general))
+    a, b = (walk(algorithm, p, 1)[0] for p in (problem, replace(problem, gradient=None)))
     require(
-        close(a.w, b.w, 1e-12 if problem.w0.dtype == torch.float64 else 1e-4),
+        close(a.w, b.w, 1e-12, 1e-4),
         "the gradient in closed form and autograd's must give the same model",
     )
 
@@ -212,16 +265,14 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     """Within some rounds the mean objective falls, or the largest constraint does."""
     if problem.simulator is not None:
         return
-    state, rng, fed = algorithm.init(problem), seeded(0, "rounds"), Vectorized(problem)
-    for _ in range(ROUNDS):
-        state, _ = algorithm.round(fed, state, algorithm.draw(problem, rng))
-    before, after = (problem.mean_losses(w) for w in (algorithm.init(problem).w, state.w))
+    w = walk(algorithm, problem, ROUNDS)[-1].w
+    before, after = problem.mean_losses(algorithm.init(problem).w), problem.mean_losses(w)
     m = problem.num_objectives
     better = after[:m].mean() < before[:m].mean()
     if problem.num_constraints:
         better = better | (after[m:].max() < before[m:].max())
     require(
-        bool(better) and bool(torch.isfinite(state.w).all()),
+        bool(better) and bool(w.isfinite().all()),
         f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and "
         "look for a wrong sign",
     )
@@ -269,24 +320,25 @@ CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
 FIRST = ("is a record", "is pure")
 
 
-def counting(name: str) -> bool:
-    """Whether a field counts clients."""
-    return name.endswith("participants")
+def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
+    """The states after each of some rounds of a simulation with seed 0."""
+    state, rng, states = algorithm.init(problem), seeded(0, "rounds"), []
+    for _ in range(rounds):
+        state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
+        states.append(state)
+    return states
 
 
-def first_draw(algorithm: Algorithm, problem: Problem) -> Draw:
-    """The draw of round 0, seed 0."""
-    return algorithm.draw(problem, seeded(0, "rounds"))
+def equal(a: Any, b: Any) -> bool:
+    """Equal entries of two trees; NaN equals NaN."""
+    pairs = zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
+    return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
 
 
-def equal(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."]) -> bool:
-    """Equal entries; NaN equals NaN."""
-    return bool(((a == b) | (a.isnan() & b.isnan())).all())
-
-
-def close(a: Shaped[Tensor, "..."], b: Shaped[Tensor, "..."], tolerance: float) -> bool:
-    """Whether two models are finite and no further apart than `tolerance` in any entry."""
-    return a.shape == b.shape and bool(((a - b).abs() <= tolerance).all())
+def close(a: Tensor, b: Tensor, double: float, single: float) -> bool:
+    """Whether two models are finite and no further apart, in any entry, than their dtype allows."""
+    limit = double if a.dtype == torch.float64 else single
+    return a.shape == b.shape and bool(((a - b).abs() <= limit).all())
 
 
 def require(holds: bool, sentence: str) -> None:

@@ -8,6 +8,7 @@ library is added here, in one line, beside its kin.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -43,7 +44,7 @@ class Example(NamedTuple):
     problem: Problem
 
 
-Group = list[tuple[Problem, list[Any]]]
+Group = Iterator[Example]
 
 
 @lru_cache(maxsize=1)
@@ -53,13 +54,17 @@ def examples() -> dict[str, tuple[Example, ...]]:
     >>> [type(e.algorithm).__name__ for e in examples()["MGDA"]]
     ['MGDA']
     """
-    groups = (switching(), baselines(), objectives(), frank_wolfe(), successive(), vertical())
-    found: dict[str, tuple[Example, ...]] = {}
-    for problem, settings in (pair for group in groups for pair in group):
-        for algorithm in settings:
-            name = type(algorithm).__name__
-            found[name] = (*found.get(name, ()), Example(algorithm, problem))
-    return found
+    groups = (switching(), baselines(), objectives(), frank_wolfe(), successive())
+    by_name: dict[str, tuple[Example, ...]] = {}
+    for example in (example for group in groups for example in group):
+        name = type(example.algorithm).__name__
+        by_name[name] = (*by_name.get(name, ()), example)
+    return by_name
+
+
+def on(problem: Problem, *algorithms: Any) -> Group:
+    """Some algorithms on one problem."""
+    return (Example(algorithm, problem) for algorithm in algorithms)
 
 
 def classification(clients: int) -> Problem:
@@ -85,46 +90,36 @@ def switching() -> Group:
     """FedSGM and its kin, under a constraint."""
     hard = methods.FedSGM(lr=0.1, local_steps=5, participants=10, tolerance=0.05)
     top = TopK(0.1)
-    variants = [
+    yield from on(
+        classification(CLIENTS),
         replace(hard, switch=Soft(40.0), uplink=top, downlink=top),
         hard,
         replace(hard, participants=CLIENTS, uplink=RandK(0.5), error_feedback=False),
         replace(hard, uplink=Rounding(3), downlink=Rounding(3)),
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
-    ]
+    )
     policy = methods.PolicyFedSGM(participants=2, tolerance=0.0, switch=Soft(0.2), cg_steps=3)
-    return [
-        (classification(CLIENTS), variants),
-        (cartpole(0, clients=3, environments=2, evaluation=4), [policy]),
-    ]
+    yield Example(policy, cartpole(0, clients=3, environments=2, evaluation=4))
 
 
 def baselines() -> Group:
     """Averaging, with and without a term that ties clients together; methods for one machine."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 10}
+    yield from on(
+        classification(CLIENTS),
+        *(methods.FedAvg(**work), methods.FedAvg(**work, batch_size=6)),
+        *(methods.FedProx(**work), methods.FedProx(**work, batch_size=6)),
+    )
+    yield from on(
+        classification(1),
+        methods.SGM(lr=0.1, tolerance=0.05, steps=5),
+        methods.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=5),
+        methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5),
+        methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5, batch_size=20),
+    )
     splitting = methods.FedDR(lr=0.1, local_steps=5)
-    return [
-        (
-            classification(CLIENTS),
-            [
-                *(methods.FedAvg(**work), methods.FedAvg(**work, batch_size=6)),
-                *(methods.FedProx(**work), methods.FedProx(**work, batch_size=6)),
-            ],
-        ),
-        (
-            classification(1),
-            [
-                methods.SGM(lr=0.1, tolerance=0.05, steps=5),
-                methods.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=5),
-                methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5),
-                methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5, batch_size=20),
-            ],
-        ),
-        (
-            several(1, SIDE**2, L1Ball(RADIUS)),
-            [splitting, replace(splitting, participation=0.8, batch_size=2)],
-        ),
-    ]
+    others = replace(splitting, participation=0.8, batch_size=2)
+    yield from on(several(1, SIDE**2, L1Ball(RADIUS)), splitting, others)
 
 
 def objectives() -> Group:
@@ -132,7 +127,8 @@ def objectives() -> Group:
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 5}
     way = methods.FedCMOO(**work)
     theory: dict[str, Any] = {"step": 0.05, "gram_participants": 3, "compressor": RandK(0.5)}
-    algorithms = [
+    yield from on(
+        several(TASKS, TASK_DIM),
         way,
         replace(way, gram=OneWay()),
         replace(way, gram=OneWay(Exact())),
@@ -143,55 +139,51 @@ def objectives() -> Group:
         *(methods.FSMGDA(**work), methods.FSMGDA(**work, batch_size=2)),
         *(methods.Scalarized(**work), methods.Scalarized(**work, batch_size=2)),
         methods.MGDA(lr=0.1),
-    ]
-    return [(several(TASKS, TASK_DIM), algorithms)]
+    )
 
 
 def frank_wolfe() -> Group:
     """FedFW's family in several sets, of which the first is the l1 ball."""
     plain, noisy = methods.FedFW(lam0=0.1), methods.FedFWSto(lam0=0.1, batch_size=2)
-    sets: list[ConvexSet] = [Simplex(1.0), Box(-1.0, 1.0), NuclearBall(1.0, SIDE, SIDE), Ball(1.0)]
-    family = [
+    yield from on(
+        several(1, SIDE**2, L1Ball(RADIUS)),
         *(plain, replace(plain, participation=0.8)),
         *(methods.FedFWPlus(lam0=0.1), methods.FedFWPlus(lam0=0.1, participation=0.8)),
         *(noisy, replace(noisy, participation=0.8)),
         methods.FedFWReset(lam0=0.1, local_steps=2),
         methods.FedFWReset(lam0=0.1, local_steps=2, participation=0.8, batch_size=2),
         methods.NaiveFW(),
-    ]
-    return [
-        (several(1, SIDE**2, L1Ball(RADIUS)), family),
-        *((several(1, SIDE**2, convex_set), [plain]) for convex_set in sets),
-    ]
+    )
+    sets: list[ConvexSet] = [Simplex(1.0), Box(-1.0, 1.0), NuclearBall(1.0, SIDE, SIDE), Ball(1.0)]
+    yield from (Example(plain, several(1, SIDE**2, convex_set)) for convex_set in sets)
 
 
 def successive() -> Group:
-    """Successive convex approximation and SGD, samples split."""
+    """Successive convex approximation and SGD, samples split, and features split.
+
+    The latter on a small network for digits, and on the classification of the former.
+    """
     steps: dict[str, Any] = {"tau": 1.0, "rho": RHO, "gamma": GAMMA}
-    algorithms = [
+    yield from on(
+        classification(CLIENTS),
         *(methods.SSCA(**steps, batch_size=10), methods.SSCA(**steps)),
         methods.ConstrainedSSCA(**steps, penalty=100.0, levels=0.3, batch_size=10),
         methods.MiniBatchSGD(lr=PowerLaw(0.3), local_steps=2, batch_size=10),
-    ]
-    return [(classification(CLIENTS), algorithms)]
-
-
-def vertical() -> Group:
-    """The same with features split: a small network on digits, and the classification above."""
-    steps: dict[str, Any] = {"tau": 1.0, "rho": RHO, "gamma": GAMMA}
+    )
     limited: dict[str, Any] = {**steps, "penalty": 100.0}
     sgd = methods.VerticalSGD(lr=PowerLaw(0.3), batch_size=10)
-    on_network = [
+    yield from on(
+        network(),
         methods.VerticalSSCA(**steps, batch_size=10),
         methods.ConstrainedVerticalSSCA(**limited, levels=1.0, objective="norm", batch_size=10),
         sgd,
-    ]
-    on_features = [
+    )
+    yield from on(
+        features_of(classification(CLIENTS)),
         methods.VerticalSSCA(**steps, batch_size=100),
         methods.ConstrainedVerticalSSCA(**limited, levels=0.3),
         replace(sgd, batch_size=100),
-    ]
-    return [(network(), on_network), (features_of(classification(CLIENTS)), on_features)]
+    )
 
 
 def network() -> VerticalProblem:

@@ -1,6 +1,7 @@
 """Settings under figures, the explorer's data and links, the API's pages."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -76,10 +77,10 @@ def test_the_chart_is_one_that_vega_draws(extension):
 
 LISTED = """# API
 
-### fedlib.run
+### fedlib.core.trace
 
 ```{eval-rst}
-.. automodule:: fedlib.run
+.. automodule:: fedlib.core.trace
    :members:
 ```
 
@@ -98,10 +99,20 @@ def test_the_api_is_split_by_package(extension):
     assert "automodule" not in links
     assert "* {py:mod}`fedlib.metrics`: " in links
     assert all(line.endswith(".") for line in links.splitlines() if line.startswith("*"))
-    assert api.part(LISTED, "fedlib.core", packages).startswith("## fedlib.run\n")
+    assert api.part(LISTED, "fedlib.core", packages).startswith("## fedlib.core.trace\n")
     assert "fedlib.metrics" not in api.part(LISTED, "fedlib.core", packages)
     with pytest.raises(extension("fedbook_data").BookError, match=r"fedlib\.metrics must have"):
         api.links(LISTED, ["fedlib.core"])
+
+
+def test_every_file_of_algorithms_is_in_the_api(extension):
+    api = extension("fedbook_api")
+    text = api.listed(BOOK / "api.md")
+    assert api.ALGORITHMS not in text
+    files = (BOOK.parent / "fedlib" / "algorithms").glob("[!_]*.py")
+    modules = [f"fedlib.algorithms.{file.stem}" for file in files]
+    own = api.part(text, "fedlib.algorithms", ["fedlib", "fedlib.algorithms"])
+    assert sorted(re.findall(r"automodule:: (\S+)", own)) == sorted(modules)
 
 
 def test_every_page_of_the_api_is_in_the_table_of_contents():

@@ -8,9 +8,7 @@ import torch
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
-from fedlib.flower.draws import answering, without
-from fedlib.flower.job import Job
-from fedlib.flower.parts import part
+from fedlib.flower.job import Job, answering, client_problem, without
 
 
 class Killed(BaseException):
@@ -76,7 +74,7 @@ class Wires:
 
 
 def job_of(algorithm, problem, rounds):
-    return Job(algorithm, lambda client: part(problem, client), rounds)
+    return Job(algorithm, lambda client: client_problem(problem, client), rounds)
 
 
 def simulated(algorithm, problem, lost):
@@ -92,9 +90,7 @@ def apart(a, b):
     return float((a - b).abs().max()) if a.numel() else 0.0
 
 
-def memories(state, j):
+def memories(state, j, tables):
     """What client j remembers."""
-    kept = [
-        getattr(state, name)[j] for name in ("residual", "memory", "extra") if name in state._fields
-    ]
+    kept = [getattr(state, name)[j] for name in tables]
     return torch.cat([x.flatten() for x in kept]) if kept else torch.zeros(0)

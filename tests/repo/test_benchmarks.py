@@ -17,7 +17,6 @@ import fedlib as fl
 from fedlib.core.problem import Batch, pullback
 from fedlib.engine import compile as compiled
 from fedlib.problems import mlp_classification, softmax_regression
-from fedlib.testing.examples import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
@@ -287,7 +286,6 @@ def test_what_the_book_shows_is_stored_whole_and_names_no_place():
     expected = {
         **{name: {peers.RATES, *tasks.TASKS} for name in ("peers", "peers-avx512")},
         "start": {*start.CASES},
-        "compiled": {*examples()},
         "scale": {f"{m}, {a}, {i}" for m in scale.METHODS for a in scale.AXES
                   for i in range(len(scale.AXES[a]))},
     }  # fmt: skip

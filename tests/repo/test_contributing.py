@@ -18,27 +18,65 @@ sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
 from benchmarks.tries import TRIES, printed, seconds  # noqa: E402
 
 
+def copied(folder, *names):
+    """Copies some folders of the tree; the environment in which their modules are found."""
+    for name in names:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def applied(diff, folder):
+    """The files that a diff changes or adds."""
+    done = ran("git", "apply", "--whitespace=error", "-", cwd=folder, input=diff)
+    assert not done.returncode, done.stderr
+    return re.findall(r"^\+\+\+ b/(\S+)", diff, flags=re.M)
+
+
 def test_every_addition_applies_and_its_program_runs(tmp_path):
-    for folder in ("fedlib", "papers"):
-        without = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=without)
+    env = copied(tmp_path, "fedlib", "papers")
     (tmp_path / "results").mkdir()
     for study in (ROOT / "results").iterdir():
         (tmp_path / "results" / study.name).symlink_to(study)
     diffs, programs = printed("diff"), printed("python")
     assert len(diffs) == len(programs) == TEXT.count("\n## ") == 4
-    git = ("git", "apply", "--whitespace=error", "-")
-    for diff in diffs:
-        done = ran(*git, cwd=tmp_path, input=diff)
-        assert not done.returncode, done.stderr
+    files = [file for diff in diffs for file in applied(diff, tmp_path)]
     ruff = (Path(sys.executable).with_name("ruff"), "check", "--config", ROOT / "pyproject.toml")
-    files = re.findall(r"^\+\+\+ b/(\S+)", "\n".join(diffs), flags=re.M)
     done = ran(*ruff, *files, cwd=tmp_path)
     assert not done.returncode, done.stdout
-    env = {**os.environ, "PYTHONPATH": str(tmp_path), "FEDLIB_RESULTS": str(tmp_path / "results")}
+    env["FEDLIB_RESULTS"] = str(tmp_path / "results")
     page = (tmp_path / "notebooks" / "src" / "clipping.py").read_text(encoding="utf-8")
     done = python("-c", "\n".join([*programs, page]), cwd=tmp_path, env=env)
     assert not done.returncode, done.stderr
+
+
+#: Where methods are tested, and the names of the tests that see a new one.
+TESTS = (
+    *("algorithms", "core", "test_docstrings.py", "test_float64.py"),
+    *("test_frozen.py", "../repo/test_layers.py", "../repo/test_benchmarks.py"),
+    *("../book/test_book_reader.py", "../book/test_methods_pages.py"),
+)
+WORDS = (
+    *("clipped", "test_frozen", "has_an_example", "at_the_top", "every_file_of_algorithms"),
+    *("stored_whole", "from_a_generator"),
+)
+
+
+def test_a_method_is_one_file_and_one_line_and_passes_the_tests_of_all_methods(tmp_path):
+    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "benchmarks", "examples")
+    for name in ("pyproject.toml", "results", "shared", "README.md"):
+        if (ROOT / name).exists():
+            (tmp_path / name).symlink_to(ROOT / name)
+    diff = printed("diff")[0]
+    file, listing = applied(diff, tmp_path)
+    assert (file, listing) == ("fedlib/algorithms/clipped.py", "fedlib/testing/examples.py")
+    assert len(re.findall(r"^[+-](?![+-])", diff.partition(f"--- a/{listing}")[2], re.M)) == 1
+    tests = [file, *(f"tests/fedlib/{name}" for name in TESTS)]
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(WORDS))
+    done = python(*words, *tests, cwd=tmp_path, env=env)
+    assert not done.returncode, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
+    pins = python("tests/fedlib/algorithms/test_pinned.py", "ClippedAvg", cwd=tmp_path, env=env)
+    assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr
 
 
 def test_first_tries_are_what_is_printed_and_what_was_timed():

@@ -11,10 +11,11 @@ from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
 from fedlib.core.federation import Sent, about, messages
 from fedlib.core.sampling import seeded
-from fedlib.flower.ends import ServerEnd
+from fedlib.flower.job import Job, client_problem
+from fedlib.flower.server import ServerEnd
 from fedlib.problems import quadratics
+from fedlib.testing.contract import two_ends
 from fedlib.testing.examples import examples
-from fedlib.testing.sealed import Apart
 
 PROBLEM = quadratics(torch.ones(5, 8), torch.zeros(5, 8), level=0.5)
 EXAMPLES = [(name, k) for name, own in examples().items() for k in range(len(own))]
@@ -59,10 +60,10 @@ def test_only_messages_of_the_active_are_in_the_log():
 
 
 @pytest.mark.parametrize("name", ["FedSGM", "FedCMOO", "FedFW"])
-def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch):
+def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch, tmp_path):
     algorithm, problem = examples()[name][0]
     monkeypatch.setattr(ServerEnd, "log", [])
-    Apart(algorithm, problem).one_round()
+    two_ends(Job(algorithm, partial(client_problem, problem), 1), tmp_path).run()
     assert ServerEnd.log == messages(algorithm, Vectorized(problem), seeded(0, "rounds"))
 
 

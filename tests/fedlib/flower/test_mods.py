@@ -11,7 +11,7 @@ from wires import Wires, apart, job_of, simulated
 
 from fedlib import SSCA, PowerLaw
 from fedlib.compress.compressors import Identity
-from fedlib.flower.job import enclosed, opened
+from fedlib.flower.job import disclose, enclose
 from fedlib.flower.packing import receive, send
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification
@@ -30,10 +30,10 @@ class Through(Wires):
     def send(self, j, data):
         super().send(j, data)
         client, answer = self.queue.pop()
-        head, parts = opened(answer)
+        head, parts = disclose(answer)
         if parts and parts[0]:
             parts = [self.noised(parts[0])]
-        self.queue.append((client, enclosed(head, parts)))
+        self.queue.append((client, enclose(head, parts)))
 
     def noised(self, data):
         like = torch.zeros(len(data) // 4, dtype=torch.float64)

@@ -69,17 +69,6 @@ def test_a_position_outside_is_told():
         receive(top, b"\xff" * len(send(top, torch.ones(DIM))), torch.ones(DIM))
 
 
-@pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_a_sign_that_one_bit_cannot_say_costs_a_byte(value):
-    wire = Several((OneEntry(2.0), OneEntry(1.0, signed=False)), (10, 20))
-    x = torch.cat([torch.full((10,), value), AT[:20]])
-    data = send(wire, x)
-    assert len(data) == -(-wire.bits(DIM) // 8) + 2
-    back = receive(wire, data, x)
-    assert torch.equal(back[1:], x[1:].nan_to_num(0))
-    assert back[:1].equal(x[:1]) or value != value
-
-
 def test_a_shape_is_kept_and_other_formats_say_their_own():
     x = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(1))
     assert torch.equal(receive(Identity(), send(Identity(), x), x), x)
@@ -89,6 +78,7 @@ def test_a_shape_is_kept_and_other_formats_say_their_own():
             return layout(Identity(), dim)
 
     assert torch.equal(receive(Halves(), send(Halves(), x), x), x)
-    refuses("wire must be a format of the library or have", layout, object(), 3, error=TypeError)
-    with pytest.raises(ValueError, match="value_bits of Largest must be 32 to be sent, got 16"):
-        layout(Wire(Largest(value_bits=16), TASKS), DIM)
+    refuses("wire must be a format of the library or have", layout, object(), 3)
+    refuses(
+        "value_bits must be 32 to be sent, got 16", layout, Wire(Largest(value_bits=16), TASKS), DIM
+    )

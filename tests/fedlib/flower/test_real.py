@@ -2,7 +2,7 @@
 
 Not among the other tests of a directory: `make federation`, which `.ci/run` calls with `DRAW=2`:
 the method with a memory, and two of the others, other ones every day. That a federation is the
-simulation is held of every method, without processes, in `tests/fedlib/federated`.
+simulation is held of every method, without processes, in `tests/fedlib/flower`.
 """
 
 import datetime

@@ -1,15 +1,20 @@
 """The common checks catch what they are for: a right method, with one line of it made wrong."""
 
 import importlib.util
+import re
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 from problems import np_problem
 
 import fedlib as fl
+from fedlib.flower.job import Job, Place, client_problem
 from fedlib.testing.contract import CHECKS, check_docstring, findings
 
+NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "src" / "tutorial_scaffold.py"
 SOURCE = '''
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -95,7 +100,7 @@ MISTAKES = {
     ),
     "a model that nobody sent": (
         ASK, "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
-        "counts its bits", "never sent to them",
+        "both ends agree", "a client nothing but its own and what it is sent",
     ),
     "the server reads rows": (
         "mean = u.mean(0)",
@@ -131,15 +136,15 @@ UNSAID = {
 def made(tmp_path, monkeypatch):
     """A method from the source of its file."""
 
-    def make(old="", new=""):
-        assert old in SOURCE
+    def make(old="", new="", source=SOURCE, name="Method", **settings):
+        assert old in source
         path = tmp_path / "own_method.py"
-        path.write_text(SOURCE.replace(old, new) if old else SOURCE, encoding="utf-8")
+        path.write_text(source.replace(old, new) if old else source, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("own_method", path)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "own_method", module)
         spec.loader.exec_module(module)
-        return module.Method(lr=0.1, participants=5)
+        return getattr(module, name)(lr=0.1, participants=5, **settings)
 
     return make
 
@@ -194,3 +199,30 @@ def test_nothing_is_asked_of_a_round_that_is_not_pure(made):
 
 def test_float32_problems_are_measured_by_their_own_precision(made):
     fl.check_algorithm(made(), np_problem(dtype=torch.float32))
+
+
+def scaffold(made, declaration):
+    """The tutorial's SCAFFOLD whose state calls the clients' memory `controls`."""
+    source = re.search(r"SOURCE = '''(.*?)'''", NOTEBOOK.read_text(encoding="utf-8"), re.DOTALL)[1]
+    source = re.sub(r"    client_state.*\n", "", source)
+    source = source.replace("memory: Tensor", "controls: Tensor")
+    source = source.replace("state.memory", "state.controls")
+    lr = "    lr: Positive\n"
+    return made(lr, declaration + lr, source, "Scaffold", local_steps=2)
+
+
+def test_a_memory_may_have_any_name_and_every_end_carries_its_own_row(made):
+    method, problem = scaffold(made, '    client_state = ("controls",)\n'), np_problem()
+    fl.check_algorithm(method, problem)
+    places = [Place(Job(method, partial(client_problem, problem), 1), me) for me in (None, 3)]
+    server, client = (place.cut(place.state).controls for place in places)
+    assert (server.shape, client.shape) == ((0, problem.dim), (1, problem.dim))
+    assert places[1].state.controls.isnan().sum() == (problem.num_clients - 1) * problem.dim
+
+
+def test_a_memory_that_is_not_declared_is_found(made):
+    found = findings(scaffold(made, ""), np_problem())
+    (failed,) = filter(None, found.values())
+    assert failed == found["both ends agree"]
+    assert "every end would carry all rows of the state's field controls" in failed
+    assert 'client_state: ClassVar[tuple[str, ...]] = ("controls",)' in failed
