@@ -44,13 +44,11 @@ class VerticalSGD:
         5  g = (what was sent, put together) / B + 2 ridge w
         6  w <- project(w - lr_t g)
 
-    >>> from fedlib import VerticalSGD, data, problems, run
-    >>> rows = data.digits()
-    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
-    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> from fedlib import VerticalSGD, run
+    >>> from fedlib.testing.examples import network
     >>> method = VerticalSGD(lr=PowerLaw(1.0))
-    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
-    array([0.3])
+    >>> run(method, network(), rounds=5, progress=False).late("accuracy").round(1)
+    array([0.2])
 
     Parameters
     ----------

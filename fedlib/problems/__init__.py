@@ -1,6 +1,5 @@
 """What is minimized: one file per study problem."""
 
-from fedlib.problems.cartpole import cartpole
 from fedlib.problems.classification import classification, mlp_classification, softmax_regression
 from fedlib.problems.client_rows import ClientRows
 from fedlib.problems.constrained import classifier
@@ -10,12 +9,9 @@ from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.own import from_clients, from_frame
 from fedlib.problems.pareto import pareto
 from fedlib.problems.quadratics import quadratics
-from fedlib.problems.swish_network import swish_network
-from fedlib.problems.vertical_network import vertical_network
 
 __all__ = [
     "ClientRows",
-    "cartpole",
     "classification",
     "classifier",
     "fairness",
@@ -28,6 +24,4 @@ __all__ = [
     "pareto",
     "quadratics",
     "softmax_regression",
-    "swish_network",
-    "vertical_network",
 ]

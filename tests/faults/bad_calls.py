@@ -15,7 +15,6 @@ from judging import Case
 import fedlib as fl
 from fedlib import models, policy
 from fedlib.compress.sketches import Columns
-from fedlib.envs import ConstrainedCartPole
 from fedlib.sets.blocks import Blocks
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.vertical import contiguous, vertical
@@ -55,7 +54,6 @@ def calls() -> Iterator[Case]:
     yield from of_rules()
     yield from of_policies()
     yield from of_models()
-    yield from of_the_environment()
     yield from of_vertical()
 
 
@@ -173,24 +171,6 @@ def of_models() -> Iterator[Case]:
     for name in ("channels", "side", "classes"):
         yield from each("picture_cnn", partial(models.picture_cnn, RNG), name, NO_COUNT)
     yield from each("picture_cnn", models.picture_cnn, "rng", NO_RNG)
-
-
-def of_the_environment() -> Iterator[Case]:
-    """Gymnasium's cartpole."""
-    who = "ConstrainedCartPole"
-    yield from each(who, ConstrainedCartPole, "discrete", ["no", 1, None])
-    yield from each(who, ConstrainedCartPole, "render_mode", ["human", 3, True])
-    env = ConstrainedCartPole()
-    yield from each(f"{who}.reset", env.reset, "seed", ["1", 1.0, -1, True])
-    yield from each(f"{who}.reset", env.reset, "options", ["state", 3, [1]])
-    starts = [[1.0], "abcd", [float("nan")] * 4, ["a"] * 4, torch.ones(5), object(), [[0.0] * 4]]
-    for start in starts:
-        call = partial(env.reset, options={"state": start})
-        yield Case(f"{who}.reset(state={start!r})", call, ("state",))
-    for discrete, actions in ((False, ["x", None, [1, 2], float("nan")]), (True, [2, 0.5, "x"])):
-        moved = ConstrainedCartPole(discrete=discrete)
-        moved.reset(seed=0)
-        yield from each(f"{who}.step", moved.step, "action", actions)
 
 
 def of_vertical() -> Iterator[Case]:

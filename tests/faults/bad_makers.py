@@ -40,16 +40,6 @@ def quadratic() -> problems.ClientRows | Any:
     return problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
 
 
-@cache
-def digits() -> data.Table:
-    return data.digits()
-
-
-@cache
-def network() -> Any:
-    return problems.swish_network(digits(), digits(), clients=2, hidden=2, evaluate=5, scale=16.0)
-
-
 def of(
     function: Callable[..., Any], good: dict[str, Any], also: Any = None, **values: Any
 ) -> Calls:
@@ -113,15 +103,11 @@ def library() -> Iterator[Calls]:
     counts = dict.fromkeys(("users", "items"), bad.COUNT)
     clients = (*bad.COUNT, 3, 5)
     yield of(P.matrix_completion, whole, **counts, clients=clients, observed=bad.INSIDE, **noisy)
-    cart = {"seed": 0, "clients": 2, "environments": 1, "evaluation": 1}
-    budgets = (3.0, "ab", (1.0,), (1.0, 2.0, 3.0), (-1.0, 2.0), (bad.NAN, 1.0), None, ("1", "2"))
-    counts = dict.fromkeys(("clients", "environments", "evaluation"), bad.COUNT)
-    yield of(P.cartpole, cart, **counts, seed=bad.SEED, budgets=budgets, head=bad.TEXT)
 
 
 def classifiers() -> Iterator[Calls]:
-    """Classification, with and without a feasible set, and the network of the SSCA paper."""
-    P, table = problems, digits()
+    """Classification, with and without a feasible set."""
+    P = problems
     model = {"X": X, "y": Y, "rows": ROWS, "classes": 2}
     rows = (*tensors((4, 6), "int"), ROWS + 1, ROWS - 1, ROWS[:, :0])
     labels = (Y + 1, Y - 1, Y.double(), Y.tolist(), None, Y[:5], Y.view(4, 6))
@@ -154,35 +140,6 @@ def classifiers() -> Iterator[Calls]:
         dtype=bad.DTYPE,
         name=bad.NAME,
         config=bad.CONFIG,
-    )
-    small = {"train": table, "test": table, "clients": 2, "hidden": 2, "evaluate": 5}
-    counts = dict.fromkeys(("hidden", "evaluate"), bad.COUNT)
-    other = data.Table(X.float(), Y, ("a", "b"))
-    clients, kinds = (*bad.COUNT, 10_000), {"scale": bad.POSITIVE, "dtype": bad.DTYPE}
-    yield of(
-        P.swish_network,
-        small,
-        train=bad.RECORD,
-        test=(*bad.RECORD, other),
-        clients=clients,
-        seed=bad.SEED,
-        **counts,
-        **kinds,
-        config=bad.CONFIG,
-    )
-    whole = {"network": network(), "clients": 2, "scale": 16.0}
-    also = {"network": ("swish_network",), "blocks": ("block", "features"), "scale": ("vertical",)}
-    blocks = (3, "ab", (torch.arange(3),), (torch.arange(64), torch.arange(2)), ([0, 1],))
-    held = (1, "1", (True,), (1.0,), (-1,))
-    yield of(
-        P.vertical_network,
-        whole,
-        also,
-        network=(*bad.PROBLEM, quadratic()),
-        clients=(*bad.COUNT, 65),
-        scale=(*bad.POSITIVE, 255.0),
-        blocks=blocks,
-        labels_at=held,
     )
     counts = dict.fromkeys(("features", "classes"), bad.COUNT)
     yield of(constrained.linear_model, {"features": 2, "classes": 2}, **counts)

@@ -117,7 +117,7 @@ def problem_calls() -> Iterator[Calls]:
         "sequential_clients": bad.FLAG,
         "set": ("ball", 3, [], object(), problems.quadratics, object),
         "pooled": ("mean", 3, (1, 2), object(), Pooled),
-        "simulator": ("cart", 3, True, problems.CartPole if hasattr(problems, "CartPole") else int),
+        "simulator": ("cart", 3, True, int),
         "config": (*bad.CONFIG, None),
     }
     also = {"rows": ("sizes", "data"), "sizes": ("rows",), "w0": ("data",)}

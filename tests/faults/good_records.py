@@ -13,7 +13,6 @@ import torch
 
 import fedlib as fl
 from fedlib.compress.sketches import Columns, Wire
-from fedlib.problems.cartpole import CartPole
 from fedlib.sets.blocks import Blocks, PerClient
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.testing.examples import examples, features_of
@@ -31,6 +30,7 @@ from papers.fedfw.lowrank.watched import Accelerated, Watched
 from papers.fedfw.lowrank.watched import Clock as OracleClock
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.theory_fw import Constants
+from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.theory import Setting
 from papers.kit.needs import Needs
 from papers.kit.store import Spec

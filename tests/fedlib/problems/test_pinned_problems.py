@@ -20,6 +20,7 @@ from fedlib.core.sampling import seeded
 from fedlib.data.census import Rows
 from fedlib.data.loaders import Table
 from fedlib.problems.constrained import Samples, classifier, linear_model, mlp_model
+from papers.ssca.network import swish_network
 
 PINS = Path(__file__).with_name("pinned.json")
 
@@ -71,7 +72,7 @@ CASES = {
         problems.mlp_classification, hidden=4, activation="swish", constrained=(0, 1),
         rng=seeded(1, "split"),
     ),
-    "swish_network": lambda: problems.swish_network(
+    "swish_network": lambda: swish_network(
         digits(31, 0), digits(12, 1), clients=3, hidden=4, seed=1, evaluate=20, scale=2.0,
         dtype=torch.float64,
     ),
