@@ -1,12 +1,11 @@
 """What is minimized: one file per study problem."""
 
 from fedlib.problems.classification import classification, mlp_classification, softmax_regression
-from fedlib.problems.client_rows import ClientRows
 from fedlib.problems.constrained import classifier
 from fedlib.problems.fairness import fairness
 from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
-from fedlib.problems.own import from_clients, from_frame
+from fedlib.problems.own import ClientRows, from_clients, from_frame
 from fedlib.problems.pareto import pareto
 from fedlib.problems.quadratics import quadratics
 

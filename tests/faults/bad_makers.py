@@ -13,7 +13,7 @@ from judging import Case
 
 from fedlib import data, metrics, problems
 from fedlib.core.sampling import seeded
-from fedlib.data import census, split, split_labels
+from fedlib.data import census, split
 from fedlib.problems import constrained
 
 X = torch.linspace(-1, 1, 48, dtype=torch.float64).view(24, 2)
@@ -163,15 +163,15 @@ def splits() -> Iterator[Calls]:
     values = {"clients": bad.COUNT, "rng": bad.RNG, "alpha": bad.POSITIVE}
     yield drawn(split.dirichlet_cells, cells, cells=labels, **values)
     yield drawn(split.k_labels, {**base, "k": 1}, **first, k=(*bad.COUNT, 3))
-    yield drawn(split_labels.label_windows, {**base, "k": 1}, **first, k=(*bad.COUNT, 3))
+    yield drawn(split.label_windows, {**base, "k": 1}, **first, k=(*bad.COUNT, 3))
     some = {"labels": Y, "fraction": 0.5}
     yield drawn(split.train_test, some, labels=labels, fraction=bad.INSIDE, rng=bad.RNG)
     equal = {"count": 24, "clients": 4}
-    yield drawn(split_labels.random_equal, equal, count=bad.COUNT, clients=clients, rng=bad.RNG)
+    yield drawn(split.random_equal, equal, count=bad.COUNT, clients=clients, rng=bad.RNG)
     held = {"rows": ROWS, "sizes": (6,) * 4, "fraction": 0.5}
     sizes = (3, (6, 6), (1,) * 4, (7,) * 4, (2.0,) * 4, None)
     rows = (*tensors((4, 6), "int"),)
-    yield drawn(split_labels.holdout, held, rows=rows, sizes=sizes, fraction=bad.INSIDE)
+    yield drawn(split.holdout, held, rows=rows, sizes=sizes, fraction=bad.INSIDE)
     yield of(seeded, {"seed": 0, "stream": "split"}, seed=bad.SEED, stream=bad.TEXT)
     yield of(census.stand_in, {"rows": 41}, rows=(*bad.COUNT, 40), seed=bad.SEED)
     frames = {"train": census.stand_in(60), "test": census.stand_in(60)}

@@ -10,7 +10,7 @@ from randoms import generator as rng
 
 import fedlib as fl
 from fedlib import data
-from fedlib.data.split_labels import holdout, label_windows, padded, random_equal
+from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.metrics import fw_gap, mean_gradient
 from fedlib.models import picture_cnn
 from fedlib.problems import classifier, matrix_completion, multi_task_regression
@@ -178,7 +178,7 @@ def test_label_windows():
     assert sum(sizes) == 370
     with pytest.raises(ValueError, match=r"k must lie in 1..10 \(the number of classes\), got 11"):
         label_windows(labels, 4, 11, rng())
-    with pytest.raises(ValueError, match="labels must have a row of class 0 for each of its 40"):
+    with pytest.raises(ValueError, match="labels must have at least 40 rows of class 0"):
         label_windows(labels, 40, 10, rng())
 
 
@@ -193,7 +193,7 @@ def test_random_equal_and_holdout():
     assert len(test) == 3
     assert sorted([*stay[0].tolist(), *stay[1, :2].tolist(), *test.tolist()]) == list(range(11))
     refuses("random_equal: clients must lie in 1", random_equal, 3, 4, rng())
-    with pytest.raises(ValueError, match="holdout: sizes must be at least 2, got 1"):
+    with pytest.raises(ValueError, match=r"holdout: sizes must lie in 2\.\.1"):
         holdout(torch.zeros(1, 1).long(), (1,), 0.5, rng())
 
 
