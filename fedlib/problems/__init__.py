@@ -1,7 +1,6 @@
 """What is minimized: one file per study problem."""
 
-from fedlib.problems.classification import classification, mlp_classification, softmax_regression
-from fedlib.problems.constrained import classifier
+from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
 from fedlib.problems.fairness import fairness
 from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
@@ -11,7 +10,6 @@ from fedlib.problems.quadratics import quadratics
 
 __all__ = [
     "ClientRows",
-    "classification",
     "classifier",
     "fairness",
     "from_clients",

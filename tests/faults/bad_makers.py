@@ -14,7 +14,7 @@ from judging import Case
 from fedlib import data, metrics, problems
 from fedlib.core.sampling import seeded
 from fedlib.data import census, split
-from fedlib.problems import constrained
+from fedlib.problems import classification as constrained
 
 X = torch.linspace(-1, 1, 48, dtype=torch.float64).view(24, 2)
 Y = torch.arange(24) % 2

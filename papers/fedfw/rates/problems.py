@@ -22,7 +22,7 @@ from fedlib.core.sampling import seeded
 from fedlib.data.split import label_windows
 from fedlib.metrics import fw_gap
 from fedlib.problems import classifier
-from fedlib.problems.constrained import Samples, linear_model
+from fedlib.problems.classification import Samples, linear_model
 from fedlib.sets import Ball, Box, L1Ball
 from papers.fedfw.feasible_data import SCALES
 

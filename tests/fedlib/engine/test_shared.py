@@ -8,7 +8,7 @@ from torch.func import vmap
 import fedlib as fl
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.record import record
-from fedlib.problems.constrained import Samples, classifier, linear_model
+from fedlib.problems.classification import Samples, classifier, linear_model
 from fedlib.sets.balls import Ball
 
 G, S, B, K, N = 3, 2, 40, 30, 4

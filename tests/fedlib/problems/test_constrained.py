@@ -14,7 +14,7 @@ from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.metrics import fw_gap, mean_gradient
 from fedlib.models import picture_cnn
 from fedlib.problems import classifier, matrix_completion, multi_task_regression
-from fedlib.problems.constrained import Samples, linear_model, mean_loss, mlp_model
+from fedlib.problems.classification import Samples, linear_model, mean_loss, mlp_model
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
 
@@ -85,7 +85,7 @@ def test_metrics_are_what_they_say(tables):
 
 def test_many_pictures_stay_bytes_and_give_the_same(tables, monkeypatch):
     few = pictures(tables, train_rows=300).within(fl.Ball(5.0))
-    monkeypatch.setattr("fedlib.problems.constrained.LARGE", 100)
+    monkeypatch.setattr("fedlib.problems.classification.LARGE", 100)
     many = pictures(tables, train_rows=300).within(fl.Ball(5.0))
     assert (few.data[0].dtype, many.data[0].dtype) == (DOUBLE, torch.uint8)
     assert few.config == many.config
