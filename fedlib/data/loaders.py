@@ -10,9 +10,10 @@ import io
 import tarfile
 import zipfile
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
@@ -32,7 +33,13 @@ _ADULT_COLUMNS = (
     "sex capital_gain capital_loss hours_per_week native_country income"
 )
 ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
-Split = Literal["train", "test"]
+
+
+def _one_of(*options: str) -> checks.Takes:
+    return checks.Takes(partial(checks.one_of, options=options))
+
+
+Split = Annotated[str, _one_of("train", "test")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +77,7 @@ class Molecules:
     smiles: tuple[str, ...]
 
 
-def breast_cancer(positive: Literal["malignant", "benign"] = "malignant") -> Table:
+def breast_cancer(positive: Annotated[str, _one_of("malignant", "benign")] = "malignant") -> Table:
     """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
 
     Args:
@@ -175,7 +182,7 @@ def qm9() -> Molecules:
     )
 
 
-def emnist(split: Split, subset: Literal["digits", "byclass"] = "digits") -> Table:
+def emnist(split: Split, subset: Annotated[str, _one_of("digits", "byclass")] = "digits") -> Table:
     """EMNIST: X [R, 28, 28] uint8, upright as in MNIST, and y, for split "train" or "test".
 
     Args:

@@ -216,9 +216,9 @@ def check_columns(
 
 def rows_by_client(who: str, frame: pd.DataFrame, client: Hashable) -> dict[Any, pd.DataFrame]:
     """The rows of every client, by its name, in sorted order."""
-    missing = int(frame[client].isna().sum())  # type: ignore[call-overload]
+    missing = int(frame[client].isna().sum())
     checks.require(not missing, who, "client", "leave no row without a name", missing)
-    return dict(iter(frame.groupby(client, sort=True, observed=False)))  # type: ignore[call-overload]
+    return dict(iter(frame.groupby(client, sort=True, observed=False)))
 
 
 def tensors_of(

@@ -203,8 +203,7 @@ def network() -> VerticalProblem:
     """
     X, y = data.digits().X.flatten(1).double() / 16, data.digits().y
     J, (R, K), L = 8, X.shape, 10  # hidden units, rows, pixels, classes
-    rows, options = torch.arange(R).unsqueeze(0), {"hidden": J, "classes": L}
-    whole = mlp_classification(X, y, rows, activation="swish", **options)
+    whole = mlp_classification(X, y, torch.arange(R).unsqueeze(0), J, L, activation="swish")
     blocks = contiguous(K, 4)
     columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in blocks]
     common = torch.arange(J * K, whole.dim)

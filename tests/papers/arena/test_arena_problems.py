@@ -37,7 +37,7 @@ def some_point(problem, seed=3):
 @pytest.mark.parametrize("name", NAMES)
 def test_closed_gradients_are_those_of_the_losses(name):
     problem = doubled(problem_of(name))
-    batch = fl.core.types.Batch(
+    batch = fl.core.problem.Batch(
         tuple(x[problem.rows[1]] for x in problem.data),
         torch.full((problem.rows.shape[1],), 1 / problem.rows.shape[1], dtype=torch.float64),
     )
@@ -65,7 +65,7 @@ def test_two_objectives_in_a_ratio_have_a_convex_combination_as_their_mean():
     f, g = problem_of("pair").mean_losses(w)
     weighted = problem_of("pair", "objectives", ratio=3.0)
     torch.testing.assert_close(weighted.mean_losses(w).mean(), 0.25 * f + 0.75 * g)
-    batch = fl.core.types.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
+    batch = fl.core.problem.Batch(weighted.data, torch.full((len(weighted.data[0]),), 0.1))
     plain = problem_of("pair").gradient(w, batch, torch.tensor([0.25, 0.75]))
     torch.testing.assert_close(weighted.gradient(w, batch, torch.tensor([0.5, 0.5])), plain)
     assert weighted.config["ratio"] == 3.0
@@ -135,7 +135,7 @@ def test_validation_and_test_are_measured_on_their_own_rows(name):
     assert found["val_f"] != found["test_f"]
     for side, rows in {"val": problem.heldout[:count], "test": problem.heldout[count:]}.items():
         m = len(rows[-1])
-        f, g = problem.losses(w, fl.core.types.Batch(rows, torch.full((m,), 1 / m)))
+        f, g = problem.losses(w, fl.core.problem.Batch(rows, torch.full((m,), 1 / m)))
         torch.testing.assert_close((found[f"{side}_f"], found[f"{side}_g"]), (f, g))
 
 

@@ -8,6 +8,7 @@ from torch.func import grad, jacrev
 
 import fedlib as fl
 from fedlib.algorithms import FedFW, NaiveFW
+from fedlib.core.problem import Batch
 from fedlib.steps import Fixed
 from papers.fedfw.rates.data import tasks
 from papers.fedfw.rates.numbers import ENTRIES, MOST
@@ -76,7 +77,7 @@ def test_the_constants_are_those_of_autograd():
     for point in random_points(problem, 2):
         rows = torch.stack(
             [
-                problem.gradient(point, fl.core.types.Batch((X[k : k + 1], y[k : k + 1]), one), one)
+                problem.gradient(point, Batch((X[k : k + 1], y[k : k + 1]), one), one)
                 for k, one in enumerate(torch.ones(len(y), 1).double())
             ]
         )

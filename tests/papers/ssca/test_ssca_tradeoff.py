@@ -63,7 +63,7 @@ def test_after_the_handover_it_is_gradient_descent_on_the_ridge():
     path, reports = states(made, problem, 12)
     rows = problem.rows.flatten()
     share = torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
-    batch = fl.core.types.Batch(tuple(x[rows] for x in problem.data), share)
+    batch = fl.core.problem.Batch(tuple(x[rows] for x in problem.data), share)
     ridge = 1 / float(reports[-1]["nu"])
     for before, after in pairwise(path[5:]):
         g = grad(lambda u: problem.losses(u, batch)[0] + ridge * u @ u)(before.w)
