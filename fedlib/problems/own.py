@@ -131,11 +131,11 @@ def from_frame(
     twice = [label for label, count in Counter([client, *used]).items() if count > 1]
     rule = "name a column once, for one purpose"
     checks.require(not twice, who, "client, target, features and columns", rule, twice)
-    check_columns(who, "the frame", frame, used, client)
+    check_columns(who, "the frame", frame, [client, *used], used)
     held: Rows = ()
     if heldout is not None:
         checks.instance(who, "heldout", heldout, pd.DataFrame)
-        check_columns(who, "heldout", heldout, used)
+        check_columns(who, "heldout", heldout, used, used)
         held = tensors_of(heldout, target, columns, used)
     clients = {
         label: tensors_of(own, target, columns, used)
@@ -180,12 +180,15 @@ def from_clients(
         checks.require(len(own) == len(parts), who, label, rule, len(own))
         shapes = [list(x.shape) for x in own]
         equal = all(shapes) and len({shape[0] for shape in shapes}) == 1
-        checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
+        real = not any(x.is_complex() for x in own)
+        rule = "hold equally many rows in all its tensors, of real numbers"
+        checks.require(equal and real, who, label, rule, shapes)
         first = [list(x.shape) for x in clients[0]]
         same = [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
         checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
         for part, x in zip(parts, own, strict=True):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
+    checks.require(not len(heldout) or len(heldout[0]), who, "heldout", "have rows", 0)
     functions = objective, constraint, measures or {}
     numbered = dict(enumerate(clients))
     return make_problem(who, name, numbered, module, *functions, columns, heldout)
@@ -195,13 +198,13 @@ def check_columns(
     who: str,
     name: str,
     frame: pd.DataFrame,
+    present: Sequence[Hashable],
     numeric: Sequence[Hashable],
-    client: Hashable | None = None,
 ) -> None:
     """Raise unless the columns are there, once, and the numeric ones hold finite numbers."""
     checks.require(len(frame), who, name, "have rows", 0)
     labels = [*frame.columns]
-    for column in numeric if client is None else [client, *numeric]:
+    for column in present:
         near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
         remedy = f"nearest: {near}" if near else ""
         rule = f"hold {'one' if column in labels else 'the'} column {column!r}"

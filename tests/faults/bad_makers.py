@@ -56,8 +56,9 @@ def library() -> Iterator[Calls]:
     centres = {"centres": torch.ones(3, 2, 2, 2)}
     wrong = (torch.zeros(2, 2), -torch.ones(2, 2), torch.ones(2, 3))
     start = (*without(tensors((2,)), None), torch.ones(3))
-    curved = (*wrong, *without(tensors((2, 2)), None))
-    yield of(P.pareto, centres, centres=tensors((3, 2, 2, 2)), curvature=curved, w0=start)
+    curved = (*wrong, *without(tensors((2, 2)), None)[:-3])
+    also = {"centres": ("data",), "curvature": ("data", "heldout")}
+    yield of(P.pareto, centres, also, centres=tensors((3, 2, 2, 2)), curvature=curved, w0=start)
     np = {"X": X, "y": Y, "clients": 4}
     labels = (Y + 1, Y.double(), Y.tolist(), None, "y", Y.view(4, 6), Y[:5], -Y)
     shared = {"clients": (*bad.COUNT, 13, 25), "seed": bad.SEED}
@@ -122,7 +123,6 @@ def classifiers() -> Iterator[Calls]:
     train = constrained.Samples(X, Y)
     good = {"train": train, "test": train, "rows": ROWS, "model": fitted}
     samples = (*bad.RECORD, constrained.Samples(X / 0, Y), constrained.Samples(X, Y[:3]))
-    samples += (constrained.Samples(X, Y.double()), constrained.Samples(X.numpy(), Y))
     sizes = (3, "6666", (6, 6), (6, 6, 6, 7), (6, 6, 6, 0), (6.0,) * 4)
     scales = (3, (1.0,), (0.0, 0.0, 1.0), ("1", 0.0, 1.0), (255.0, 0.0, 1.0))
     also = {"train": ("X",), "test": ("X",)}
@@ -131,7 +131,7 @@ def classifiers() -> Iterator[Calls]:
         good,
         also,
         train=samples,
-        test=(*samples[:6], *samples[7:]),
+        test=samples,
         rows=rows,
         model=bad.RECORD,
         sizes=sizes,
@@ -175,7 +175,7 @@ def splits() -> Iterator[Calls]:
     yield of(seeded, {"seed": 0, "stream": "split"}, seed=bad.SEED, stream=bad.TEXT)
     yield of(census.stand_in, {"rows": 41}, rows=(*bad.COUNT, 40), seed=bad.SEED)
     frames = {"train": census.stand_in(60), "test": census.stand_in(60)}
-    broken = (*bad.RECORD, frames["train"].drop(columns="age"), frames["train"][:0])
+    broken = (frames["train"].drop(columns="age"), frames["train"][:0])
     yield of(census.prepared, frames, train=broken, test=broken)
     for loader in (data.mnist, data.fashion_mnist, data.adult, data.cifar10, data.emnist):
         yield of(loader, {"split": "test"}, split=bad.TEXT)

@@ -7,10 +7,11 @@ from typing import Any
 
 import bad_values as bad
 import torch
-from bad_makers import COUNT_OR_NONE, digits, of, quadratic, rng
+from bad_makers import COUNT_OR_NONE, of, quadratic, rng
 from bad_values import Calls, tensors, without
 from judging import Case
 
+from fedlib import data
 from papers.arena.problems import arena_problem, weighted
 from papers.fedcmoo.common import pair_problem
 from papers.fedcmoo.problems.generated_molecules import generated
@@ -28,7 +29,7 @@ def plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def papers() -> Iterator[Calls]:
     """Makers of the studies' problems."""
-    table = digits()
+    table = data.digits()
     arena = {"seed": 0, "name": "sparse"}
     forms = {"name": plain(bad.TEXT), "form": plain((*bad.TEXT, "pool"))}
     hashable = plain(bad.WHOLE)
