@@ -70,9 +70,11 @@ def fairness(
     checks.arguments(fairness, locals())
     checks.one_of("fairness", "sign", sign, SIGNS)
     for name, part in (("train", train), ("test", test)):
-        size = [len(part.y), train.X.shape[-1]]
-        fits = [*part.X.shape] == size and part.X.is_floating_point() and len(part.group) == size[0]
-        rule = f"be floats {size}, with a group for every row"
+        shape = [len(part.y), train.X.shape[-1]]
+        fits = (
+            [*part.X.shape] == shape and part.X.is_floating_point() and len(part.group) == shape[0]
+        )
+        rule = f"be floats {shape}, with a group for every row"
         checks.require(fits, "fairness", f"{name}.X", rule, list(part.X.shape))
         checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
         checks.labels01("fairness", f"{name}.y", part.y)
