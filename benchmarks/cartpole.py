@@ -21,9 +21,9 @@ from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
 from fedlib.engine.batch import BatchedRuns
-from fedlib.problems import cartpole
 from fedlib.run import resolve_device
 from fedlib.steps import Soft
+from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit.commands import Parser, carried_out, count, new_file
 
 SEEDS = (1, 5, 10)

@@ -36,8 +36,8 @@ def lenet() -> None:
 def cartpole() -> None:
     """A round of cartpole for one seed."""
     from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
-    from fedlib.problems import cartpole
     from fedlib.steps import Soft
+    from papers.fedsgm.cartpole.simulator import cartpole
 
     method = PolicyFedSGM(participants=7, tolerance=0.0, switch=Soft(0.2))
     run(method, cartpole, rounds=1, progress=False)

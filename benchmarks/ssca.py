@@ -32,10 +32,10 @@ from fedlib.algorithms.ssca import (
 from fedlib.core import Problem, Vectorized
 from fedlib.data import Table
 from fedlib.engine.batch import BatchedRuns
-from fedlib.problems import swish_network, vertical_network
 from fedlib.run import resolve_device
 from fedlib.steps import PowerLaw
 from papers.kit.commands import Parser, carried_out, count, new_file
+from papers.ssca.network import swish_network, vertical_network
 
 CLIENTS, ROWS, BATCH, HIDDEN, SEEDS = 10, 60_000, 100, 128, 20
 RATE, SCALE = 0.1, 255.0

@@ -11,9 +11,9 @@ import torch
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PolicyFedSGM, PowerLaw, Soft, TopK
 from fedlib.flower.job import Job, client_problem
-from fedlib.problems import cartpole, pareto
-from fedlib.problems.cartpole import CartPole
+from fedlib.problems import pareto
 from fedlib.testing.examples import classification
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 
 CLIENTS = 4
 LAW = PowerLaw(0.6, 0.3)

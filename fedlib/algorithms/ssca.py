@@ -387,12 +387,10 @@ class VerticalSSCA(FreeServer):
         7  w_bar = argmin f' w + tau |w|^2 = -f / 2 tau
         8  w <- (1 - gamma_t) w + gamma_t w_bar
 
-    >>> from fedlib import PowerLaw, VerticalSSCA, data, problems, run
-    >>> rows = data.digits()
-    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
-    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> from fedlib import PowerLaw, VerticalSSCA, run
+    >>> from fedlib.testing.examples import network
     >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
-    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
+    >>> run(method, network(), rounds=5, progress=False).late("accuracy").round(1)
     array([0.3])
 
     Parameters
@@ -451,13 +449,12 @@ class ConstrainedVerticalSSCA(PenaltyServer):
         8  w <- (1 - gamma_t) w + gamma_t w_bar
         9  every `patience` rounds: c <- growth c, if |s| > tolerance
 
-    >>> from fedlib import PowerLaw, data, problems, run
-    >>> rows, law = data.digits(), PowerLaw(0.9, 0.3)
-    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
-    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> from fedlib import PowerLaw, run
+    >>> from fedlib.testing.examples import network
+    >>> law = PowerLaw(0.9, 0.3)
     >>> method = ConstrainedVerticalSSCA(0.1, law, law, 1e3, levels=1.0, objective="norm")
-    >>> run(method, problem, rounds=20, progress=False).late("cost").round(1)
-    array([0.9])
+    >>> run(method, network(), rounds=20, progress=False).late("loss").round(1)
+    array([1.])
 
     Parameters
     ----------
@@ -510,13 +507,11 @@ class VerticalSGD:
         5  g = (what was sent, put together) / B + 2 ridge w
         6  w <- project(w - lr_t g)
 
-    >>> from fedlib import VerticalSGD, data, problems, run
-    >>> rows = data.digits()
-    >>> whole = problems.swish_network(rows, rows, hidden=8, scale=16.0)
-    >>> problem = problems.vertical_network(whole, clients=4, scale=16.0)
+    >>> from fedlib import VerticalSGD, run
+    >>> from fedlib.testing.examples import network
     >>> method = VerticalSGD(lr=PowerLaw(1.0))
-    >>> run(method, problem, rounds=5, progress=False).late("accuracy").round(1)
-    array([0.3])
+    >>> run(method, network(), rounds=5, progress=False).late("accuracy").round(1)
+    array([0.2])
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Data sets, their files, and how rows are dealt to clients."""
 
-from fedlib.data.cache import DataError, available, cache_folder, fetch, registry
+from fedlib.data.cache import DataError, available, cache_folder, fetch
 from fedlib.data.loaders import (
     Molecules,
     Table,
@@ -33,5 +33,4 @@ __all__ = [
     "fetch",
     "mnist",
     "qm9",
-    "registry",
 ]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Seed
-from fedlib.data import loaders as data
+from fedlib.data.loaders import ADULT_COLUMNS, adult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def official() -> Adult:
     DataError
         if the files are neither in the cache nor to be had.
     """
-    return prepared(data.adult("train"), data.adult("test"))
+    return prepared(adult("train"), adult("test"))
 
 
 def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
@@ -68,29 +68,21 @@ def prepared(train: pd.DataFrame, test: pd.DataFrame) -> Adult:
     ValueError
         if a column is missing, or no row is left.
     """
-    import pandas as pd
-
     frames = []
     for name, frame in (("train", train), ("test", test)):
-        if not isinstance(frame, pd.DataFrame):
-            raise TypeError(checks.sentence("prepared", name, "be a pandas DataFrame", frame))
-        missing = {*NUMBERS, *CATEGORIES, "income"} - set(frame.columns)
-        if missing:
-            got = f"it lacks {', '.join(sorted(missing))}"
-            raise ValueError(f"prepared: {name} must have Adult's columns, {got}.")
+        missing = sorted({*NUMBERS, *CATEGORIES, "income"} - set(frame.columns))
+        checks.require(not missing, "prepared", name, "lack no column of Adult", missing)
         frames.append(frame.dropna())
-        if not len(frames[-1]):
-            raise ValueError(
-                f"prepared: {name} must have a row without missing values, it has none."
-            )
+        rule = "have a row without missing values"
+        checks.require(len(frames[-1]), "prepared", name, rule, len(frame))
     first = frames[0]
     levels = {c: sorted(first[c].unique()) for c in CATEGORIES}
     numbers = first[list(NUMBERS)].to_numpy(float)
     mean, std = numbers.mean(0), numbers.std(0)
     std[std == 0] = 1
     names = (*NUMBERS, *(f"{c}={level}" for c in CATEGORIES for level in levels[c]))
-    whole, held = (_tensors(frame, levels, mean, std) for frame in frames)
-    return Adult(whole, held, names)
+    rows, test_rows = (_tensors(frame, levels, mean, std) for frame in frames)
+    return Adult(rows, test_rows, names)
 
 
 def _tensors(frame: Any, levels: dict[str, list[str]], mean: Any, std: Any) -> Rows:
@@ -120,8 +112,8 @@ def stand_in(rows: Count, seed: Seed = 0) -> pd.DataFrame:
     import pandas as pd
 
     most = max(map(len, LEVELS.values()))
+    checks.arguments(stand_in, locals())
     checks.count("stand_in", "rows", rows, low=most)
-    checks.seed("stand_in", "seed", seed)
     rng = np.random.default_rng(seed)
     male = rng.random(rows) < 0.676
     frame: dict[str, Any] = {
@@ -145,7 +137,7 @@ def stand_in(rows: Count, seed: Seed = 0) -> pd.DataFrame:
     frame["education"] = np.array([f"{k} years" for k in frame["education_num"]], object)
     whole = pd.DataFrame(frame)
     whole.loc[most::20, "occupation"] = None
-    return whole[list(_ORDER)]
+    return whole[list(ADULT_COLUMNS)]
 
 
 def _falling(n: int) -> Any:
@@ -154,34 +146,23 @@ def _falling(n: int) -> Any:
     return weight / weight.sum()
 
 
-def words(text: str) -> tuple[str, ...]:
-    """The words of a text."""
-    return tuple(text.split())
-
-
-_ORDER = words(
-    "age workclass fnlwgt education education_num marital_status occupation relationship race "
-    "sex capital_gain capital_loss hours_per_week native_country income"
-)
-
-#: The levels that Adult's complete training rows have, common ones first.
-LEVELS: dict[str, tuple[str, ...]] = {
-    "workclass": words(
+_LEVELS = {
+    "workclass": (
         "Private Self-emp-not-inc Local-gov State-gov Self-emp-inc Federal-gov Without-pay"
     ),
-    "marital_status": words(
+    "marital_status": (
         "Married-civ-spouse Never-married Divorced Separated Widowed Married-spouse-absent "
         "Married-AF-spouse"
     ),
-    "occupation": words(
+    "occupation": (
         "Prof-specialty Craft-repair Exec-managerial Adm-clerical Sales Other-service "
         "Machine-op-inspct Transport-moving Handlers-cleaners Farming-fishing Tech-support "
         "Protective-serv Priv-house-serv Armed-Forces"
     ),
-    "relationship": words("Husband Not-in-family Own-child Unmarried Wife Other-relative"),
-    "race": words("White Black Asian-Pac-Islander Amer-Indian-Eskimo Other"),
-    "sex": ("Male", "Female"),
-    "native_country": words(
+    "relationship": "Husband Not-in-family Own-child Unmarried Wife Other-relative",
+    "race": "White Black Asian-Pac-Islander Amer-Indian-Eskimo Other",
+    "sex": "Male Female",
+    "native_country": (
         "United-States Mexico Philippines Germany Puerto-Rico Canada India El-Salvador Cuba "
         "England Jamaica South Italy China Dominican-Republic Vietnam Guatemala Japan Columbia "
         "Poland Iran Taiwan Haiti Portugal Nicaragua Peru Greece France Ecuador Ireland Hong "
@@ -189,3 +170,5 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "Honduras Scotland Holand-Netherlands"
     ),
 }
+#: The levels that Adult's complete training rows have, common ones first.
+LEVELS = {name: tuple(levels.split()) for name, levels in _LEVELS.items()}

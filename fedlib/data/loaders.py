@@ -10,9 +10,10 @@ import io
 import tarfile
 import zipfile
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
@@ -31,6 +32,14 @@ _ADULT_COLUMNS = (
     "age workclass fnlwgt education education_num marital_status occupation relationship race "
     "sex capital_gain capital_loss hours_per_week native_country income"
 )
+ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
+
+
+def _one_of(*options: str) -> checks.Takes:
+    return checks.Takes(partial(checks.one_of, options=options))
+
+
+Split = Annotated[str, _one_of("train", "test")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +54,12 @@ class Table:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.equally_long("Table", X=self.X, y=self.y)
-        if self.classes:
-            checks.below("Table", "y", self.y, len(self.classes), "the classes")
+        rule = f"have a label for each of the {len(self.X)} rows of X"
+        checks.require(len(self.y) == len(self.X), "Table", "y", rule, len(self.y))
+        if self.classes and len(self.y):
+            ends, most = [int(self.y.min()), int(self.y.max())], len(self.classes) - 1
+            fits = ends[0] >= 0 and ends[1] <= most
+            checks.require(fits, "Table", "y", f"lie in 0..{most} (the classes)", ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +77,7 @@ class Molecules:
     smiles: tuple[str, ...]
 
 
-def breast_cancer(positive: str = "malignant") -> Table:
+def breast_cancer(positive: Annotated[str, _one_of("malignant", "benign")] = "malignant") -> Table:
     """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
 
     Args:
@@ -74,7 +86,7 @@ def breast_cancer(positive: str = "malignant") -> Table:
     """
     from sklearn.datasets import load_breast_cancer
 
-    checks.one_of("breast_cancer", "positive", positive, ("malignant", "benign"))
+    checks.arguments(breast_cancer, locals())
     raw = load_breast_cancer()
     names = [str(name) for name in raw.target_names]
     y = torch.from_numpy((raw.target == names.index(positive)).astype(np.int64))
@@ -91,18 +103,20 @@ def digits() -> Table:
     return Table(X, torch.from_numpy(raw.target.astype(np.int64)), tuple("0123456789"))
 
 
-def mnist(split: str) -> Table:
+def mnist(split: Split) -> Table:
     """MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
+    checks.arguments(mnist, locals())
     return _idx_table("mnist", split, tuple("0123456789"))
 
 
-def fashion_mnist(split: str) -> Table:
+def fashion_mnist(split: Split) -> Table:
     """Fashion-MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
     names = "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot"
+    checks.arguments(fashion_mnist, locals())
     return _idx_table("fashion_mnist", split, tuple(names.split(",")))
 
 
-def adult(split: str) -> "pd.DataFrame":
+def adult(split: Split) -> "pd.DataFrame":
     """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
 
     The test file's first line is skipped and the dot after its labels dropped, so that `income`
@@ -110,11 +124,11 @@ def adult(split: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    checks.one_of("adult", "split", split, ("train", "test"))
+    checks.arguments(adult, locals())
     path = get("adult", SOURCES["adult"].files[split == "test"])
     frame = pd.read_csv(
         path,
-        names=_ADULT_COLUMNS.split(),
+        names=ADULT_COLUMNS,
         skiprows=int(split == "test"),
         skipinitialspace=True,
         na_values="?",
@@ -124,7 +138,7 @@ def adult(split: str) -> "pd.DataFrame":
     return frame
 
 
-def cifar10(split: str, exact_only: bool = False) -> Table:
+def cifar10(split: Split, exact_only: bool = False) -> Table:
     """CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, canonical order.
 
     The canonical archive is used if it is in the cache, else the packed set, else the archive is
@@ -136,8 +150,7 @@ def cifar10(split: str, exact_only: bool = False) -> Table:
         split: "train" or "test".
         exact_only: leave out the lossy images (the packed test split then has 1000 rows).
     """
-    checks.one_of("cifar10", "split", split, ("train", "test"))
-    checks.flag("cifar10", "exact_only", exact_only)
+    checks.arguments(cifar10, locals())
     source = SOURCES["cifar10"]
     if use_instead(source):
         table = _cifar10_packed(split, exact_only)
@@ -169,7 +182,7 @@ def qm9() -> Molecules:
     )
 
 
-def emnist(split: str, subset: str = "digits") -> Table:
+def emnist(split: Split, subset: Annotated[str, _one_of("digits", "byclass")] = "digits") -> Table:
     """EMNIST: X [R, 28, 28] uint8, upright as in MNIST, and y, for split "train" or "test".
 
     Args:
@@ -178,8 +191,7 @@ def emnist(split: str, subset: str = "digits") -> Table:
             images, 62 classes). Read from the user's own copy: the four files of the subset, or
             the archive gzip.zip, in EMNIST/raw of the cache; else the archive is downloaded.
     """
-    checks.one_of("emnist", "split", split, ("train", "test"))
-    checks.one_of("emnist", "subset", subset, ("digits", "byclass"))
+    checks.arguments(emnist, locals())
     name = f"emnist_{subset}"
     source = SOURCES[name]
     members = source.instead[:2] if split == "train" else source.instead[2:]
@@ -194,7 +206,6 @@ def emnist(split: str, subset: str = "digits") -> Table:
 
 
 def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
-    checks.one_of(name, "split", split, ("train", "test"))
     files = SOURCES[name].files[:2] if split == "train" else SOURCES[name].files[2:]
     images, labels = (_read_idx(get(name, file).read_bytes()) for file in files)
     return Table(images, labels.long(), classes)

@@ -1,30 +1,37 @@
 """Splits of the rows of a data set over clients, and into training and test rows.
 
-Every split takes the labels [R] and a CPU `torch.Generator`, and gives row indices Int [N, m]:
-the same number m of rows for each of the N clients, no row twice (`dirichlet_cells` alone: unequal
-numbers, padded, and the sizes beside them). The same generator state gives the same split. Rows of
-a client come class by class: draw batches from them, do not cut.
+Every split takes a CPU `torch.Generator`, most of them the labels [R], and gives row indices
+Int [N, m]: the same number m of rows for each of the N clients, no row twice. Where clients have
+unequal numbers, rows of smaller clients are padded by repeating their first, and the numbers stand
+beside them. The same generator state gives the same split. Rows of a client come class by class
+from `stratified_iid`, `dirichlet`, `dirichlet_cells` and `k_labels`: draw batches from them, do not
+cut. Every split raises ValueError or TypeError for arguments out of range.
 """
 
+from collections.abc import Sequence
+from typing import Annotated
+
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.checks import Count, Positive, Rng, between
+
+Labels = Integer[Tensor, " R"] | Bool[Tensor, " R"]
+#: In (0, 1).
+Part = Annotated[float, between(0, 1, open_low=True, open_high=True)]
 
 
-def stratified_iid(
-    labels: Shaped[Tensor, " R"], clients: int, rng: torch.Generator
-) -> Int[Tensor, "N m"]:
+def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
     """Rows at random, equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
 
-    Raises:
-        ValueError: a class has fewer rows than there are clients, or a bad argument.
-        TypeError: labels that are no integer tensor, or no generator.
+    Raises ValueError for a class with fewer rows than there are clients.
     """
-    groups = _shuffled_classes("stratified_iid", labels, clients, rng)
+    checks.arguments(stratified_iid, locals())
+    groups = _shuffled_classes("stratified_iid", labels, rng)
     parts = []
     for label, rows in groups.items():
         share = _share("stratified_iid", label, len(rows), clients)
@@ -32,9 +39,7 @@ def stratified_iid(
     return torch.cat(parts, dim=1)
 
 
-def dirichlet(
-    labels: Shaped[Tensor, " R"], clients: int, alpha: float, rng: torch.Generator
-) -> Int[Tensor, "N m"]:
+def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[Tensor, "N m"]:
     """Class mixtures from a Dirichlet distribution, equal sizes m = floor(R / clients).
 
     Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, p their frequencies in
@@ -43,12 +48,10 @@ def dirichlet(
     again from their mixture over the classes that are left: equal sizes and exact mixtures cannot
     both be had. Small alpha: nearly one class each; large: all alike.
 
-    Raises:
-        ValueError: alpha not positive, more clients than rows, or a bad argument.
-        TypeError: labels that are no integer tensor, or no generator.
+    Raises ValueError for more clients than rows.
     """
-    checks.positive("dirichlet", "alpha", alpha)
-    groups = list(_shuffled_classes("dirichlet", labels, clients, rng).values())
+    checks.arguments(dirichlet, locals())
+    groups = list(_shuffled_classes("dirichlet", labels, rng).values())
     checks.count("dirichlet", "clients", clients, high=len(labels), note="the rows")
     left = torch.tensor([len(rows) for rows in groups])
     parameters = alpha * len(groups) * left / len(labels)
@@ -64,7 +67,7 @@ def dirichlet(
 
 
 def dirichlet_cells(
-    cells: Shaped[Tensor, " R"], clients: int, alpha: float, rng: torch.Generator
+    cells: Labels, clients: Count, alpha: Positive, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Every cell dealt out by its own Dirichlet(alpha) shares of the clients; unequal sizes.
 
@@ -72,15 +75,11 @@ def dirichlet_cells(
     cell go, in random order, to client i up to its share, cuts rounded to whole rows. Clients
     differ in size and in mixture, the more so the smaller alpha.
 
-    Returns rows [N, m], m the largest client's number, those of smaller clients padded by
-    repeating their first; and the sizes, how many of each client's are real.
-
-    Raises:
-        ValueError: alpha not positive, a client that gets no row at all, or a bad argument.
-        TypeError: cells that are no integer tensor, or no generator.
+    Returns rows, padded, and the clients' numbers of them. Raises ValueError for a client that gets
+    no row at all.
     """
-    checks.positive("dirichlet_cells", "alpha", alpha)
-    groups = _shuffled_classes("dirichlet_cells", cells, clients, rng).values()
+    checks.arguments(dirichlet_cells, locals())
+    groups = _shuffled_classes("dirichlet_cells", cells, rng).values()
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
     for rows in groups:
         even = torch.full((clients,), float(alpha), dtype=torch.float64)
@@ -89,33 +88,23 @@ def dirichlet_cells(
         ends[-1] = len(rows)  # rounding of the sum must not lose a row
         for i, part in enumerate(torch.tensor_split(rows, ends[:-1])):
             parts[i].append(part)
-    whole = [torch.cat(p) for p in parts]
-    sizes = tuple(len(own) for own in whole)
-    if min(sizes) == 0:
-        raise ValueError(
-            f"dirichlet_cells: alpha must leave every client a row, client {sizes.index(0)} has "
-            f"none at {alpha:g}; use a larger alpha, fewer clients or another seed."
-        )
-    most = max(sizes)
-    padded = [torch.cat([own, own[:1].expand(most - len(own))]) for own in whole]
-    return torch.stack(padded), sizes
+    every = [torch.cat(p) for p in parts]
+    rule, remedy = "leave every client a row", "use a larger alpha, fewer clients or another seed"
+    checks.require(min(map(len, every)), "dirichlet_cells", "alpha", rule, alpha, remedy)
+    return padded(every)
 
 
-def k_labels(
-    labels: Shaped[Tensor, " R"], clients: int, k: int, rng: torch.Generator
-) -> Int[Tensor, "N m"]:
+def k_labels(labels: Labels, clients: Count, k: Count, rng: Rng) -> Int[Tensor, "N m"]:
     """Exactly k labels a client, the same number of rows of each, equal sizes.
 
     Labels go to clients at random but evenly: two labels are held by numbers of clients that
     differ by one at most. With m = k q, q is the largest number that every label can give to each
     of its holders; the rest is dropped.
 
-    Raises:
-        ValueError: k not in 1..number of classes, a label with fewer rows than holders, or a bad
-            argument.
-        TypeError: labels that are no integer tensor, k no whole number, or no generator.
+    Raises ValueError for a k above the number of classes, or a label with fewer rows than holders.
     """
-    groups = _shuffled_classes("k_labels", labels, clients, rng)
+    checks.arguments(k_labels, locals())
+    groups = _shuffled_classes("k_labels", labels, rng)
     checks.count("k_labels", "k", k, high=len(groups), note="the number of classes")
     holds = _deal(clients, len(groups), k, rng)  # [N, C]
     shares = [
@@ -134,39 +123,91 @@ def k_labels(
 
 
 def train_test(
-    labels: Shaped[Tensor, " R"], fraction: float, rng: torch.Generator
+    labels: Labels, fraction: Part, rng: Rng
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
     """Row indices (train, test), sorted, with `fraction` of every class in the test rows.
 
     The number of test rows of a class is rounded to the nearest, and both sides get one at least.
 
-    Raises:
-        ValueError: fraction not in (0, 1), a class of a single row, or a bad argument.
-        TypeError: labels that are no integer tensor, or no generator.
+    Raises ValueError for a class of a single row.
     """
-    checks.in_range("train_test", "fraction", fraction, 0, 1, open_low=True, open_high=True)
+    checks.arguments(train_test, locals())
     train, test = [], []
-    for label, rows in _shuffled_classes("train_test", labels, 1, rng).items():
-        _share("train_test", label, len(rows), 2, "sides")
+    for label, rows in _shuffled_classes("train_test", labels, rng).items():
+        _share("train_test", label, len(rows), 2)
         cut = min(max(round(fraction * len(rows)), 1), len(rows) - 1)
         test.append(rows[:cut])
         train.append(rows[cut:])
     return torch.cat(train).sort().values, torch.cat(test).sort().values
 
 
-def _shuffled_classes(
-    who: str, labels: Tensor, clients: int, rng: torch.Generator
-) -> dict[int, Int[Tensor, " r"]]:
-    """Rows of each class, in random order, after the checks that every split needs."""
-    checks.count(who, "clients", clients)
-    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
-        got = str(labels.dtype) if isinstance(labels, Tensor) else type(labels).__name__
-        raise TypeError(f"{who}: labels must be a tensor of integers, got {got}.")
-    if labels.ndim != 1 or len(labels) == 0 or labels.device.type != "cpu":
-        got = f"shape {list(labels.shape)} on {labels.device}"
-        raise ValueError(f"{who}: labels must have shape [R], R >= 1, on the CPU, got {got}.")
-    if not isinstance(rng, torch.Generator) or rng.device.type != "cpu":
-        raise TypeError(checks.sentence(who, "rng", "be a torch.Generator on the CPU", rng))
+def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
+    """Rows 0 .. count - 1 at random, m = floor(count / N) for each client, whatever their labels.
+
+    Raises ValueError for more clients than rows.
+    """
+    checks.arguments(random_equal, locals())
+    checks.count("random_equal", "clients", clients, high=count, note="the rows")
+    m = count // clients
+    return torch.randperm(count, generator=rng)[: clients * m].view(clients, m)
+
+
+def label_windows(
+    labels: Labels, clients: Count, k: Count, rng: Rng
+) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    """Labels u, u + 1, ..., u + k - 1 for client u, counted round the classes; unequal sizes.
+
+    The rows of a class are dealt out evenly, up to one, to the clients that hold it; all rows of
+    classes that somebody holds are used. Rows of a client come in random order.
+
+    Returns rows, padded, and the clients' numbers of them. Raises ValueError for a k above the
+    number of classes, or a label with fewer rows than holders.
+    """
+    checks.arguments(label_windows, locals())
+    groups = _shuffled_classes("label_windows", labels, rng)
+    checks.count("label_windows", "k", k, high=len(groups), note="the number of classes")
+    parts: list[list[Tensor]] = [[] for _ in range(clients)]
+    for place, (label, rows) in enumerate(groups.items()):
+        holders = [u for u in range(clients) if (place - u) % len(groups) < k]
+        if holders:
+            _share("label_windows", label, len(rows), len(holders))
+            for u, part in zip(holders, rows.tensor_split(len(holders)), strict=True):
+                parts[u].append(part)
+    every = [torch.cat(p) for p in parts]
+    return padded([own[torch.randperm(len(own), generator=rng)] for own in every])
+
+
+def holdout(
+    rows: Int[Tensor, "N m"], sizes: Sequence[int], fraction: Part, rng: Rng
+) -> tuple[Int[Tensor, "N m"], tuple[int, ...], Int[Tensor, " test"]]:
+    """Every client's rows cut at random: `fraction` of them (rounded, one at least) for testing.
+
+    Returns the rows that stay, padded, their numbers, and all clients' test rows together. Raises
+    ValueError for a client of a single row.
+    """
+    checks.arguments(holdout, locals())
+    rule = f"have {len(rows)} entries, one for each line of rows"
+    checks.require(len(sizes) == len(rows), "holdout", "sizes", rule, sizes)
+    stay, test = [], []
+    for own, size in zip(rows, sizes, strict=True):
+        checks.count("holdout", "sizes", size, 2, len(own), "the columns of rows")
+        cut = min(max(round(fraction * size), 1), size - 1)
+        mixed = own[torch.randperm(size, generator=rng)]
+        test.append(mixed[:cut])
+        stay.append(mixed[cut:])
+    return *padded(stay), torch.cat(test)
+
+
+def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    """Rows of unequal number as one table, and the numbers."""
+    sizes = tuple(len(own) for own in rows)
+    table = [torch.cat([own, own[:1].expand(max(sizes) - len(own))]) for own in rows]
+    return torch.stack(table), sizes
+
+
+def _shuffled_classes(who: str, labels: Tensor, rng: torch.Generator) -> dict[int, Tensor]:
+    """Rows of each class, in random order."""
+    checks.require(len(labels), who, "labels", "have rows", labels)
     groups = {}
     for label in sorted(set(labels.tolist())):
         rows = (labels == label).nonzero().squeeze(1)
@@ -174,18 +215,15 @@ def _shuffled_classes(
     return groups
 
 
-def _share(who: str, label: int, rows: int, takers: int, called: str = "clients") -> int:
+def _share(who: str, label: int, rows: int, takers: int) -> int:
     """Rows of a class for each taker; raises ValueError if there are too few."""
-    if rows < takers:
-        raise ValueError(
-            f"{who}: labels must have at least {takers} rows of class {label} (one for each of "
-            f"its {takers} {called}), got {rows}; use fewer clients or more rows."
-        )
+    rule = f"have at least {takers} rows of class {label}, one for each that takes some"
+    checks.require(rows >= takers, who, "labels", rule, rows, "use fewer clients or more rows")
     return rows // takers
 
 
 def _log_dirichlet(
-    parameters: Float[Tensor, " C"], clients: int, rng: torch.Generator
+    parameters: Float[Tensor, " C"], clients: Count, rng: Rng
 ) -> Float[Tensor, "N C"]:
     """Logarithms of Dirichlet draws up to a constant a row, safe for tiny parameters.
 

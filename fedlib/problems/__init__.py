@@ -1,22 +1,15 @@
 """What is minimized: one file per study problem."""
 
-from fedlib.problems.cartpole import cartpole
-from fedlib.problems.classification import classification, mlp_classification, softmax_regression
-from fedlib.problems.client_rows import ClientRows
-from fedlib.problems.constrained import classifier
+from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
 from fedlib.problems.fairness import fairness
 from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
-from fedlib.problems.own import from_clients, from_frame
+from fedlib.problems.own import ClientRows, from_clients, from_frame
 from fedlib.problems.pareto import pareto
 from fedlib.problems.quadratics import quadratics
-from fedlib.problems.swish_network import swish_network
-from fedlib.problems.vertical_network import vertical_network
 
 __all__ = [
     "ClientRows",
-    "cartpole",
-    "classification",
     "classifier",
     "fairness",
     "from_clients",
@@ -28,6 +21,4 @@ __all__ = [
     "pareto",
     "quadratics",
     "softmax_regression",
-    "swish_network",
-    "vertical_network",
 ]

@@ -44,6 +44,11 @@ def fairness(
     A client's constraint function is the *signed* gap of a batch (0 if a group is missing from
     it); the gradient of the absolute value is its gradient times a sign.
 
+    `metrics` are exact, over all training rows and all test rows: `f`, the mean loss over the rows;
+    `f_clients`, that of the clients' means (the paper's f, which federated methods minimize); `g`,
+    the absolute gap of mean outputs; `test_gap`, the same on test rows; `test_decision_gap`, that
+    of the rates of outputs above one half; `test_loss` and `test_accuracy`.
+
     Parameters
     ----------
     train, test : features `[R, p]`, labels and groups in {0, 1}.
@@ -63,7 +68,19 @@ def fairness(
         group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
-    _check(train, test, sign)
+    checks.one_of("fairness", "sign", sign, SIGNS)
+    for name, part in (("train", train), ("test", test)):
+        shape = [len(part.y), train.X.shape[-1]]
+        fits = (
+            [*part.X.shape] == shape and part.X.is_floating_point() and len(part.group) == shape[0]
+        )
+        rule = f"be floats {shape}, with a group for every row"
+        checks.require(fits, "fairness", f"{name}.X", rule, list(part.X.shape))
+        checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
+        checks.labels01("fairness", f"{name}.y", part.y)
+        checks.labels01("fairness", f"{name}.group", part.group)
+    groups = sorted(set(train.group.tolist()))
+    checks.require(len(groups) == 2, "fairness", "train.group", "hold both groups", groups)
     sizes = (train.X.shape[1], *hidden, 1)
     rng = seeded(seed, "split")
     w0, _ = models.ravel(models.mlp(sizes, rng=rng))
@@ -93,45 +110,65 @@ def fairness(
 
 @dataclass(frozen=True)
 class _Fair:
-    """The functions of a `fairness` problem, whose network has layers of these widths.
-
-    Methods, not partials: a stored run names the module of its losses.
-    """
+    """The functions of a `fairness` problem, whose network has layers of these widths."""
 
     sizes: tuple[int, ...]
     own: bool  # whether a client takes the sign of its own gap
 
-    def losses(self, w: Tensor, batch: Batch) -> Tensor:
-        return fair_losses(w, batch, self.sizes, self.own)
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+        """Cross-entropy and signed gap of a batch (its absolute value if the sign is its own)."""
+        X, y, group, _ = batch.data
+        z = network(w, X, self.sizes)
+        gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
+        return torch.stack([batch.weight @ (softplus(z) - y * z), gap.abs() if self.own else gap])
 
-    def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        return fair_gradient(w, batch, weights, self.sizes, self.own)
+    def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+        """Gradient of `weights @ losses` in closed form, by backpropagation."""
+        X, y, group, _ = batch.data
+        parameters = layers(w, self.sizes)
+        *inputs, last = forward(parameters, X)
+        p = torch.sigmoid(last.squeeze(-1))
+        four = sums(p, batch.weight, group)
+        tiny = torch.finfo(p.dtype).tiny
+        share = group / four[1].clamp(min=tiny) - (1 - group) / four[3].clamp(min=tiny)
+        share = torch.where((four[1] > 0) & (four[3] > 0), share, torch.zeros_like(share))
+        slope = weights[1] * (group_gap(four).sign() if self.own else 1)
+        error = batch.weight * (weights[0] * (p - y) + slope * share * p * (1 - p))
+        back, parts = error.unsqueeze(-1), []
+        for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
+            parts += [back.sum(0), (back.T @ h).flatten()]
+            back = (back @ A) * (h > 0)  # of the first layer: not used
+        return torch.cat(parts[::-1])
 
-    def statistics(self, w: Tensor, batch: Batch) -> Tensor:
-        return group_statistics(w, batch, self.sizes)
+    def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
+        """Sum of outputs and number of rows of group 1, then of group 0; padding does not count.
 
-    def combine(self, answers: Tensor) -> tuple[Tensor, Tensor]:
+        On a minibatch they are estimates for all rows of the client: each counts (rows) / B times.
+        """
+        X, _, group, size = batch.data
+        return sums(torch.sigmoid(network(w, X, self.sizes)), batch.weight * size, group)
+
+    def combine(self, answers: Float[Tensor, "n 4"]) -> tuple[Tensor, Tensor]:
         value, slope = combine_gaps(answers)
         return value, torch.ones_like(slope) if self.own else slope
 
-    def metrics(self, w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        return exact_metrics(w, problem, self.sizes)
-
-
-def _check(train: Rows, test: Rows, sign: str) -> None:
-    """What the annotations of `fairness` do not say of its arguments."""
-    for name, part in (("train", train), ("test", test)):
-        checks.value("fairness", f"{name}.X", part.X, Float[Tensor, "R p"])
-        checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
-        checks.labels01("fairness", f"{name}.y", part.y)
-        checks.labels01("fairness", f"{name}.group", part.group)
-        checks.equally_long("fairness", **{f"{name}.{k}": x for k, x in part._asdict().items()})
-    checks.one_of("fairness", "sign", sign, SIGNS)
-    if test.X.shape[1] != train.X.shape[1]:
-        rule = f"have the {train.X.shape[1]} columns of train.X"
-        raise ValueError(checks.sentence("fairness", "test.X", rule, list(test.X.shape)))
-    if len(set(train.group.tolist())) < 2:
-        raise ValueError("fairness: train.group must hold both groups, it holds one.")
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        X, y, group, _ = problem.data
+        z = network(w, X, self.sizes)
+        each = softplus(z) - y * z
+        clients = problem.with_tensors({"data": (each,)}).all_clients()
+        held_X, held_y, held_group = problem.heldout
+        held = network(w, held_X, self.sizes)
+        positive = (held > 0).to(z.dtype)
+        return {
+            "f": each.mean(),
+            "f_clients": (clients.weight * clients.data[0]).sum(-1).mean(),
+            "g": absolute_gap(torch.sigmoid(z), group),
+            "test_loss": (softplus(held) - held_y * held).mean(),
+            "test_accuracy": (positive == held_y).to(z.dtype).mean(),
+            "test_gap": absolute_gap(torch.sigmoid(held), held_group),
+            "test_decision_gap": absolute_gap(positive, held_group),
+        }
 
 
 def network(
@@ -144,35 +181,22 @@ def network(
     return forward(layers(w, sizes), X)[-1].squeeze(-1)
 
 
-def layers(
-    w: Float[Tensor, "d"], sizes: Sequence[int]
-) -> list[tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]]:
+Layer = tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]
+
+
+def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[Layer]:
     """Matrix `[out, in]` and bias of every layer."""
-    lengths = [n for a, b in pairwise(sizes) for n in (a * b, b)]
-    flat = torch.split(w, lengths)
+    flat = torch.split(w, [n for a, b in pairwise(sizes) for n in (a * b, b)])
     return [(flat[2 * i].view(b, a), flat[2 * i + 1]) for i, (a, b) in enumerate(pairwise(sizes))]
 
 
-def forward(
-    parameters: Sequence[tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]], X: Float[Tensor, "R p"]
-) -> list[Float[Tensor, "R _"]]:
+def forward(parameters: Sequence[Layer], X: Float[Tensor, "R p"]) -> list[Float[Tensor, "R _"]]:
     """The inputs of every layer, and the output of the last."""
-    found = [X]
+    inputs = [X]
     for i, (A, a) in enumerate(parameters):
-        z = found[-1] @ A.T + a
-        found.append(torch.relu(z) if i + 1 < len(parameters) else z)
-    return found
-
-
-def group_statistics(
-    w: Float[Tensor, "d"], batch: Batch, sizes: Sequence[int]
-) -> Float[Tensor, "4"]:
-    """Sum of outputs and number of rows of group 1, then of group 0; padding does not count.
-
-    On a minibatch they are estimates for the whole client: a row counts (rows of the client) / B.
-    """
-    X, _, group, size = batch.data
-    return sums(torch.sigmoid(network(w, X, sizes)), batch.weight * size, group)
+        z = inputs[-1] @ A.T + a
+        inputs.append(torch.relu(z) if i + 1 < len(parameters) else z)
+    return inputs
 
 
 def sums(
@@ -195,69 +219,6 @@ def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Float[Tensor, ""], Floa
     """The absolute gap of the pooled groups from the clients' four numbers, and its sign."""
     gap = group_gap(answers.sum(0))
     return gap.abs(), gap.sign()
-
-
-def fair_losses(
-    w: Float[Tensor, "d"], batch: Batch, sizes: Sequence[int], own: bool
-) -> Float[Tensor, "2"]:
-    """Cross-entropy and signed gap of a batch (its absolute value if the sign is the client's)."""
-    X, y, group, _ = batch.data
-    z = network(w, X, sizes)
-    gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
-    return torch.stack([batch.weight @ (softplus(z) - y * z), gap.abs() if own else gap])
-
-
-def fair_gradient(
-    w: Float[Tensor, "d"],
-    batch: Batch,
-    weights: Float[Tensor, "2"],
-    sizes: Sequence[int],
-    own: bool,
-) -> Float[Tensor, "d"]:
-    """Gradient of `weights @ fair_losses` in closed form, by backpropagation."""
-    X, y, group, _ = batch.data
-    parameters = layers(w, sizes)
-    *inputs, last = forward(parameters, X)
-    p = torch.sigmoid(last.squeeze(-1))
-    four = sums(p, batch.weight, group)
-    tiny = torch.finfo(p.dtype).tiny
-    share = group / four[1].clamp(min=tiny) - (1 - group) / four[3].clamp(min=tiny)
-    share = torch.where((four[1] > 0) & (four[3] > 0), share, torch.zeros_like(share))
-    slope = weights[1] * (group_gap(four).sign() if own else 1)
-    error = batch.weight * (weights[0] * (p - y) + slope * share * p * (1 - p))
-    back, found = error.unsqueeze(-1), []
-    for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
-        found += [back.sum(0), (back.T @ h).flatten()]
-        back = (back @ A) * (h > 0)  # of the first layer: not used
-    return torch.cat(found[::-1])
-
-
-def exact_metrics(
-    w: Float[Tensor, "d"], problem: Problem, sizes: Sequence[int]
-) -> dict[str, Float[Tensor, ""]]:
-    """Exact values over all training rows and all test rows.
-
-    `f` is the mean loss over the rows, `f_clients` that of the clients' means (the paper's f, which
-    federated methods minimize), `g` the absolute gap of mean outputs; `test_gap` is the same on
-    test rows, `test_decision_gap` that of the rates of outputs above one half, and
-    `test_loss`, `test_accuracy` as they say.
-    """
-    X, y, group, _ = problem.data
-    z = network(w, X, sizes)
-    each = softplus(z) - y * z
-    clients = problem.with_tensors({"data": (each,)}).all_clients()
-    held_X, held_y, held_group = problem.heldout
-    held = network(w, held_X, sizes)
-    positive = (held > 0).to(z.dtype)
-    return {
-        "f": each.mean(),
-        "f_clients": (clients.weight * clients.data[0]).sum(-1).mean(),
-        "g": absolute_gap(torch.sigmoid(z), group),
-        "test_loss": (softplus(held) - held_y * held).mean(),
-        "test_accuracy": (positive == held_y).to(z.dtype).mean(),
-        "test_gap": absolute_gap(torch.sigmoid(held), held_group),
-        "test_decision_gap": absolute_gap(positive, held_group),
-    }
 
 
 def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Float[Tensor, ""]:

@@ -6,14 +6,17 @@ that Frank-Wolfe methods are made for, since an extreme point has rank one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, FloatType, Nonnegative, Seed
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
+from fedlib.data.split import Part
 from fedlib.metrics import fw_gap
 from fedlib.sets.nuclear import NuclearBall
 from fedlib.sets.vertices import gauge_of
@@ -57,7 +60,6 @@ def multi_task_regression(
         for counts out of range, a rank above that of the matrix, negative noise or spread.
     """
     who = "multi_task_regression"
-    checks.counts(who, clients=clients, rows=rows, features=features, tasks=tasks)
     checks.arguments(multi_task_regression, locals())
     rng = seeded(seed, "split")
     truth = _truth(who, features, tasks, rank, rng)
@@ -65,20 +67,15 @@ def multi_task_regression(
     X = (scale * torch.randn(clients, rows, features, generator=rng)).flatten(0, 1)
     Y = X @ truth + noise * torch.randn(len(X), tasks, generator=rng)
     own = {"name": who, "clients": clients, "rows": rows, "features": features, "tasks": tasks}
-    return Problem(
-        name=who,
-        data=(X.to(dtype), Y.to(dtype)),
-        rows=torch.arange(len(X)).view(clients, rows),
-        sizes=(rows,) * clients,
+    return _problem(
+        (X.to(dtype), Y.to(dtype)),
+        truth,
         losses=_row_losses,
         gradient=_row_gradient,
-        num_objectives=1,
-        num_constraints=0,
-        w0=torch.zeros(features * tasks, dtype=dtype),
         metrics=matrix_metrics,
         heldout=(truth.to(dtype),),
         config={**own, "rank": rank, "noise": noise, "spread": spread, "split_by": "seed"},
-    ).within(_ball(truth))
+    )
 
 
 def matrix_completion(
@@ -87,7 +84,7 @@ def matrix_completion(
     users: Count = 50,
     items: Count = 40,
     rank: Count = 2,
-    observed: float = 0.3,
+    observed: Part = 0.3,
     noise: Nonnegative = 0.05,
     seed: Seed = 0,
     dtype: FloatType = torch.float32,
@@ -116,33 +113,44 @@ def matrix_completion(
         for counts out of range, clients that do not divide the users, or shares not in (0, 1).
     """
     who = "matrix_completion"
-    checks.counts(who, clients=clients, users=users, items=items)
-    if users % clients:
-        rule = f"divide users = {users}"
-        raise ValueError(checks.sentence(who, "clients", rule, clients))
-    checks.in_range(who, "observed", observed, 0, 1, open_low=True, open_high=True)
     checks.arguments(matrix_completion, locals())
+    checks.require(users % clients == 0, who, "clients", f"divide users = {users}", clients)
     rng = seeded(seed, "split")
     truth = _truth(who, users, items, rank, rng) * (users * items) ** 0.5
     count = min(max(1, round(observed * items)), items - 1)
-    seen, unseen = _divided(users, items, count, rng)
+    order = torch.rand(users, items, generator=rng).argsort(1)
+    order = order + items * torch.arange(users).unsqueeze(1)
+    seen, unseen = order[:, :count].flatten(), order[:, count:].flatten()
     values = truth.flatten()[seen] + noise * torch.randn(len(seen), generator=rng)
-    m = users // clients * count
     own = {"name": who, "clients": clients, "users": users, "items": items, "rank": rank}
-    return Problem(
-        name=who,
-        data=(seen, values.to(dtype)),
-        rows=torch.arange(len(seen)).view(clients, m),
-        sizes=(m,) * clients,
+    return _problem(
+        (seen, values.to(dtype)),
+        truth,
         losses=_entry_losses,
         gradient=_entry_gradient,
-        num_objectives=1,
-        num_constraints=0,
-        w0=torch.zeros(users * items, dtype=dtype),
         metrics=_entry_metrics,
         heldout=(truth.to(dtype), unseen),
         config={**own, "observed": observed, "noise": noise, "split_by": "seed"},
-    ).within(_ball(truth))
+    )
+
+
+def _problem(
+    data: tuple[Tensor, Tensor], truth: Tensor, *, config: dict[str, Any], **parts: Any
+) -> Problem:
+    """The problem of rows that are dealt out in their order, in the nuclear ball of the truth."""
+    rows = torch.arange(len(data[0])).view(config["clients"], -1)
+    radius = float(torch.linalg.svdvals(truth).sum())
+    return Problem(
+        name=config["name"],
+        data=data,
+        rows=rows,
+        sizes=(rows.shape[1],) * len(rows),
+        num_objectives=1,
+        num_constraints=0,
+        w0=torch.zeros(truth.numel(), dtype=data[1].dtype),
+        config=config,
+        **parts,
+    ).within(NuclearBall(radius, *truth.shape))
 
 
 def _row_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
@@ -154,8 +162,7 @@ def _row_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
 def _row_gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
     x, y = batch.data
     error = x @ w.view(x.shape[-1], y.shape[-1]) - y
-    found: Tensor = x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))
-    return found.flatten()
+    return (x.T @ (error * (batch.weight * weights[0]).unsqueeze(-1))).flatten()
 
 
 def _entry_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
@@ -171,10 +178,10 @@ def _entry_gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
 
 
 def _entry_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-    whole, hidden = problem.heldout
-    found = matrix_metrics(w, problem)
-    missed = (w - whole.flatten()).gather(0, hidden).square().mean().sqrt()
-    return {**found, "error": found["error"] / whole.norm(), "heldout": missed}
+    truth, hidden = problem.heldout
+    values = matrix_metrics(w, problem)
+    missed = (w - truth.flatten()).gather(0, hidden).square().mean().sqrt()
+    return {**values, "error": values["error"] / truth.norm(), "heldout": missed}
 
 
 def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
@@ -191,22 +198,9 @@ def matrix_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[T
     }
 
 
-def _divided(
-    users: int, items: int, count: int, rng: torch.Generator
-) -> tuple[Int[Tensor, "seen"], Int[Tensor, "unseen"]]:
-    """Places of the entries that are observed, `count` of every row, and of the others."""
-    order = torch.rand(users, items, generator=rng).argsort(1)
-    order = order + items * torch.arange(users).unsqueeze(1)
-    return order[:, :count].flatten(), order[:, count:].flatten()
-
-
 def _truth(who: str, rows: int, columns: int, rank: int, rng: torch.Generator) -> Tensor:
     """A random matrix `[rows, columns]` of Frobenius norm 1."""
     checks.count(who, "rank", rank, 1, min(rows, columns), "the smaller side of the matrix")
     truth = torch.randn(rows, rank, generator=rng) @ torch.randn(rank, columns, generator=rng)
     scaled: Tensor = truth / truth.norm()
     return scaled
-
-
-def _ball(truth: Tensor) -> NuclearBall:
-    return NuclearBall(float(torch.linalg.svdvals(truth).sum()), *truth.shape)

@@ -15,8 +15,6 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
 
-Partition = Int[Tensor, "N m"]
-
 
 def neyman_pearson(
     X: Real[Tensor, "R p"],
@@ -60,7 +58,8 @@ def neyman_pearson(
     checks.arguments(neyman_pearson, locals())
     checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
-    checks.equally_long("neyman_pearson", X=X, y=y)
+    rule = f"have a label for each of the {len(X)} rows of X"
+    checks.require(len(X) == len(y), "neyman_pearson", "y", rule, len(y))
     rng = seeded(seed, "split")
     train, test, rows = _divided(y, clients, train_fraction, alpha, rng)
     X = prepared(X.to(torch.float64), train, standardize=standardize, bias=bias)
@@ -86,7 +85,7 @@ def neyman_pearson(
 
 def _divided(
     y: Tensor, clients: int, train_fraction: float, alpha: float | None, rng: torch.Generator
-) -> tuple[Tensor, Tensor, Partition]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Rows to train on, rows held out, and which of the former each client has."""
     train, test = torch.arange(len(y)), torch.arange(0)
     if train_fraction < 1:
@@ -106,7 +105,9 @@ def prepared(
     return torch.cat([X, torch.ones_like(X[:, :1])], 1) if bias else X
 
 
-def class_shares(who: str, labels: Int[Tensor, "R"], rows: Partition) -> Float[Tensor, "R 2"]:
+def class_shares(
+    who: str, labels: Int[Tensor, "R"], rows: Int[Tensor, "N m"]
+) -> Float[Tensor, "R 2"]:
     """Weight of every row in the means over class 0 and class 1 of its client: m / m_class.
 
     Rows of no client weigh nothing.
@@ -120,11 +121,9 @@ def class_shares(who: str, labels: Int[Tensor, "R"], rows: Partition) -> Float[T
     for j, own in enumerate(rows):
         for c in (0, 1):
             mine = own[labels[own] == c]
-            if len(mine) == 0:
-                raise ValueError(
-                    f"{who}: every client must have rows of both classes, client {j} has none of "
-                    f"class {c}; use fewer clients, a larger alpha or the IID split."
-                )
+            rule = f"have rows of class {c}, as every client must of both"
+            remedy = "use fewer clients, a larger alpha or the IID split"
+            checks.require(len(mine), who, f"client {j}", rule, 0, remedy)
             shares[mine, c] = len(own) / len(mine)
     return shares
 

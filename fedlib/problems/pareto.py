@@ -42,21 +42,15 @@ def pareto(
         for shapes that do not match, entries that are not finite, curvatures that are not positive.
     """
     checks.arguments(pareto, locals())
-    checks.finite("pareto", "centres", centres)
-    if 0 in centres.shape:
-        rule = "be [N, m, M, d], each at least 1"
-        raise ValueError(checks.sentence("pareto", "centres", rule, list(centres.shape)))
+    rule = "be [N, m, M, d], each at least 1"
+    checks.require(centres.numel(), "pareto", "centres", rule, list(centres.shape))
     n, m, tasks, dim = centres.shape
     if curvature is None:
         curvature = centres.new_ones(tasks, dim)
-    checks.finite("pareto", "curvature", curvature)
-    if curvature.shape != (tasks, dim) or not (curvature > 0).all():
-        raise ValueError(
-            f"pareto: curvature must be positive and [{tasks}, {dim}], "
-            f"got {list(curvature.shape)} with least entry {curvature.min():g}."
-        )
-    if w0 is not None and w0.shape != (dim,):
-        raise ValueError(checks.sentence("pareto", "w0", f"be [{dim}]", list(w0.shape)))
+    fits = curvature.shape == (tasks, dim) and (curvature > 0).all()
+    checks.require(fits, "pareto", "curvature", f"be positive and [{tasks}, {dim}]", curvature)
+    if w0 is not None:
+        checks.vector("pareto", "w0", w0, dim)
     middle = centres.mean((0, 1))
     shares = torch.linspace(0, 1, FRONT, dtype=centres.dtype)
     lam = torch.stack([1 - shares, shares], -1)

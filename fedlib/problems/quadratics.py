@@ -30,13 +30,9 @@ def quadratics(
         for a level that is not positive, or centres that do not match or are not finite.
     """
     checks.arguments(quadratics, locals())
-    checks.finite("quadratics", "a", a)
-    checks.finite("quadratics", "b", b)
-    if a.shape != b.shape or 0 in a.shape:
-        raise ValueError(
-            "quadratics: a and b must both be [N, d], N and d at least 1, "
-            f"got {list(a.shape)} and {list(b.shape)}."
-        )
+    checks.require(a.numel(), "quadratics", "a", "be [N, d], each at least 1", list(a.shape))
+    rule = f"be {list(a.shape)} as a is"
+    checks.require(b.shape == a.shape, "quadratics", "b", rule, list(b.shape))
     spread = 0.5 * ((b - b.mean(0)) ** 2).sum(1).mean()
     constant = (spread + level).expand(len(a)).contiguous()
     away = a.mean(0) - b.mean(0)

@@ -14,16 +14,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn.functional import softplus
+from torch.nn.functional import silu, softplus
 
 from fedlib import algorithms, data
 from fedlib.compress import Exact, RandK, Rounding, TopK
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.core.sampling import seeded
-from fedlib.problems import cartpole, neyman_pearson, pareto, swish_network, vertical_network
+from fedlib.problems import mlp_classification, neyman_pearson, pareto
+from fedlib.problems.classification import row_losses
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.steps import PowerLaw, Soft
+from fedlib.testing.walker import walkers
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous
 from fedlib.vertical import vertical as divided
 from fedlib.weights import OneWay
@@ -99,7 +101,7 @@ def switching() -> Group:
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
     )
     policy = methods.PolicyFedSGM(participants=2, tolerance=0.0, switch=Soft(0.2), cg_steps=3)
-    yield Example(policy, cartpole(0, clients=3, environments=2, evaluation=4))
+    yield Example(policy, walkers(3))
 
 
 def baselines() -> Group:
@@ -187,12 +189,26 @@ def successive() -> Group:
 
 
 def network() -> VerticalProblem:
-    """A network with eight hidden units on scikit-learn's digits, four clients."""
-    digits = data.digits()
-    flat = replace(digits, X=digits.X.flatten(1).double())
-    options: dict[str, Any] = {"hidden": 8, "evaluate": 100, "dtype": torch.float64}
-    whole = swish_network(flat, flat, clients=4, scale=16.0, **options)
-    return vertical_network(whole, clients=4, scale=16.0)
+    """A network with eight hidden units on scikit-learn's digits, pixels split among four clients.
+
+    A client sends its part of the sums into the hidden units; all else is common.
+    """
+    X, y = data.digits().X.flatten(1).double() / 16, data.digits().y
+    J, (R, K), L = 8, X.shape, 10  # hidden units, rows, pixels, classes
+    whole = mlp_classification(X, y, torch.arange(R).unsqueeze(0), J, L, activation="swish")
+    blocks = contiguous(K, 4)
+    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in blocks]
+    common = torch.arange(J * K, whole.dim)
+
+    def outer(w: Any, heard: Any, labels: Any) -> Any:
+        a, B, b = w.split([J, L * J, L])
+        return row_losses(silu(sum(heard) + a) @ B.view(L, J).T + b, labels[0]).unsqueeze(1)
+
+    parameters = Partition("parameters", (common, *columns), whole.dim)
+    form = Composite(
+        Partition("features", blocks, K), parameters, lambda w, x: x @ w.view(J, -1).T, outer
+    )
+    return divided(whole, form)
 
 
 def features_of(problem: Problem) -> VerticalProblem:

@@ -50,11 +50,10 @@ from IPython.display import HTML
 from torch.func import jacrev
 
 from fedlib.policy.trpo import fisher_product
-from fedlib.problems import cartpole
-from fedlib.problems.cartpole import CartPole
 from papers import STUDIES
 from papers.fedsgm.cartpole.animation import animation
 from papers.fedsgm.cartpole.film import SIZE, film, rollout_states
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 from papers.kit import plot, report, scale
 from papers.kit.claims import check
 

@@ -17,7 +17,7 @@ from fedlib import data
 from fedlib.core.sampling import seeded
 from fedlib.data import census as adult
 from fedlib.data import split
-from fedlib.data.split_labels import holdout
+from fedlib.data.split import holdout
 from fedlib.problems.neyman_pearson import class_shares
 from fedlib.sets import NuclearBall
 from papers.arena.losses import NUCLEAR, RADIUS

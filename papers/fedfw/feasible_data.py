@@ -17,9 +17,16 @@ from fedlib.checks import Count, FloatType, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
-from fedlib.data.split_labels import holdout, label_windows, padded, random_equal
+from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.problems import classifier
-from fedlib.problems.constrained import MODELS, Model, Samples, cnn_model, linear_model, mlp_model
+from fedlib.problems.classification import (
+    MODELS,
+    Model,
+    Samples,
+    cnn_model,
+    linear_model,
+    mlp_model,
+)
 from papers.fedfw.gaussian_labels import gaussian_labels
 
 #: How bytes become inputs, (top, mean, deviation), in the authors' code; of the 8 x 8 digits our

@@ -19,10 +19,10 @@ from fedlib.algorithms.ssca import (
 )
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
-from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
 from fedlib.vertical import VerticalProblem
 from papers.kit.study import Params
+from papers.ssca.network import swish_network, vertical_network
 
 SPLITS = ("samples", "features")
 CLIENTS = 10  # I: features are batched as the samples of so many clients together

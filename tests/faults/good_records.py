@@ -13,10 +13,10 @@ import torch
 
 import fedlib as fl
 from fedlib.compress.sketches import Columns, Wire
-from fedlib.problems.cartpole import CartPole
 from fedlib.sets.blocks import Blocks, PerClient
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.testing.examples import examples, features_of
+from fedlib.testing.walker import Walker
 from fedlib.vertical import Composite, Partition
 from papers.arena.clock import Clock
 from papers.arena.followed import Followed
@@ -31,6 +31,7 @@ from papers.fedfw.lowrank.watched import Accelerated, Watched
 from papers.fedfw.lowrank.watched import Clock as OracleClock
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.theory_fw import Constants
+from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.theory import Setting
 from papers.kit.needs import Needs
 from papers.kit.store import Spec
@@ -66,7 +67,7 @@ def ingredients() -> Iterator[Any]:
     yield PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 1, 0))
     yield from (fl.PowerLaw(0.5, 0.5), fl.Convex(), fl.Nonconvex(10), fl.Stochastic())
     yield from (fl.Fixed(0.5), fl.Soft(2.0), fl.Adam(), fl.FindWeights(), fl.Least())
-    yield CartPole()
+    yield from (CartPole(), Walker())
     yield fl.Preference(ratios=(1.0, 2.0))
     halves = (torch.tensor([0, 2]), torch.tensor([1, 3]))
     yield Partition("features", halves, 4)

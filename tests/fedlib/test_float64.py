@@ -22,7 +22,7 @@ from fedlib.compress.sketches import Columns
 from fedlib.core import Loop
 from fedlib.core.problem import Batch, pullback
 from fedlib.policy import Gaussian, Logits, trpo
-from fedlib.problems.constrained import Samples, linear_model
+from fedlib.problems.classification import Samples, linear_model
 from fedlib.problems.fairness import Rows
 from fedlib.sets.vertices import gauge_of, wire_of
 from fedlib.testing.examples import examples

@@ -11,7 +11,7 @@ from randoms import normal
 
 import fedlib as fl
 from fedlib import checks
-from fedlib.data.split_labels import padded
+from fedlib.data.split import padded
 from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
 from fedlib.run import resolve_device

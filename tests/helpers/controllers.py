@@ -2,7 +2,7 @@
 
 import torch
 
-from fedlib.problems.cartpole import HIDDEN, SIZES
+from papers.fedsgm.cartpole.simulator import HIDDEN, SIZES
 
 BALANCE = (0.1, 0.2, 3.5, 0.6)  # gains of position, velocity, angle, angular velocity; holds x = 0
 SMALL = 0.01  # the network's units stay where tanh is linear

@@ -8,10 +8,10 @@ import fedlib as fl
 from fedlib.algorithms import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
-from fedlib.problems import vertical_network
 from fedlib.steps import PowerLaw
 from fedlib.vertical import Composite, Partition, contiguous, vertical
 from fedlib.vertical.line import Line
+from papers.ssca.network import vertical_network
 
 J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch
 FREE = VerticalSSCA(tau=0.1, rho=RHO, gamma=GAMMA, batch_size=B, ridge=1e-3)

@@ -9,7 +9,7 @@ from torch.func import grad
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
-from fedlib.problems import swish_network
+from papers.ssca.network import swish_network
 
 SIZES = (5, 3, 4)
 RHO, GAMMA = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)

@@ -19,10 +19,10 @@ from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet, pullback
 from fedlib.core.sampling import seeded
-from fedlib.data.split_labels import label_windows
+from fedlib.data.split import label_windows
 from fedlib.metrics import fw_gap
 from fedlib.problems import classifier
-from fedlib.problems.constrained import Samples, linear_model
+from fedlib.problems.classification import Samples, linear_model
 from fedlib.sets import Ball, Box, L1Ball
 from papers.fedfw.feasible_data import SCALES
 

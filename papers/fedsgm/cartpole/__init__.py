@@ -13,11 +13,11 @@ from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
 from fedlib.core import Problem
-from fedlib.problems import cartpole
-from fedlib.problems.cart import HORIZON
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
+from papers.fedsgm.cartpole.cart import HORIZON
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
+from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

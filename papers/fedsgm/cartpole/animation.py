@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from fedlib import checks
-from fedlib.problems.cart import CENTRES, HALF_LENGTH, HALF_WIDTH, HORIZON, MAX_X
+from papers.fedsgm.cartpole.cart import CENTRES, HALF_LENGTH, HALF_WIDTH, HORIZON, MAX_X
 from papers.fedsgm.cartpole.film import CART_SIZE, COSTLY, Rollout, ending
 from papers.kit.plot import COLORS
 

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.problems.cart import CENTRES, FORCE, HALF_LENGTH, HALF_WIDTH, HORIZON, ends, step
-from fedlib.problems.cartpole import SIZES, CartPole
+from papers.fedsgm.cartpole.cart import CENTRES, FORCE, HALF_LENGTH, HALF_WIDTH, HORIZON, ends, step
+from papers.fedsgm.cartpole.simulator import SIZES, CartPole
 from papers.kit.plot import COLORS, Drawing
 
 if TYPE_CHECKING:

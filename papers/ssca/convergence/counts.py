@@ -17,12 +17,12 @@ from fedlib.core.federation import messages
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
-from fedlib.problems import swish_network, vertical_network
 from fedlib.steps import PowerLaw
 from fedlib.vertical import VerticalProblem
 from papers.kit.numbers import Number, exact
 from papers.kit.study import Params, Traces
 from papers.ssca import common
+from papers.ssca.network import swish_network, vertical_network
 
 CLIENTS, INPUTS, CLASSES, BATCH = 4, 30, 5, 10  # of the small problems on which is counted
 WIDTHS = (32, 64, 96)  # hidden cells

@@ -19,9 +19,9 @@ from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
-from fedlib.problems import swish_network
 from fedlib.steps import PowerLaw
 from papers.ssca.common import SCALES, TAU, constrained, part, tables
+from papers.ssca.network import swish_network
 
 STEPS = PowerLaw(1.0), PowerLaw(0.1)  # full batches: nothing to average, and steps may stay
 DESCENT = PowerLaw(1.0), PowerLaw(0.05)  # afterwards: gradient descent with step 0.05 / 2 tau

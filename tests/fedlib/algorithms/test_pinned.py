@@ -20,8 +20,10 @@ from fedlib.compress import Exact, Largest, RandK, Rounding, TopK
 from fedlib.core.sampling import seeded
 from fedlib.steps import Soft
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex
-from fedlib.testing.examples import examples
+from fedlib.testing.examples import Example, examples
+from fedlib.vertical import VerticalProblem
 from fedlib.weights import FindWeights, Least, MeanOfGrams, MinNorm, OneWay, Preference
+from papers.ssca.network import swish_network, vertical_network
 
 PINS = Path(__file__).with_name("pinned.json")
 ROUNDS = 3
@@ -71,11 +73,22 @@ OTHER = {
 }
 
 
+def digits_network():
+    """The network of the SSCA paper with eight hidden cells, on scikit-learn's digits."""
+    rows = fl.data.digits()
+    flat = replace(rows, X=rows.X.flatten(1).double())
+    options = {"clients": 4, "hidden": 8, "evaluate": 100, "scale": 16.0, "dtype": torch.float64}
+    return swish_network(flat, flat, **options)
+
+
 def cases():
     """Name, algorithm and problem: the examples, and the first of each with other options."""
+    on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
     for name, held in examples().items():
         if name == "PolicyFedSGM":
             continue
+        if isinstance(held[0].problem, VerticalProblem):
+            held = (Example(held[0].algorithm, on_paper), *held[1:])  # the network of the paper
         for i, (algorithm, problem) in enumerate(held):
             yield f"{name} {i}", algorithm, problem
         algorithm, problem = held[0]

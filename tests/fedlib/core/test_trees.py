@@ -13,7 +13,7 @@ from fedlib.core.sampling import distinct, seeded
 from fedlib.core.trees import partition_leaves, same_memory
 from fedlib.data import digits
 from fedlib.engine.batch import BatchedRuns
-from fedlib.problems import swish_network, vertical_network
+from papers.ssca.network import swish_network, vertical_network
 
 STEPS = {"tau": 0.1, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}
 TABLE = digits()

@@ -5,7 +5,7 @@ import torch
 from expect import refuses
 from randoms import generator
 
-from fedlib.data import split, split_labels
+from fedlib.data import split
 
 
 def labels_of(counts, seed=0):
@@ -48,10 +48,10 @@ class TestEverySplit:
     @pytest.mark.parametrize(
         ("labels", "error", "text"),
         [
-            (torch.ones(5), TypeError, "labels must be a tensor of integers, got torch.float32"),
-            ([0, 1], TypeError, "labels must be a tensor of integers, got list"),
-            (torch.zeros(2, 2, dtype=torch.int64), ValueError, r"labels must have shape \[R\]"),
-            (torch.zeros(0, dtype=torch.int64), ValueError, r"labels must have shape \[R\]"),
+            (torch.ones(5), TypeError, "labels must be a tensor of whole numbers"),
+            ([0, 1], TypeError, "labels must be a tensor of whole numbers"),
+            (torch.zeros(2, 2, dtype=torch.int64), ValueError, r"labels must be .* of shape \[R\]"),
+            (torch.zeros(0, dtype=torch.int64), ValueError, "labels must have rows"),
         ],
     )
     def test_bad_labels(self, make, y, labels, error, text):  # noqa: ARG002
@@ -61,7 +61,7 @@ class TestEverySplit:
     def test_bad_clients_and_generator(self, make, y):
         refuses("clients must be at least 1, got 0", make, y, 0, generator())
         refuses("clients must be a whole number", make, y, 2.0, generator(), error=TypeError)
-        refuses("rng must be a torch.Generator on the CPU, got 3", make, y, 2, 3, error=TypeError)
+        refuses("rng must be a Generator, got 3", make, y, 2, 3, error=TypeError)
 
 
 def test_iid_gives_every_client_the_same_class_counts():
@@ -70,7 +70,7 @@ def test_iid_gives_every_client_the_same_class_counts():
 
 
 def test_iid_refuses_a_class_smaller_than_the_clients():
-    with pytest.raises(ValueError, match=r"at least 20 rows of class 1 .*20 clients.*, got 3; use"):
+    with pytest.raises(ValueError, match=r"at least 20 rows of class 1, .*, got 3; use"):
         split.stratified_iid(labels_of({0: 50, 1: 3}), 20, generator())
 
 
@@ -173,10 +173,10 @@ def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution()
 
 
 def test_dirichlet_cells_errors():
-    with pytest.raises(ValueError, match=r"client [0-9]+ has none at 0\.01; use a larger alpha"):
+    with pytest.raises(ValueError, match=r"alpha must leave every client a row, got 0\.01"):
         split.dirichlet_cells(CELLS, 20, 0.01, generator())
     refuses("alpha must be positive", split.dirichlet_cells, CELLS, 5, 0.0, generator())
-    with pytest.raises(TypeError, match="labels must be a tensor of integers"):
+    with pytest.raises(TypeError, match="cells must be a tensor of whole numbers"):
         split.dirichlet_cells(CELLS.double(), 5, 1.0, generator())
 
 
@@ -191,8 +191,8 @@ def test_k_labels_errors():
         ValueError, match=r"k must lie in 1\.\.10 \(the number of classes\), got 11"
     ):
         split.k_labels(BALANCED, 5, 11, generator())
-    refuses("k must lie in", split.k_labels, BALANCED, 5, 0, generator())
-    with pytest.raises(ValueError, match=r"at least 5 rows of class 1 .*, got 2"):
+    refuses("k must be at least 1", split.k_labels, BALANCED, 5, 0, generator())
+    with pytest.raises(ValueError, match=r"at least 5 rows of class 1, .*, got 2"):
         split.k_labels(labels_of({0: 50, 1: 2}), 5, 2, generator())
 
 
@@ -212,7 +212,7 @@ def test_train_test_refuses_the_fraction(fraction):
 
 
 def test_train_test_refuses_a_class_of_one_row():
-    with pytest.raises(ValueError, match=r"at least 2 rows of class 9 .*2 sides.*, got 1"):
+    with pytest.raises(ValueError, match=r"at least 2 rows of class 9, .*, got 1"):
         split.train_test(labels_of({0: 5, 9: 1}), 0.5, generator())
 
 
@@ -240,9 +240,9 @@ SMALL = {
     "dirichlet_cells": lambda g: split.dirichlet_cells(FEW, 3, 1.5, g),
     "k_labels": lambda g: split.k_labels(FEW, 3, 2, g),
     "train_test": lambda g: split.train_test(FEW, 0.3, g),
-    "random_equal": lambda g: split_labels.random_equal(11, 3, g),
-    "label_windows": lambda g: split_labels.label_windows(FEW, 4, 2, g),
-    "holdout": lambda g: split_labels.holdout(torch.arange(18).view(3, 6), (6, 2, 5), 0.3, g),
+    "random_equal": lambda g: split.random_equal(11, 3, g),
+    "label_windows": lambda g: split.label_windows(FEW, 4, 2, g),
+    "holdout": lambda g: split.holdout(torch.arange(18).view(3, 6), (6, 2, 5), 0.3, g),
 }
 
 
@@ -265,12 +265,12 @@ def test_the_number_of_test_rows_is_rounded_to_the_nearest(rows, cut):
     both = split.train_test(torch.zeros(rows).long(), 0.25, generator())
     assert [len(part) for part in both] == [rows - cut, cut]
     table = torch.arange(rows).view(1, rows)
-    stay, sizes, test = split_labels.holdout(table, (rows,), 0.25, generator())
+    stay, sizes, test = split.holdout(table, (rows,), 0.25, generator())
     assert (stay.shape[1], sizes, len(test)) == (rows - cut, (rows - cut,), cut)
 
 
 def test_at_least_one_row_is_tested_and_one_stays():
     table = torch.arange(4).view(2, 2)
     for fraction in (0.01, 0.99):
-        stay, sizes, test = split_labels.holdout(table, (2, 2), fraction, generator())
+        stay, sizes, test = split.holdout(table, (2, 2), fraction, generator())
         assert (stay.shape, sizes, len(test)) == ((2, 1), (1, 1), 2)

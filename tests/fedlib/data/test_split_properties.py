@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from randoms import generator
 
-from fedlib.data import split, split_labels
+from fedlib.data import split
 
 SEEDS = st.integers(0, 2**16)
 
@@ -33,7 +33,7 @@ def test_splits_deal_every_row_at_most_once(given_, alpha, k):
     y, clients, rng = given_
     assume(clients <= len(y))
     every, least = set(range(len(y))), int(y.unique(return_counts=True)[1].min())
-    assert len(held(split_labels.random_equal(len(y), clients, rng))) == len(y) // clients * clients
+    assert len(held(split.random_equal(len(y), clients, rng))) == len(y) // clients * clients
     assert len(held(split.dirichlet(y, clients, alpha, rng))) == len(y) // clients * clients
     if least >= clients:
         rows = split.stratified_iid(y, clients, rng)
@@ -44,7 +44,7 @@ def test_splits_deal_every_row_at_most_once(given_, alpha, k):
         rows = split.k_labels(y, clients, k, rng)
         held(rows)
         assert all(len(y[own].unique()) == k for own in rows)
-        rows, sizes = split_labels.label_windows(y, clients, k, rng)
+        rows, sizes = split.label_windows(y, clients, k, rng)
         assert held(rows, sizes) <= every
         if clients >= len(y.unique()):
             assert held(rows, sizes) == every
@@ -52,7 +52,7 @@ def test_splits_deal_every_row_at_most_once(given_, alpha, k):
         rows, sizes = split.dirichlet_cells(y, clients, alpha, rng)
         assert held(rows, sizes) == every
         assume(min(sizes) > 1)
-        stay, left, test = split_labels.holdout(rows, sizes, 0.3, rng)
+        stay, left, test = split.holdout(rows, sizes, 0.3, rng)
         assert held(stay, left).isdisjoint(test.tolist())
         assert held(stay, left) | set(test.tolist()) == every
 

@@ -10,8 +10,9 @@ from randoms import generator
 
 import fedlib as fl
 from fedlib.engine.checkpoint import read_sealed, write_sealed
-from fedlib.problems import cartpole, softmax_regression
+from fedlib.problems import softmax_regression
 from fedlib.run import resolve_device
+from papers.fedsgm.cartpole.simulator import cartpole
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA GPU, and torch finds none here"

@@ -14,7 +14,7 @@ from fedlib import models
 from fedlib.core.problem import Batch, pullback
 from fedlib.core.sampling import seeded
 from fedlib.problems import fairness
-from fedlib.problems.fairness import combine_gaps, group_gap, group_statistics, network
+from fedlib.problems.fairness import combine_gaps, group_gap, network
 
 
 def test_gaps_of_opposite_sign_cancel_when_pooled():
@@ -77,13 +77,13 @@ def test_statistics_count_real_rows_only_and_minibatches_stand_for_their_client(
     whole = problem.all_clients()
     for j, size in enumerate(problem.sizes):
         own = Batch(tuple(x[j] for x in whole.data), whole.weight[j])
-        four = group_statistics(problem.w0, own, SIZES)
+        four = problem.pooled.statistics(problem.w0, own)
         group = problem.data[2][real_rows(problem, j)]
         assert four[1].item() == pytest.approx(float(group.sum()))
         assert (four[1] + four[3]).item() == pytest.approx(size)
         some = real_rows(problem, j)[:5]
         batch = Batch(tuple(x[some] for x in problem.data), torch.full((5,), 0.2).double())
-        four = group_statistics(problem.w0, batch, SIZES)
+        four = problem.pooled.statistics(problem.w0, batch)
         assert (four[1] + four[3]).item() == pytest.approx(size)
 
 

@@ -111,7 +111,7 @@ def test_labels_other_than_zero_and_one_are_refused():
 
 
 def test_a_client_without_a_class_is_refused():
-    refuses("both classes, client * has none of class", build, alpha=0.01, clients=20)
+    refuses("client * must have rows of class", build, alpha=0.01, clients=20)
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_the_quadratics_optimum_is_the_nearest_feasible_point():
     assert values["f"] == pytest.approx(0.0)
     assert quadratics(a, b, level=100.0).heldout[0].tolist() == [4.0, 0.0]
     refuses("quadratics: level must", quadratics, a, b, level=0.0)
-    refuses("must both be", quadratics, a, b[:1], level=1.0)
+    refuses("b must be [2, 2] as a is", quadratics, a, b[:1], level=1.0)

@@ -1,7 +1,6 @@
 """Constrained cartpole: physics against Gymnasium's, costs at hand-made states, episodes."""
 
 import math
-from importlib import import_module
 
 import gymnasium
 import numpy as np
@@ -13,12 +12,11 @@ from randoms import generator, uniform
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.policy import Episodes, Simulator
-from fedlib.problems import cart, cartpole
-from fedlib.problems.cart import ends, forbidden, step
-from fedlib.problems.cartpole import CartPole, simulate
+from papers.fedsgm.cartpole import cart
+from papers.fedsgm.cartpole import simulator as physics
+from papers.fedsgm.cartpole.cart import ends, forbidden, step
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole, simulate
 
-#: the module; the package has a function of its name
-physics = import_module("fedlib.problems.cartpole")
 SAFE = 6 * math.pi / 180
 
 
@@ -289,5 +287,8 @@ class TestProblem:
 
     def test_losses_need_the_simulation(self):
         problem = cartpole(0, clients=2)
-        with pytest.raises(ValueError, match=r"cartpole: losses need a batch \(budget \[1\], ch"):
+        with pytest.raises(
+            ValueError,
+            match=r"cartpole: batch must hold a budget \[1\] and",
+        ):
             problem.losses(problem.w0, Batch((torch.tensor([25.0]),), torch.ones(1)))

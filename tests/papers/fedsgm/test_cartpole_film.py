@@ -1,7 +1,6 @@
 """Episodes of cartpole as a picture in time, and as a moving one."""
 
 import re
-from importlib import import_module
 from xml.etree import ElementTree
 
 import pytest
@@ -11,15 +10,14 @@ from expect import refuses
 from planted import drawn
 from randoms import generator
 
-from fedlib.problems import cart
-from fedlib.problems.cart import forbidden, step
-from fedlib.problems.cartpole import CartPole
+from papers.fedsgm.cartpole import cart
+from papers.fedsgm.cartpole import simulator as physics
 from papers.fedsgm.cartpole.animation import animation
+from papers.fedsgm.cartpole.cart import forbidden, step
 from papers.fedsgm.cartpole.film import COSTLY, SIZE, Rollout, ending, film, rollout_states
+from papers.fedsgm.cartpole.simulator import CartPole
 from papers.kit import plot
 
-#: the module; the package has a function of its name
-physics = import_module("fedlib.problems.cartpole")
 SVG = "{http://www.w3.org/2000/svg}"
 PARKED = linear_policy((0.8, 0.9, 7.0, 1.2), at=0.5)
 

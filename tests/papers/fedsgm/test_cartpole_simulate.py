@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from importlib import import_module
 from itertools import product
 
 import pytest
@@ -13,11 +12,10 @@ from torch import nn
 from torch.func import jvp, vmap
 
 from fedlib import models
-from fedlib.problems import cart
-from fedlib.problems.cartpole import CartPole, cartpole, simulate
+from papers.fedsgm.cartpole import cart
+from papers.fedsgm.cartpole import simulator as physics
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole, simulate
 
-#: the module; the package has a function of its name
-physics = import_module("fedlib.problems.cartpole")
 #: torch's forward mode warns of itself when it is first used
 FORWARD_MODE = pytest.mark.filterwarnings("ignore:`torch.jit.script` is dep:DeprecationWarning")
 

@@ -1,25 +1,30 @@
 r"""Training a three-layer network without biases: the example of the SSCA paper.
 
 Ye, Cui (arXiv 2104.06011), section V: K inputs, J hidden cells with $S(z) = z / (1 + e^{-z})$,
-L outputs and their cross-entropy, equations (25) and (26).
+L outputs and their cross-entropy, equations (25) and (26). `swish_network` divides the samples
+among clients, `vertical_network` the inputs: client i has the columns of $\omega_1$ that multiply
+its inputs, and sends the others its partial pre-activations
+$\sum_{k \in \mathcal K_i} \omega_{1,j,k} x_{n,k}$; $\omega_2$ is common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, FloatType, Positive, Seed
+from fedlib.checks import Count, FloatType, Positive, Seed, Whole
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
-from fedlib.problems.classification import row_losses
+from fedlib.problems.classification import ACTIVATIONS, row_losses
+from fedlib.vertical.composite import Composite, Partition, contiguous
+from fedlib.vertical.line import VerticalProblem, vertical
 
 CHUNK = 2000  # rows at a time in the metrics
 
@@ -69,8 +74,11 @@ def swish_network(
     checks.arguments(swish_network, locals())
     checks.count(who, "clients", clients, high=len(train.y), note="the training rows")
     X, held = train.X.flatten(1), test.X.flatten(1)
-    _check(who, X, held)
+    checks.finite(who, "train", X)
+    checks.finite(who, "test", held)
     K, L = X.shape[1], len(train.classes)
+    rule = f"have {K} features as the training rows do"
+    checks.require(held.shape[1] == K, who, "test", rule, held.shape[1])
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
@@ -137,17 +145,87 @@ class _Network:
         return {"cost": cost / len(some), "accuracy": right / len(labels), "norm": w @ w}
 
 
-def _check(who: str, X: Tensor, held: Tensor) -> None:
-    """Raise ValueError unless features are finite, and as many in both tables."""
-    checks.finite(who, "train", X)
-    checks.finite(who, "test", held)
-    if held.shape[1] != X.shape[1]:
-        wanted = f"have {X.shape[1]} features as the training rows do"
-        raise ValueError(checks.sentence(who, "test", wanted, held.shape[1]))
-
-
 def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[Tensor, "n"]:
     r"""Entries of a layer, flat, uniform within $\pm 1/\sqrt{\text{fan-in}}$."""
     unit = torch.rand(shape, generator=rng, dtype=torch.float64)
     layer: Tensor = (2 * unit - 1) / fan_in**0.5
     return layer.flatten()
+
+
+def vertical_network(
+    network: Problem,
+    *,
+    clients: Count = 10,
+    scale: Positive = 255.0,
+    blocks: Sequence[Int[Tensor, "_"]] | None = None,
+    labels_at: tuple[Whole, ...] | None = None,
+) -> VerticalProblem:
+    """A `swish_network` with features split over clients: the same start, losses and metrics.
+
+    Parameters
+    ----------
+    network : made by `swish_network`; how it split the samples does not matter, nor do its clients.
+    clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
+    scale : as in `swish_network`.
+    blocks : each client's inputs, in place of those; the same for all seeds of a run.
+    labels_at : the clients who hold the labels, which must be all; None for all.
+
+    Raises
+    ------
+    ValueError
+        for blocks that overlap or leave an input out, a client without labels, another problem than
+        a `swish_network`, or another scale than its own.
+    """
+    checks.arguments(vertical_network, locals())
+    fits = network.name == "swish_network"
+    checks.require(fits, "vertical_network", "network", "be made by swish_network", network.name)
+    K, J = network.data[0].shape[1], int(network.config["hidden"])
+    parts = contiguous(K, clients) if blocks is None else tuple(blocks)
+    features = Partition("features", parts, K)
+    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
+    second = torch.arange(J * K, network.dim)
+    halves = _Halves(J, network.dim // J - K, scale)
+    form = Composite(
+        features,
+        Partition("parameters", (second, *columns), network.dim),
+        halves.inner,
+        halves.outer,
+        halves.outer_pullback,
+        halves.inner_pullback,
+        labels_at,
+    )
+    return vertical(network, form)
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """What a client sends and what is made of it, in a network of J hidden cells and L outputs."""
+
+    J: int
+    L: int
+    scale: float
+
+    def inner(self, w: Tensor, x: Tensor) -> Tensor:
+        return x.to(w.dtype) @ (w.view(self.J, -1) / self.scale).T  # [B, J]
+
+    def outer(self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
+        out = torch.nn.functional.silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
+        return row_losses(out, labels[0]).unsqueeze(1)
+
+    def outer_pullback(
+        self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        act, slope = ACTIVATIONS["swish"]
+        W, z = w.view(self.L, self.J), total(h)
+        cells = act(z)
+        hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
+        error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
+        return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
+
+    def inner_pullback(self, w: Tensor, x: Tensor, error: Tensor) -> Tensor:
+        return ((error / self.scale).T @ x.to(w.dtype)).flatten()
+
+
+def total(h: tuple[Float[Tensor, "*b"], ...]) -> Float[Tensor, "*b"]:
+    """The sum of what all clients sent."""
+    return sum(h[1:], h[0])

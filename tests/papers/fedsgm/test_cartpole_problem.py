@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedlib.problems import cartpole
+from papers.fedsgm.cartpole.simulator import cartpole
 
 DIM, WAVES = 17410, -1.04036832  # of a start: parameters, and their sum with cosines
 

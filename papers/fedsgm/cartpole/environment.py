@@ -1,9 +1,9 @@
 """Constrained cartpole as an environment of Gymnasium, for methods that are written for its API.
 
-The physics, the costs and the ends are those of `fedlib.problems.cartpole`; this file only speaks
-the other interface. Importing it registers `fedlib/ConstrainedCartPole-v0`; Gymnasium looks for no
-plugins since its version 1.0, so either import this module first or name it:
-`gymnasium.make("fedlib.envs:fedlib/ConstrainedCartPole-v0")`.
+The physics, the costs and the ends are those of `papers.fedsgm.cartpole.cart`; this file only
+speaks the other interface. Importing it registers `fedlib/ConstrainedCartPole-v0`; Gymnasium looks
+for no plugins since its version 1.0, so either import this module first or name it:
+`gymnasium.make("papers.fedsgm.cartpole.environment:fedlib/ConstrainedCartPole-v0")`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Seed
-from fedlib.problems.cart import (
+from papers.fedsgm.cartpole.cart import (
     CENTRES,
     FORCE,
     HALF_LENGTH,
@@ -36,8 +36,8 @@ try:
     import gymnasium
 except ImportError as missing:
     raise ImportError(
-        "fedlib.envs: gymnasium must be installed for this module, and for no other; "
-        "pip install 'fedlib[rl]'."
+        "papers.fedsgm.cartpole.environment: gymnasium must be installed for this module, and for "
+        "no other; pip install 'fedlib[rl]'."
     ) from missing
 
 #: What `gymnasium.make` knows the environment by, once this module is imported.
@@ -183,5 +183,7 @@ def _pixel(x: float) -> int:
 
 if ID not in gymnasium.registry:
     gymnasium.register(
-        id=ID, entry_point="fedlib.envs:ConstrainedCartPole", max_episode_steps=HORIZON
+        id=ID,
+        entry_point="papers.fedsgm.cartpole.environment:ConstrainedCartPole",
+        max_episode_steps=HORIZON,
     )

@@ -11,10 +11,10 @@ from expect import refuses
 from gymnasium.utils.env_checker import check_env
 from process import python
 
-from fedlib import envs
-from fedlib.problems import cart
-from fedlib.problems.cart import forbidden
-from fedlib.problems.cartpole import CartPole
+from papers.fedsgm.cartpole import cart
+from papers.fedsgm.cartpole import environment as envs
+from papers.fedsgm.cartpole.cart import forbidden
+from papers.fedsgm.cartpole.simulator import CartPole
 
 OPTIONS = ({}, {"discrete": True}, {"render_mode": "rgb_array"})
 
@@ -36,8 +36,11 @@ def test_the_checker_can_fail():
     refuses("not within the observation space", check_env, env, error=AssertionError)
 
 
+MODULE = "papers.fedsgm.cartpole.environment"
+
+
 @pytest.mark.parametrize(
-    "first", ["import fedlib.envs; name = ''", "name = 'fedlib.envs:'"], ids=["import", "by name"]
+    "first", [f"import {MODULE}; name = ''", f"name = '{MODULE}:'"], ids=["import", "by name"]
 )
 def test_is_made_by_its_name(first):
     code = (
@@ -46,18 +49,18 @@ def test_is_made_by_its_name(first):
         "print(env.spec.max_episode_steps, env.unwrapped.__class__.__module__)"
     )
     done = python("-W", "error", "-c", code)
-    assert done.stdout.split() == ["200", "fedlib.envs"], done.stderr[-2000:]
+    assert done.stdout.split() == ["200", MODULE], done.stderr[-2000:]
 
 
 def test_without_gymnasium_a_sentence_says_what_to_do():
     code = (
         "import sys; sys.modules['gymnasium'] = None\n"
-        "import fedlib, fedlib.problems.cartpole\n"
-        "try:\n    import fedlib.envs\nexcept ImportError as error:\n    print(error)"
+        "import papers.fedsgm.cartpole\n"
+        f"try:\n    import {MODULE}\nexcept ImportError as error:\n    print(error)"
     )
     done = python("-c", code)
     assert done.stdout.strip() == (
-        "fedlib.envs: gymnasium must be installed for this module, and for no other; "
+        f"{MODULE}: gymnasium must be installed for this module, and for no other; "
         "pip install 'fedlib[rl]'."
     ), done.stderr[-2000:]
 

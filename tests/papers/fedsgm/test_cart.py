@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from fedlib.problems.cart import (
+from papers.fedsgm.cartpole.cart import (
     CART,
     FORCE,
     GRAVITY,

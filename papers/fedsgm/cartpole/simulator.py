@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, Nonnegative, Seed
+from fedlib.checks import Count, Nonnegative, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
-from fedlib.problems.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
+from papers.fedsgm.cartpole.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
 
 HIDDEN = 128
 SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)
@@ -74,13 +74,12 @@ class CartPole:
     head_name : `"gaussian"` (action clipped to [-1, 1], times 10 N) or `"logits"` (+-10 N).
     """
 
-    steps: Count = HORIZON
+    steps: Annotated[int, counted(HORIZON)] = HORIZON
     environments: Count = 5
     head_name: str = "gaussian"
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.at_least("CartPole", "steps", self.steps, HORIZON)
         checks.one_of("CartPole", "head_name", self.head_name, tuple(HEADS))
 
     @property
@@ -109,11 +108,9 @@ class CartPole:
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
-        if len(batch.data) != 2:
-            raise ValueError(
-                "cartpole: losses need a batch (budget [1], chance [T, e, 5]); "
-                "a simulated problem has no rows to estimate them from."
-            )
+        rule = "hold a budget [1] and chance [T, e, 5]"
+        remedy = "a simulated problem has no rows to estimate losses from"
+        checks.require(len(batch.data) == 2, "cartpole", "batch", rule, len(batch.data), remedy)
         budget, chance = batch.data
         episodes = self.episodes(w, chance)
         reward = episodes.per_episode(episodes.reward)
@@ -156,8 +153,8 @@ class CartPole:
 def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
     """Simulate b policies, each in k groups of e environments.
 
-    One operation for `vmap` and for the recorder: two hundred dependent steps would be thousands of
-    nodes there. Its own `vmap` rule lets clients that share a policy share its matrix products.
+    One operation for `vmap` and for graph capture: two hundred dependent steps would be thousands
+    of nodes there. Its own `vmap` rule lets clients that share a policy share its matrix products.
 
     Parameters
     ----------
@@ -254,8 +251,6 @@ def cartpole(
     Raises ValueError or TypeError for an argument out of range.
     """
     checks.arguments(cartpole, locals())
-    for budget in budgets:
-        checks.nonnegative("cartpole", "budgets", budget)
     simulator = CartPole(environments=environments, head_name=head)
     rng = seeded(seed, "split")
     w0 = parameters(rng, head)

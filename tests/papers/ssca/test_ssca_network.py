@@ -10,7 +10,7 @@ from torch.func import grad
 
 from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
-from fedlib.problems import swish_network
+from papers.ssca.network import swish_network
 
 
 def test_the_networks_gradient_and_metrics():
