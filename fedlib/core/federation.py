@@ -187,7 +187,7 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
-            partial(p.rows_of_client, state.who),
+            partial(p.rows_of_client, state.who) if isinstance(state.who, Tensor) else None,
         )
 
     def only_client(self, draw: Draw) -> Client:

@@ -192,7 +192,7 @@ class Problem:
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "*b ..."], ...]:
         """The tensors of the data at some rows; whole rows are copied, which is fast."""
         flat = rows.flatten()
-        return tuple(x.index_select(0, flat).unflatten(0, rows.shape) for x in self.data)
+        return tuple(x.index_select(0, flat).view(*rows.shape, *x.shape[1:]) for x in self.data)
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""

@@ -148,19 +148,24 @@ class Checkpoint:
             raise Misfit("belong to this run, it was written with other parameters")
         for x, y in zip(content["data"], self.data(), strict=True):
             far = CLOSE * float(y.nan_to_num(0, 0, 0).abs().max()) if y.numel() else 0.0
-            close = {"rtol": CLOSE, "atol": far, "equal_nan": True}
-            if x.shape != y.shape or not torch.allclose(x, y, **close):
+            same = x.shape == y.shape
+            if not (same and torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True)):
                 raise Misfit("belong to this run, it was written with other data")
         leaves, spec = pytree.tree_flatten(start.state)
         device = leaves[0].device
         state = [x.to(device) for x in content["state"]]
-        curves = [{k: x.to(device) for k, x in content[part].items()} for part in CURVES]
-        for rng, held in zip(start.rngs, content["rngs"], strict=True):
-            rng.set_state(held)
+        metrics, info = ({k: x.to(device) for k, x in content[p].items()} for p in CURVES)
+        for rng, state_of in zip(start.rngs, content["rngs"], strict=True):
+            rng.set_state(state_of)
         return Progress(
-            pytree.tree_unflatten(state, spec), start.rngs, content["round"],
-            *([one] for one in curves), content["seconds"], content["compiled"],
-        )  # fmt: skip
+            state=pytree.tree_unflatten(state, spec),
+            rngs=start.rngs,
+            round=content["round"],
+            metrics=[metrics],
+            info=[info],
+            seconds=content["seconds"],
+            compiled=content["compiled"],
+        )
 
     def save(self, now: Progress, *, done: bool) -> None:
         """Write the file if it is time to, or if the run is done; raises OSError."""

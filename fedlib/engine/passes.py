@@ -45,15 +45,16 @@ def collapse_views(graph: Graph) -> None:
     for node in graph.nodes:
         if node.target in RESHAPES:
             node.target = aten.reshape.default  # of what may have another layout after a pass
-        if node.target not in VIEWS or not isinstance(source := node.args[0], Node):
+        source: Any = node.args[0] if node.target in VIEWS else None
+        if not isinstance(source, Node):
             continue
         now, before = node.meta["val"], source.meta["val"]
         if now.numel() != before.numel() or not (now.is_contiguous() and before.is_contiguous()):
             continue
         if source.target is aten.reshape.default:
-            source = source.args[0]  # type: ignore[assignment]
-        if source.meta["val"].shape == now.shape:  # type: ignore[union-attr]
-            node.replace_all_uses_with(source)  # type: ignore[arg-type]
+            source = source.args[0]
+        if source.meta["val"].shape == now.shape:
+            node.replace_all_uses_with(source)
         else:
             node.target, node.args, node.kwargs = (
                 aten.reshape.default,
@@ -115,7 +116,8 @@ def _multiply_once(graph: Graph, node: Node, side: int, source: Node, times: int
         made.meta["val"] = target(*values)
         return made
 
-    factor, other = (node.args[i].meta["val"] for i in (side, 1 - side))  # type: ignore[union-attr]
+    factors: Any = node.args
+    factor, other = (factors[i].meta["val"] for i in (side, 1 - side))
     _, m, n = node.meta["val"].shape
     few = len(factor) // times
     one = new(aten.reshape.default, new(aten.select.int, source, 0, 0), [few, *factor.shape[1:]])
@@ -158,7 +160,7 @@ def channels_last(graph: Graph) -> None:
         if source.meta["val"].dim() == 4:
             if source not in pictures:
                 with graph.inserting_before(node):
-                    order = {"memory_format": torch.channels_last}
+                    order: dict[str, Any] = {"memory_format": torch.channels_last}
                     pictures[source] = graph.call_function(aten.clone.default, (source,), order)
             node.update_arg(place, pictures[source])
 

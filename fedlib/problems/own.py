@@ -20,7 +20,7 @@ from torch.func import grad, vmap
 
 from fedlib import checks, models
 from fedlib.core.problem import Batch, Problem
-from fedlib.core.trees import fault
+from fedlib.core.trees import explain_map_error
 from fedlib.data.split import padded
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any
     try:
         return function(*arguments)
     except Exception as error:
-        if cause := fault(error):
+        if cause := explain_map_error(error):
             raise ValueError(f"{sentence.partition(' must ')[0]} must not {cause}.") from error
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{sentence}: {lines[0].rstrip('.')}.") from error

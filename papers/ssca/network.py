@@ -158,7 +158,6 @@ def vertical_network(
     clients: Count = 10,
     scale: Positive = 255.0,
     blocks: Sequence[Int[Tensor, "_"]] | None = None,
-    labels_at: tuple[Whole, ...] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
 
@@ -168,7 +167,6 @@ def vertical_network(
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
     blocks : each client's inputs, in place of those; the same for all seeds of a run.
-    labels_at : the clients who hold the labels, which must be all; None for all.
 
     Raises
     ------
@@ -192,7 +190,6 @@ def vertical_network(
         halves.outer,
         halves.outer_pullback,
         halves.inner_pullback,
-        labels_at,
     )
     return vertical(network, form)
 
