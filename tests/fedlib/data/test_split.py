@@ -48,8 +48,8 @@ class TestEverySplit:
     @pytest.mark.parametrize(
         ("labels", "error", "text"),
         [
-            (torch.ones(5), TypeError, "labels must be a tensor of whole numbers"),
-            ([0, 1], TypeError, "labels must be a tensor of whole numbers"),
+            (torch.ones(5), ValueError, "labels must be a tensor of "),
+            ([0, 1], TypeError, "labels must be a tensor of "),
             (torch.zeros(2, 2, dtype=torch.int64), ValueError, r"labels must be .* of shape \[R\]"),
             (torch.zeros(0, dtype=torch.int64), ValueError, "labels must have rows"),
         ],
@@ -176,8 +176,7 @@ def test_dirichlet_cells_errors():
     with pytest.raises(ValueError, match=r"alpha must leave every client a row, got 0\.01"):
         split.dirichlet_cells(CELLS, 20, 0.01, generator())
     refuses("alpha must be positive", split.dirichlet_cells, CELLS, 5, 0.0, generator())
-    with pytest.raises(TypeError, match="cells must be a tensor of whole numbers"):
-        split.dirichlet_cells(CELLS.double(), 5, 1.0, generator())
+    refuses("cells must be a tensor", split.dirichlet_cells, CELLS.double(), 5, 1.0, generator())
 
 
 def test_k_labels_varies_the_pairs():
