@@ -137,10 +137,10 @@ def from_frame(
         checks.instance(who, "heldout", heldout, pd.DataFrame)
         check_columns(who, "heldout", heldout, used, used)
         held = tensors_of(heldout, target, columns, used)
-    clients = {
-        label: tensors_of(own, target, columns, used)
-        for label, own in rows_by_client(who, frame, client).items()
-    }
+    nameless = int(frame[client].isna().sum())
+    checks.require(not nameless, who, "client", "leave no row without a name", nameless)
+    groups = frame.groupby(client, sort=True, observed=False)
+    clients = {label: tensors_of(own, target, columns, used) for label, own in groups}
     functions = objective, constraint, measures or {}
     return make_problem(who, name, clients, module, *functions, columns, held)
 
@@ -217,13 +217,6 @@ def check_columns(
         checks.finite(who, what, floats, "drop or impute these rows")
 
 
-def rows_by_client(who: str, frame: pd.DataFrame, client: Hashable) -> dict[Any, pd.DataFrame]:
-    """The rows of every client, by its name, in sorted order."""
-    missing = int(frame[client].isna().sum())
-    checks.require(not missing, who, "client", "leave no row without a name", missing)
-    return dict(iter(frame.groupby(client, sort=True, observed=False)))
-
-
 def tensors_of(
     frame: pd.DataFrame, target: Hashable, columns: Sequence[Hashable], used: Sequence[Hashable]
 ) -> Rows:
@@ -254,11 +247,8 @@ def make_problem(
     checks.require(clients, who, "the problem", "have a client", 0)
     checks.require(objectives, who, "the problem", "have an objective", 0)
     for label, own in clients.items():
-        if not len(own[0]):
-            raise ValueError(
-                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
-                "a category: frame[...].cat.remove_unused_categories())."
-            )
+        remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
+        checks.require(len(own[0]), who, f"client {label!r}", "have rows", 0, remedy)
     w0, apply = models.ravel(module)
 
     def forward(w: Float[Tensor, "d"], batch: Batch) -> ClientRows:
@@ -343,12 +333,10 @@ def try_function(
     own = problem.rows[j, :size]
     weight = torch.full_like(own, 1 / size, dtype=w.dtype)
     cut = value(w, Batch(tuple(x[own] for x in problem.data), weight))
-    if not torch.allclose(cut, each[j], rtol=1e-3, atol=1e-5):
-        raise ValueError(
-            f"{who}: {name} must not count padding rows, on client {j} ({size} rows) it gives "
-            f"{float(each[j]):.4g} with them and {float(cut):.4g} without; take rows.mean(values) "
-            "in place of values.mean() or sum()."
-        )
+    same = torch.allclose(cut, each[j], rtol=1e-3, atol=1e-5)
+    got = f"{float(each[j]):.4g} with them and {float(cut):.4g} without on client {j}"
+    remedy = "take rows.mean(values) in place of values.mean() or sum()"
+    checks.require(same, who, name, "not count padding rows", got, remedy)
 
 
 def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -385,7 +373,8 @@ def measured_rows(problem: Problem) -> Batch:
     """The rows that measures are of: those held out as one batch, else every client's."""
     if not problem.heldout:
         return problem.all_clients()
-    weight = problem.w0.new_ones(1, len(problem.heldout[0])) / len(problem.heldout[0])
+    count = len(problem.heldout[0])
+    weight = problem.w0.new_full((1, count), 1 / count)
     return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
 
 

@@ -218,7 +218,7 @@ def makers(dtype=SINGLE):
     people = Rows(X, (y > 0).float(), (normal(60, seed=4) > 0).float())
     clients = [(X[a:b], X[a:b, 0]) for a, b in ((0, 7), (7, 10), (10, 40))]
     square = lambda r: r.mean((r.output.squeeze(-1) - r.target) ** 2)  # noqa: E731
-    linear = models.linear(4, 1)
+    linear = models.mlp((4, 1))
     return {
         "quadratics": problems.quadratics(normal(7, 3), normal(7, 3), level=THIRD),
         "pareto": problems.pareto(normal(5, 3, 2, 4)),
