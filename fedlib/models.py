@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 
 import torch
@@ -65,7 +64,7 @@ def mlp(
     rng = torch.Generator().manual_seed(0) if rng is None else rng
     layers: list[nn.Module] = []
     for inside, outside in pairwise(sizes):
-        layers += [nn.utils.skip_init(nn.Linear, inside, outside), activation()]
+        layers += [_blank(nn.Linear, inside, outside), activation()]
     return _started(nn.Sequential(*layers[:-1]), rng)
 
 
@@ -83,13 +82,20 @@ def picture_cnn(
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
     left = ((side - 4) // 2 - 4) // 2
-    conv, linear = partial(nn.utils.skip_init, nn.Conv2d), partial(nn.utils.skip_init, nn.Linear)
     network = nn.Sequential(
-        *(conv(channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
-        *(conv(32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
-        *(nn.Flatten(-3), linear(64 * left**2, 128), nn.ReLU(), linear(128, classes)),
+        *(_blank(nn.Conv2d, channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(_blank(nn.Conv2d, 32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(nn.Flatten(-3), _blank(nn.Linear, 64 * left**2, 128), nn.ReLU()),
+        _blank(nn.Linear, 128, classes),
     )
     return _started(network, rng)
+
+
+def _blank(kind: type[nn.Module], *sizes: int) -> nn.Module:
+    """A layer whose numbers are not drawn, which would be from the global generator."""
+    with torch.device("meta"):
+        layer = kind(*sizes)
+    return layer.to_empty(device="cpu")
 
 
 def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:

@@ -33,11 +33,8 @@ _ADULT_COLUMNS = (
 ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
 
 
-def _one_of(*options: str) -> checks.Takes:
-    return checks.Takes(partial(checks.one_of, options=options))
-
-
-Split = Annotated[str, _one_of("train", "test")]
+Split = Annotated[str, checks.Takes(partial(checks.one_of, options=("train", "test")))]
+Diagnosis = Annotated[str, checks.Takes(partial(checks.one_of, options=("malignant", "benign")))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +57,7 @@ class Table:
             checks.require(fits, "Table", "y", f"lie in 0..{most} (the classes)", ends)
 
 
-def breast_cancer(positive: Annotated[str, _one_of("malignant", "benign")] = "malignant") -> Table:
+def breast_cancer(positive: Diagnosis = "malignant") -> Table:
     """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
 
     Args:

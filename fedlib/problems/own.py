@@ -131,11 +131,11 @@ def from_frame(
     twice = [label for label, count in Counter([client, *used]).items() if count > 1]
     rule = "name a column once, for one purpose"
     checks.require(not twice, who, "client, target, features and columns", rule, twice)
-    check_columns(who, "the frame", frame, [client, *used], used)
+    check_columns(who, "the frame", frame, [client], used)
     held: Rows = ()
     if heldout is not None:
         checks.instance(who, "heldout", heldout, pd.DataFrame)
-        check_columns(who, "heldout", heldout, used, used)
+        check_columns(who, "heldout", heldout, [], used)
         held = tensors_of(heldout, target, columns, used)
     nameless = int(frame[client].isna().sum())
     checks.require(not nameless, who, "client", "leave no row without a name", nameless)
@@ -180,9 +180,7 @@ def from_clients(
         checks.require(len(own) == len(parts), who, label, rule, len(own))
         shapes = [list(x.shape) for x in own]
         equal = all(shapes) and len({shape[0] for shape in shapes}) == 1
-        real = not any(x.is_complex() for x in own)
-        rule = "hold equally many rows in all its tensors, of real numbers"
-        checks.require(equal and real, who, label, rule, shapes)
+        checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
         first = [list(x.shape) for x in clients[0]]
         same = [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
         checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
@@ -195,24 +193,20 @@ def from_clients(
 
 
 def check_columns(
-    who: str,
-    name: str,
-    frame: pd.DataFrame,
-    present: Sequence[Hashable],
-    numeric: Sequence[Hashable],
+    who: str, name: str, frame: pd.DataFrame, plain: Sequence[Hashable], numeric: Sequence[Hashable]
 ) -> None:
-    """Raise unless the columns are there, once, and the numeric ones hold finite numbers."""
+    """Raise unless all columns are there, once, and the numeric ones hold finite numbers."""
     checks.require(len(frame), who, name, "have rows", 0)
     labels = [*frame.columns]
-    for column in present:
+    for column in (*plain, *numeric):
         near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
         remedy = f"nearest: {near}" if near else ""
         rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
         checks.require(labels.count(column) == 1, who, name, rule, labels, remedy)
     for column in numeric:
         values, what = frame[column], f"column {column!r}"
-        plain = values.dtype.kind in "biuf"
-        checks.require(plain, who, what, "hold numbers", values.dtype, "encode it or leave it out")
+        fits, remedy = values.dtype.kind in "biuf", "encode it or leave it out"
+        checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
 
