@@ -1,11 +1,10 @@
-"""Torch modules as functions of one vector: what any module becomes, and three networks."""
+"""Torch modules as functions of one vector: what any module becomes, and two networks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -15,9 +14,6 @@ from torch.func import functional_call
 from fedlib import checks
 from fedlib.checks import Count, Rng
 
-__all__ = ["linear", "mlp", "picture_cnn", "ravel"]
-
-M = TypeVar("M", bound=nn.Module)
 Apply = Callable[..., Tensor]  # apply(w, *inputs) -> the module's output
 
 
@@ -49,16 +45,6 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], Apply]:
     return torch.cat([p.detach().reshape(-1) for p in named.values()]), apply
 
 
-def linear(in_: Count, out: Count, bias: bool = True, *, rng: Rng | None = None) -> nn.Linear:
-    """A linear map from `in_` to `out` numbers, starting at zero, or at random with `rng`.
-
-    The random start is uniform in +-1/sqrt(in_). With softmax cross-entropy it is multinomial
-    logistic regression, which is convex: zero is a good start there.
-    """
-    checks.arguments(linear, locals())
-    return _started(lambda: nn.Linear(in_, out, bias=bias), rng)
-
-
 def mlp(
     sizes: Sequence[Count], activation: Callable[[], nn.Module] = nn.ReLU, *, rng: Rng | None = None
 ) -> nn.Sequential:
@@ -78,8 +64,8 @@ def mlp(
     rng = torch.Generator().manual_seed(0) if rng is None else rng
     layers: list[nn.Module] = []
     for inside, outside in pairwise(sizes):
-        layers += [linear(inside, outside, rng=rng), activation()]
-    return nn.Sequential(*layers[:-1])
+        layers += [_blank(nn.Linear, inside, outside), activation()]
+    return _started(nn.Sequential(*layers[:-1]), rng)
 
 
 def picture_cnn(
@@ -96,30 +82,30 @@ def picture_cnn(
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
     left = ((side - 4) // 2 - 4) // 2
-    return _started(
-        lambda: nn.Sequential(
-            *(nn.Conv2d(channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
-            *(nn.Conv2d(32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
-            *(nn.Flatten(-3), nn.Linear(64 * left**2, 128), nn.ReLU(), nn.Linear(128, classes)),
-        ),
-        rng,
+    network = nn.Sequential(
+        *(_blank(nn.Conv2d, channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(_blank(nn.Conv2d, 32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(nn.Flatten(-3), _blank(nn.Linear, 64 * left**2, 128), nn.ReLU()),
+        _blank(nn.Linear, 128, classes),
     )
+    return _started(network, rng)
 
 
-def _started(make: Callable[[], M], rng: torch.Generator | None) -> M:
-    """A module whose weights start at 0, or uniform in +-1/sqrt(inputs of a unit).
-
-    Made without storage first: its own start would be drawn from the global generator.
-    """
+def _blank(kind: type[nn.Module], *sizes: int) -> nn.Module:
+    """A layer whose numbers are not drawn, which would be from the global generator."""
     with torch.device("meta"):
-        module = make()
-    module = module.to_empty(device="cpu")
+        layer = kind(*sizes)
+    return layer.to_empty(device="cpu")
+
+
+def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
+    """The module, its weights and biases uniform in +-1/sqrt(inputs of a unit)."""
     with torch.no_grad():
-        for part in module.modules():
+        for part in module:
             if isinstance(part, (nn.Conv2d, nn.Linear)):
-                bound = 0.0 if rng is None else 1 / math.sqrt(part.weight[0].numel())
+                bound = 1 / math.sqrt(part.weight[0].numel())
                 for parameter in part.parameters():
-                    parameter.uniform_(-bound, bound, generator=rng) if bound else parameter.zero_()
+                    parameter.uniform_(-bound, bound, generator=rng)
     return module
 
 

@@ -2,16 +2,13 @@
 
 from fedlib.data.cache import DataError, available, cache_folder, fetch
 from fedlib.data.loaders import (
-    Molecules,
     Table,
     adult,
     breast_cancer,
     cifar10,
     digits,
-    emnist,
     fashion_mnist,
     mnist,
-    qm9,
 )
 from fedlib.data.sources import SOURCES, File, Source
 
@@ -19,7 +16,6 @@ __all__ = [
     "SOURCES",
     "DataError",
     "File",
-    "Molecules",
     "Source",
     "Table",
     "adult",
@@ -28,9 +24,7 @@ __all__ = [
     "cache_folder",
     "cifar10",
     "digits",
-    "emnist",
     "fashion_mnist",
     "fetch",
     "mnist",
-    "qm9",
 ]

@@ -47,8 +47,6 @@ def fetch(name: str) -> tuple[Path, ...]:
     """
     checks.one_of("fetch", "name", name, SOURCES)
     source = SOURCES[name]
-    if not source.files and not source.instead and name not in IN_SCIKIT_LEARN:
-        raise DataError(f"{name}: {source.note} ({cache_folder()}, or set FEDLIB_DATA).")
     group = source.instead if use_instead(source) else source.files
     return tuple(get(name, file) for file in group)
 

@@ -1,6 +1,6 @@
 """Data sets: one loader for each, from the verified files of `fedlib.data.cache`.
 
-Loaders return torch tensors on the CPU (`Table`, `Molecules`), Adult a pandas frame. pandas,
+Loaders return torch tensors on the CPU (`Table`), Adult a pandas frame. pandas,
 Pillow and scikit-learn are imported by the loaders that need them, so that `import fedlib` stays
 quick. Where files come from, and every fault of theirs: `fedlib.data.sources`, `fedlib.data.cache`.
 """
@@ -8,7 +8,6 @@ quick. Where files come from, and every fault of theirs: `fedlib.data.sources`, 
 import gzip
 import io
 import tarfile
-import zipfile
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, Shaped, UInt8
+from jaxtyping import Bool, Int, Shaped, UInt8
 from torch import Tensor
 
 from fedlib import checks
@@ -27,7 +26,6 @@ from fedlib.data.sources import SOURCES
 if TYPE_CHECKING:
     import pandas as pd
 
-_EMNIST_CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ADULT_COLUMNS = (
     "age workclass fnlwgt education education_num marital_status occupation relationship race "
     "sex capital_gain capital_loss hours_per_week native_country income"
@@ -35,11 +33,8 @@ _ADULT_COLUMNS = (
 ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
 
 
-def _one_of(*options: str) -> checks.Takes:
-    return checks.Takes(partial(checks.one_of, options=options))
-
-
-Split = Annotated[str, _one_of("train", "test")]
+Split = Annotated[str, checks.Takes(partial(checks.one_of, options=("train", "test")))]
+Diagnosis = Annotated[str, checks.Takes(partial(checks.one_of, options=("malignant", "benign")))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +57,7 @@ class Table:
             checks.require(fits, "Table", "y", f"lie in 0..{most} (the classes)", ends)
 
 
-@dataclass(frozen=True, eq=False)
-class Molecules:
-    """QM9: atoms and bonds of molecule i are rows offset[i]:offset[i + 1] of their arrays."""
-
-    targets: Float[Tensor, "R 15"]  # float64, in the units of the source tables
-    target_names: tuple[str, ...]
-    z: UInt8[Tensor, " atoms"]  # atomic numbers
-    positions: Float[Tensor, "atoms 3"]  # float32, Angstrom
-    atom_offset: Int[Tensor, " R+1"]
-    bonds: UInt8[Tensor, "bonds 3"]  # i, j (within the molecule), order; 4 is aromatic
-    bond_offset: Int[Tensor, " R+1"]
-    index: Int[Tensor, " R"]  # number in GDB-9
-    smiles: tuple[str, ...]
-
-
-def breast_cancer(positive: Annotated[str, _one_of("malignant", "benign")] = "malignant") -> Table:
+def breast_cancer(positive: Diagnosis = "malignant") -> Table:
     """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
 
     Args:
@@ -160,51 +140,6 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
     return replace(table, classes=tuple(names.split()))
 
 
-def qm9() -> Molecules:
-    """QM9: 130831 molecules and their 15 targets, units as in the source tables.
-
-    A, B, C in GHz, mu in debye, alpha in bohr^3, homo, lumo, gap, zpve, u0, u298, h298, g298 in
-    hartree, r2 in bohr^2, cv in cal/mol/K.
-    """
-    with np.load(get("qm9", SOURCES["qm9"].instead[0])) as packed:
-        raw = dict(packed)
-    targets = raw["target_scaled"].T / 10.0 ** raw["target_decimals"]
-    return Molecules(
-        torch.from_numpy(np.ascontiguousarray(targets)),
-        tuple(map(str, raw["target_names"])),
-        torch.from_numpy(raw["z"]),
-        torch.from_numpy(raw["pos"]),
-        _offsets(raw["n_atoms"]),
-        torch.from_numpy(raw["bonds"]),
-        _offsets(raw["n_bonds"]),
-        torch.from_numpy(raw["index"]),
-        tuple(raw["smiles"].tobytes().decode().split("\n")),
-    )
-
-
-def emnist(split: Split, subset: Annotated[str, _one_of("digits", "byclass")] = "digits") -> Table:
-    """EMNIST: X [R, 28, 28] uint8, upright as in MNIST, and y, for split "train" or "test".
-
-    Args:
-        split: "train" or "test".
-        subset: "digits" (240000 and 40000 images, 10 classes) or "byclass" (697932 and 116323
-            images, 62 classes). Read from the user's own copy: the four files of the subset, or
-            the archive gzip.zip, in EMNIST/raw of the cache; else the archive is downloaded.
-    """
-    checks.arguments(emnist, locals())
-    name = f"emnist_{subset}"
-    source = SOURCES[name]
-    members = source.instead[:2] if split == "train" else source.instead[2:]
-    if use_instead(source):
-        images, labels = (_read_idx(get(name, file).read_bytes()) for file in members)
-    else:
-        with zipfile.ZipFile(get(name, source.files[0])) as archive:
-            inside = [f"gzip/{Path(file.path).name}" for file in members]
-            images, labels = (_read_idx(archive.read(member)) for member in inside)
-    classes = tuple(_EMNIST_CLASSES[:10] if subset == "digits" else _EMNIST_CLASSES)
-    return Table(images.transpose(1, 2).contiguous(), labels.long(), classes)
-
-
 def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
     files = SOURCES[name].files[:2] if split == "train" else SOURCES[name].files[2:]
     images, labels = (_read_idx(get(name, file).read_bytes()) for file in files)
@@ -217,10 +152,6 @@ def _read_idx(compressed: bytes) -> UInt8[Tensor, "..."]:
     shape = np.frombuffer(raw, ">i4", count=raw[3], offset=4)
     values = np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3])
     return torch.from_numpy(values.reshape(shape).copy())
-
-
-def _offsets(lengths: np.ndarray) -> Int[Tensor, " R+1"]:
-    return torch.from_numpy(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
 
 def _cifar10_archive(path: Path, split: str) -> Table:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class File(NamedTuple):
-    """One file: path inside the cache folder, checksum (sha256, or "md5:..."), and its URL."""
+    """One file: path inside the cache folder, checksum (sha256), and its URL."""
 
     path: str
     checksum: str
@@ -35,8 +35,6 @@ def _files(*starts: str) -> tuple[File, ...]:
     """The registered files whose paths start so, in the order of the registry."""
     return tuple(file for file in _FILES if file.path.startswith(starts))
 
-
-_EMNIST = "no licence stated; from NIST Special Database 19; cite arXiv:1702.05373"
 
 SOURCES: dict[str, Source] = {
     "breast_cancer": Source("Breast Cancer Wisconsin (Diagnostic)", "CC BY 4.0; in scikit-learn"),
@@ -67,22 +65,6 @@ SOURCES: dict[str, Source] = {
         note="copy a packed qm9.npz there (it has no download of its own: the upstream "
         "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.zip has "
         "another format, which fedlib does not read)",
-    ),
-    **{
-        f"emnist_{subset}": Source(
-            f"EMNIST {subset}",
-            _EMNIST,
-            _files("EMNIST/raw/gzip.zip"),
-            _files(f"EMNIST/raw/emnist-{subset}-"),
-            "unpack it from https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
-        )
-        for subset in ("digits", "byclass")
-    },
-    "celeba": Source(
-        "CelebA",
-        "non-commercial research only; no part of it may be passed on",
-        note="its terms forbid passing it on, so fedlib neither ships nor downloads it: ask for it "
-        "at https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html and keep it in your own cache",
     ),
 }
 IN_SCIKIT_LEARN = ("breast_cancer", "digits")

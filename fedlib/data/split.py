@@ -4,8 +4,8 @@ Every split takes a CPU `torch.Generator`, most of them the labels [R], and give
 Int [N, m]: the same number m of rows for each of the N clients, no row twice. Where clients have
 unequal numbers, rows of smaller clients are padded by repeating their first, and the numbers stand
 beside them. The same generator state gives the same split. Rows of a client come class by class
-from `stratified_iid`, `dirichlet`, `dirichlet_cells` and `k_labels`: draw batches from them, do not
-cut. Every split raises ValueError or TypeError for arguments out of range.
+from `stratified_iid`, `dirichlet` and `dirichlet_cells`: draw batches from them, do not cut. Every
+split raises ValueError or TypeError for arguments out of range.
 """
 
 from collections.abc import Sequence
@@ -92,34 +92,6 @@ def dirichlet_cells(
     rule, remedy = "leave every client a row", "use a larger alpha, fewer clients or another seed"
     checks.require(min(map(len, every)), "dirichlet_cells", "alpha", rule, alpha, remedy)
     return padded(every)
-
-
-def k_labels(labels: Labels, clients: Count, k: Count, rng: Rng) -> Int[Tensor, "N m"]:
-    """Exactly k labels a client, the same number of rows of each, equal sizes.
-
-    Labels go to clients at random but evenly: two labels are held by numbers of clients that
-    differ by one at most. With m = k q, q is the largest number that every label can give to each
-    of its holders; the rest is dropped.
-
-    Raises ValueError for a k above the number of classes, or a label with fewer rows than holders.
-    """
-    checks.arguments(k_labels, locals())
-    groups = _shuffled_classes("k_labels", labels, rng)
-    checks.count("k_labels", "k", k, high=len(groups), note="the number of classes")
-    holds = _deal(clients, len(groups), k, rng)  # [N, C]
-    shares = [
-        _share("k_labels", label, len(rows), holders)
-        for (label, rows), holders in zip(groups.items(), holds.sum(0).tolist(), strict=True)
-        if holders
-    ]
-    share = min(shares)
-    place = (holds.cumsum(0) - 1).tolist()  # which of the holders of the label the client is
-    chosen = []
-    for client in range(clients):
-        for label, rows in enumerate(groups.values()):
-            if holds[client, label]:
-                chosen.append(rows.narrow(0, place[client][label] * share, share))
-    return torch.cat(chosen).view(clients, k * share)
 
 
 def train_test(
@@ -256,12 +228,3 @@ def _fill(
             counts[:, c] += granted.bincount(minlength=len(counts))
             left[c] -= len(granted)
     return counts
-
-
-def _deal(clients: int, classes: int, k: int, rng: torch.Generator) -> Bool[Tensor, "N C"]:
-    """Which labels a client holds: the k that fewest hold so far, ties at random."""
-    holds = torch.zeros(clients, classes, dtype=torch.bool)
-    for client in range(clients):
-        ties = torch.rand(classes, generator=rng, dtype=torch.float64)
-        holds[client, (holds.sum(0) + ties).argsort()[:k]] = True
-    return holds

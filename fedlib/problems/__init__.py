@@ -2,7 +2,6 @@
 
 from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
 from fedlib.problems.fairness import fairness
-from fedlib.problems.low_rank import matrix_completion, multi_task_regression
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.own import ClientRows, from_clients, from_frame
 from fedlib.problems.pareto import pareto
@@ -14,9 +13,7 @@ __all__ = [
     "fairness",
     "from_clients",
     "from_frame",
-    "matrix_completion",
     "mlp_classification",
-    "multi_task_regression",
     "neyman_pearson",
     "pareto",
     "quadratics",

@@ -221,7 +221,16 @@ class _Classifier:
         size = CHUNK if model.sequential_clients else len(y)
         chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
         right = [(model.apply(w, self.prepared(x)).argmax(1) == t).sum() for x, t in chunks]
-        part = problem if measured is None else first_rows(problem, measured)
+        part = (
+            problem
+            if measured is None
+            else replace(
+                problem,
+                rows=problem.rows[:, :measured],
+                sizes=(measured,) * len(problem.rows),
+                lengths=(),
+            )
+        )
         values = {
             "loss": mean_loss(part, w),
             "accuracy": torch.stack(right).sum().to(w.dtype) / len(y),
@@ -229,13 +238,6 @@ class _Classifier:
         if problem.set is not None:
             values |= {"gap": fw_gap(part, w), "size": gauge_of(problem.set, w)}
         return values
-
-
-def first_rows(problem: Problem, count: int) -> Problem:
-    """The same problem with the first `count` rows of every client, which all clients have."""
-    return replace(
-        problem, rows=problem.rows[:, :count], sizes=(count,) * problem.num_clients, lengths=()
-    )
 
 
 def mean_loss(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
@@ -279,7 +281,9 @@ def softmax_regression(
     checks.arguments(softmax_regression, locals())
 
     def apply(w: Tensor, inputs: Tensor) -> Tensor:
-        return _wide(w.view(classes, -1), inputs).T
+        # as a batch of one: else `vmap` folds clients that share w into one tall product, which is
+        # nearly twice as slow on a CPU
+        return torch.bmm(w.view(1, classes, -1), inputs.T.unsqueeze(0)).squeeze(0).T
 
     def gradient(w: Tensor, inputs: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
         return (error.T @ inputs).flatten()
@@ -385,15 +389,6 @@ ACTIVATIONS: dict[str, tuple[Elementwise, Elementwise]] = {
     "relu": (torch.relu, lambda z: z > 0),
     "swish": (torch.nn.functional.silu, _swish_slope),
 }
-
-
-def _wide(A: Float[Tensor, "h p"], inputs: Float[Tensor, "B p"]) -> Float[Tensor, "h B"]:
-    """`A @ inputs.T`, for a small h.
-
-    As a batch of one: otherwise `vmap` folds clients that share A into one tall product, which is
-    nearly twice as slow on a CPU.
-    """
-    return torch.bmm(A.unsqueeze(0), inputs.T.unsqueeze(0)).squeeze(0)
 
 
 def _check_labels(who: str, X: Tensor, y: Tensor, classes: int | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,10 +17,17 @@ from fedlib.checks import Count, Positive, Seed
 from fedlib.core.problem import Batch, Pooled, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
-from fedlib.data.census import Rows
 
 #: Whose sign the gradient of an absolute gap takes: that of all participants, or each client's own.
 SIGNS = ("pooled", "client")
+
+
+class Rows(NamedTuple):
+    """Features, labels and protected groups of people."""
+
+    X: Float[Tensor, "R p"]
+    y: Float[Tensor, "R"]  # 0 or 1
+    group: Float[Tensor, "R"]  # 0 or 1
 
 
 def fairness(

@@ -61,9 +61,19 @@ def neyman_pearson(
     rule = f"have a label for each of the {len(X)} rows of X"
     checks.require(len(X) == len(y), "neyman_pearson", "y", rule, len(y))
     rng = seeded(seed, "split")
-    train, test, rows = _divided(y, clients, train_fraction, alpha, rng)
-    X = prepared(X.to(torch.float64), train, standardize=standardize, bias=bias)
-    labels = y[train]
+    train, test = torch.arange(len(y)), torch.arange(0)
+    if train_fraction < 1:
+        train, test = split.train_test(y, 1 - train_fraction, rng)
+    labels, X = y[train], X.to(torch.float64)
+    if alpha is None:
+        rows = split.stratified_iid(labels, clients, rng)
+    else:
+        rows = split.dirichlet(labels, clients, alpha, rng)
+    if standardize:
+        mean, std = X[train].mean(0), X[train].std(0, correction=0)
+        X = (X - mean) / torch.where(std > 0, std, 1.0)
+    if bias:
+        X = torch.cat([X, torch.ones_like(X[:, :1])], 1)
     shares = class_shares("neyman_pearson", labels, rows)
     settings = {"clients": clients, "train_fraction": train_fraction, "alpha": alpha}
     choices = {"standardize": standardize, "bias": bias, "split_by": "seed"}
@@ -81,28 +91,6 @@ def neyman_pearson(
         heldout=(X[test].to(dtype), y[test].to(dtype)),
         config={"name": "neyman_pearson", **settings, **choices, **(config or {})},
     )
-
-
-def _divided(
-    y: Tensor, clients: int, train_fraction: float, alpha: float | None, rng: torch.Generator
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows to train on, rows held out, and which of the former each client has."""
-    train, test = torch.arange(len(y)), torch.arange(0)
-    if train_fraction < 1:
-        train, test = split.train_test(y, 1 - train_fraction, rng)
-    if alpha is None:
-        return train, test, split.stratified_iid(y[train], clients, rng)
-    return train, test, split.dirichlet(y[train], clients, alpha, rng)
-
-
-def prepared(
-    X: Float[Tensor, "R p"], train: Int[Tensor, "r"], *, standardize: bool, bias: bool
-) -> Float[Tensor, "R q"]:
-    """Features z-scored with the training rows' statistics, and a constant one, each if asked."""
-    if standardize:
-        mean, std = X[train].mean(0), X[train].std(0, correction=0)
-        X = (X - mean) / torch.where(std > 0, std, 1.0)
-    return torch.cat([X, torch.ones_like(X[:, :1])], 1) if bias else X
 
 
 def class_shares(

@@ -131,16 +131,16 @@ def from_frame(
     twice = [label for label, count in Counter([client, *used]).items() if count > 1]
     rule = "name a column once, for one purpose"
     checks.require(not twice, who, "client, target, features and columns", rule, twice)
-    check_columns(who, "the frame", frame, [client, *used], used)
+    check_columns(who, "the frame", frame, [client], used)
     held: Rows = ()
     if heldout is not None:
         checks.instance(who, "heldout", heldout, pd.DataFrame)
-        check_columns(who, "heldout", heldout, used, used)
+        check_columns(who, "heldout", heldout, [], used)
         held = tensors_of(heldout, target, columns, used)
-    clients = {
-        label: tensors_of(own, target, columns, used)
-        for label, own in rows_by_client(who, frame, client).items()
-    }
+    nameless = int(frame[client].isna().sum())
+    checks.require(not nameless, who, "client", "leave no row without a name", nameless)
+    groups = frame.groupby(client, sort=True, observed=False)
+    clients = {label: tensors_of(own, target, columns, used) for label, own in groups}
     functions = objective, constraint, measures or {}
     return make_problem(who, name, clients, module, *functions, columns, held)
 
@@ -180,9 +180,7 @@ def from_clients(
         checks.require(len(own) == len(parts), who, label, rule, len(own))
         shapes = [list(x.shape) for x in own]
         equal = all(shapes) and len({shape[0] for shape in shapes}) == 1
-        real = not any(x.is_complex() for x in own)
-        rule = "hold equally many rows in all its tensors, of real numbers"
-        checks.require(equal and real, who, label, rule, shapes)
+        checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
         first = [list(x.shape) for x in clients[0]]
         same = [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
         checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
@@ -195,33 +193,22 @@ def from_clients(
 
 
 def check_columns(
-    who: str,
-    name: str,
-    frame: pd.DataFrame,
-    present: Sequence[Hashable],
-    numeric: Sequence[Hashable],
+    who: str, name: str, frame: pd.DataFrame, plain: Sequence[Hashable], numeric: Sequence[Hashable]
 ) -> None:
-    """Raise unless the columns are there, once, and the numeric ones hold finite numbers."""
+    """Raise unless all columns are there, once, and the numeric ones hold finite numbers."""
     checks.require(len(frame), who, name, "have rows", 0)
     labels = [*frame.columns]
-    for column in present:
+    for column in (*plain, *numeric):
         near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
         remedy = f"nearest: {near}" if near else ""
         rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
         checks.require(labels.count(column) == 1, who, name, rule, labels, remedy)
     for column in numeric:
         values, what = frame[column], f"column {column!r}"
-        plain = values.dtype.kind in "biuf"
-        checks.require(plain, who, what, "hold numbers", values.dtype, "encode it or leave it out")
+        fits, remedy = values.dtype.kind in "biuf", "encode it or leave it out"
+        checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
-
-
-def rows_by_client(who: str, frame: pd.DataFrame, client: Hashable) -> dict[Any, pd.DataFrame]:
-    """The rows of every client, by its name, in sorted order."""
-    missing = int(frame[client].isna().sum())
-    checks.require(not missing, who, "client", "leave no row without a name", missing)
-    return dict(iter(frame.groupby(client, sort=True, observed=False)))
 
 
 def tensors_of(
@@ -254,11 +241,8 @@ def make_problem(
     checks.require(clients, who, "the problem", "have a client", 0)
     checks.require(objectives, who, "the problem", "have an objective", 0)
     for label, own in clients.items():
-        if not len(own[0]):
-            raise ValueError(
-                f"{who}: every client must have rows, client {label!r} has none; leave it out (of "
-                "a category: frame[...].cat.remove_unused_categories())."
-            )
+        remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
+        checks.require(len(own[0]), who, f"client {label!r}", "have rows", 0, remedy)
     w0, apply = models.ravel(module)
 
     def forward(w: Float[Tensor, "d"], batch: Batch) -> ClientRows:
@@ -343,12 +327,10 @@ def try_function(
     own = problem.rows[j, :size]
     weight = torch.full_like(own, 1 / size, dtype=w.dtype)
     cut = value(w, Batch(tuple(x[own] for x in problem.data), weight))
-    if not torch.allclose(cut, each[j], rtol=1e-3, atol=1e-5):
-        raise ValueError(
-            f"{who}: {name} must not count padding rows, on client {j} ({size} rows) it gives "
-            f"{float(each[j]):.4g} with them and {float(cut):.4g} without; take rows.mean(values) "
-            "in place of values.mean() or sum()."
-        )
+    same = torch.allclose(cut, each[j], rtol=1e-3, atol=1e-5)
+    got = f"{float(each[j]):.4g} with them and {float(cut):.4g} without on client {j}"
+    remedy = "take rows.mean(values) in place of values.mean() or sum()"
+    checks.require(same, who, name, "not count padding rows", got, remedy)
 
 
 def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -385,7 +367,8 @@ def measured_rows(problem: Problem) -> Batch:
     """The rows that measures are of: those held out as one batch, else every client's."""
     if not problem.heldout:
         return problem.all_clients()
-    weight = problem.w0.new_ones(1, len(problem.heldout[0])) / len(problem.heldout[0])
+    count = len(problem.heldout[0])
+    weight = problem.w0.new_full((1, count), 1 / count)
     return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
 
 

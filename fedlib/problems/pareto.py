@@ -11,7 +11,6 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.weights.rules import min_norm
 
 FRONT = 501  # points of the front of two objectives; distances are to the polygon through them
-HALVINGS = 60  # of the bisection for the crossing
 
 
 def pareto(
@@ -76,22 +75,6 @@ def pareto_point(
 ) -> Float[Tensor, "*b d"]:
     r"""The minimizer of the weighted sum, $(\sum_k\lambda_kA_k)^{-1}\sum_k\lambda_kA_k\bar c_k$."""
     return (lam @ (curvature * middle)) / (lam @ curvature)
-
-
-def crossing(problem: Problem, ratios: tuple[float, float]) -> Float[Tensor, "d"]:
-    """The Pareto optimal model of two objectives at which `r_1 F_1 = r_2 F_2`.
-
-    If the front does not meet that line, its end that is nearest to it.
-    """
-    middle, curvature, _ = problem.heldout
-    low, high = middle.new_zeros(()), middle.new_ones(())
-    r = middle.new_tensor(ratios)
-    for _ in range(HALVINGS):
-        half = (low + high) / 2  # the weight of the second objective, which falls along the front
-        F = r * problem.mean_losses(pareto_point(middle, curvature, torch.stack([1 - half, half])))
-        low, high = (half, high) if F[1] > F[0] else (low, half)
-    half = (low + high) / 2
-    return pareto_point(middle, curvature, torch.stack([1 - half, half]))
 
 
 def pareto_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:

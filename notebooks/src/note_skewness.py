@@ -109,7 +109,7 @@
 # %% [markdown]
 # ## Checks
 #
-# `fedlib.metrics.skewness` returns the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
+# `papers.fedsgm.skewness` returns the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer instances
@@ -122,8 +122,8 @@ from math import sqrt
 import numpy as np
 import torch
 
-from fedlib.metrics import client_gradients, skew_matrix, skewness
 from papers.fedsgm.problems.norms import random_norms
+from papers.fedsgm.skewness import client_gradients, skew_matrix, skewness
 from papers.kit import plot
 from papers.kit.claims import check
 

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from fedlib import data
 from fedlib.core.sampling import seeded
-from fedlib.data import census as adult
 from fedlib.data import split
 from fedlib.data.split import holdout
+from fedlib.problems.fairness import Rows
 from fedlib.problems.neyman_pearson import class_shares
 from fedlib.sets import NuclearBall
 from papers.arena.losses import NUCLEAR, RADIUS
+from papers.kit import census as adult
 
 CLIENTS = {"np": 8, "fair": 10, "pair": 10, "sparse": 8, "rank": 10}
 VALIDATION = 0.2  # of every client's rows
@@ -47,18 +48,18 @@ def held_out(
 
 
 @lru_cache(maxsize=2)
-def people(stand_in: int) -> adult.Rows:
+def people(stand_in: int) -> Rows:
     """All rows of Adult's two files, or of generated people of the same schema."""
     if stand_in == 0:
         both = adult.official()
     else:
         both = adult.prepared(adult.stand_in(stand_in), adult.stand_in(stand_in // 2, seed=1))
-    return adult.Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
+    return Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
 
 
 def drawn(
     name: str, seed: int, stand_in: int
-) -> tuple[adult.Rows, list[Tensor], torch.Generator, dict[str, object]]:
+) -> tuple[Rows, list[Tensor], torch.Generator, dict[str, object]]:
     """All people, and who of them is for the clients, for validation, for the test."""
     rows, rng = people(stand_in), seeded(seed, "split")
     order = torch.randperm(len(rows.y), generator=rng)
@@ -77,7 +78,7 @@ def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     return parts[0], parts[1], parts[2], config
 
 
-def class_parts(rows: adult.Rows, table: Int[Tensor, "N m"]) -> Parts:
+def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
     """Features with a constant, incomes, and what a row counts in the mean of its class."""
     some = table.flatten()
     shares = class_shares("neyman_pearson_task", rows.y, table)[some]
@@ -93,7 +94,7 @@ def fairness_task(seed: int, stand_in: int) -> Made:
     return parts[0], parts[1], parts[2], config
 
 
-def gap_parts(rows: adult.Rows, some: Int[Tensor, "r"]) -> Parts:
+def gap_parts(rows: Rows, some: Int[Tensor, "r"]) -> Parts:
     """Features with a constant, incomes, and what a row's output counts in the groups' gap."""
     X, y, group = (x[some] for x in rows)
     men = group.sum()

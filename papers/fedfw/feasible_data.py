@@ -36,7 +36,6 @@ SCALES = {
     "mnist": (255.0, 0.5, 0.5),
     "fashion_mnist": (255.0, 0.5, 0.5),
     "cifar10": (255.0, 0.5, 0.5),
-    "emnist": (255.0, 0.1307, 0.3081),
 }
 PRINTED_CLASSES = 3  # of the generator, where the authors' code is told 3 labels a client
 

@@ -21,7 +21,7 @@ import pytest
 #: The parts of the chart, quick ones first: the library's own tests, and its doctests.
 SUITES = (
     *(f"tests/fedlib/{name}" for name in ("compress", "sets", "steps", "weights", "policy")),
-    *(f"tests/fedlib/{name}" for name in ("test_metrics.py", "vertical", "data", "problems")),
+    *(f"tests/fedlib/{name}" for name in ("vertical", "data", "problems")),
     *("fedlib", "tests/fedlib/core", "tests/fedlib/testing", "tests/fedlib/algorithms"),
 )
 #: Two tests that run every method many times.

@@ -48,8 +48,7 @@ for convex_set in (fl.L1Ball(2.0), fl.NuclearBall(2.0, 5, 6), fl.Simplex(2.0),
         end = fl.run(algorithm, task, rounds=2, seeds=[0], progress=False, engine=fl.Loop)
     metrics.fw_gap(task(0), end.state.w[0])
     fl.run(methods[0], task, rounds=2, seeds=[0, 1], progress=False)
-a, b = metrics.client_gradients(np_problem(), torch.zeros(30).double())
-metrics.skewness(a, b)
+metrics.mean_gradient(np_problem(), torch.zeros(30).double())
 
 def one_round(algorithm, problem):
     rng = torch.Generator().manual_seed(0)

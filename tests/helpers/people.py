@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import torch
 
-from fedlib.data import census as adult
-from fedlib.problems import fairness
+from fedlib.problems.fairness import Rows, fairness
 
 SIZES = (5, 4, 3, 1)
 
@@ -15,7 +14,7 @@ def people(rows, seed=0, men=0.6):
     X = torch.randn(rows, SIZES[0], generator=g, dtype=torch.float64)
     group = (torch.rand(rows, generator=g) < men).double()
     y = (X[:, 0] + group + torch.randn(rows, generator=g) > 0.5).double()
-    return adult.Rows(X, y, group)
+    return Rows(X, y, group)
 
 
 def task(clients=4, **options):

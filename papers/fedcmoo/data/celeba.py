@@ -18,9 +18,14 @@ import torch
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.data import SOURCES, DataError, cache_folder
+from fedlib.data import DataError, cache_folder
 from papers.fedcmoo.data.attributes import Labelled
 from papers.fedcmoo.data.pairs import Scale
+
+NOTE = (
+    "its terms forbid passing it on, so nothing ships or downloads it: ask for it at "
+    "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html and keep it in your own cache"
+)
 
 #: Number of a split in `list_eval_partition.txt`.
 SPLITS = {"train": "0", "validation": "1", "test": "2"}
@@ -118,5 +123,4 @@ def _picture(path: Path, side: int) -> Tensor:
 
 
 def _error(path: Path, problem: str) -> DataError:
-    note = SOURCES["celeba"].note
-    return DataError(f"celeba: {path} {problem}; {note} (FEDLIB_DATA).")
+    return DataError(f"celeba: {path} {problem}; {NOTE} (FEDLIB_DATA).")

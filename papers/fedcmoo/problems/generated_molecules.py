@@ -11,8 +11,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Seed
-from fedlib.data import Molecules
-from papers.fedcmoo.data.molecules import Graphs, graphs
+from papers.fedcmoo.data.molecules import Graphs, Molecules, graphs
 
 #: The targets, each computed from the graph by `rule`.
 RULE = (
@@ -121,7 +120,7 @@ def direction(rng: torch.Generator) -> Float[Tensor, "3"]:
 
 
 def table(made: list[Tree]) -> Molecules:
-    """The molecules one after another, as `data.qm9` has them, without targets."""
+    """The molecules one after another, as `molecules.qm9` has them, without targets."""
     atoms = torch.tensor([0, *(len(z) for z, _, _ in made)]).cumsum(0)
     ties = torch.tensor([0, *(len(bonds) for _, bonds, _ in made)]).cumsum(0)
     return Molecules(

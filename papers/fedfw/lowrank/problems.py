@@ -17,9 +17,9 @@ from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, ConvexSet, pullback
-from fedlib.problems import matrix_completion, multi_task_regression
 from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures
+from papers.fedfw.matrices import matrix_completion, multi_task_regression
 
 MAKERS: dict[str, Callable[..., Problem]] = {
     "regression": multi_task_regression,

@@ -11,9 +11,9 @@ from torch import Tensor
 from fedlib import data
 from fedlib.core import Problem
 from fedlib.metrics import fw_gap
-from fedlib.problems import multi_task_regression
 from fedlib.sets import NuclearBall
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
+from papers.fedfw.matrices import multi_task_regression
 from papers.fedfw.rates.problems import SETS
 
 HELD = 297  # digits of scikit-learn that are for testing

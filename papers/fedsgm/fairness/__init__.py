@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from fedlib.algorithms.baselines import SGM, ConEx, FedAvg, PenaltyFedAvg, PenaltySGM
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
-from fedlib.data import census as adult
 from fedlib.problems import fairness
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.fairness import claims, figures
 from papers.fedsgm.fairness.numbers import METRICS, derive
+from papers.kit import census as adult
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.watch import Watch, Watches

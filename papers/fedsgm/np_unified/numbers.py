@@ -10,7 +10,6 @@ import torch
 
 from fedlib import data
 from fedlib.core import Trace
-from fedlib.metrics import client_gradients, multiplier, skewness
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.curves import (
     FEASIBLE,
@@ -22,6 +21,7 @@ from papers.fedsgm.curves import (
     tuned,
     violations,
 )
+from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
 

@@ -13,12 +13,12 @@ from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.compress import Identity, RandK
 from fedlib.core import Problem, Trace
-from fedlib.metrics import multiplier
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures
+from papers.fedsgm.skewness import multiplier
 from papers.kit.numbers import Number, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters

@@ -133,11 +133,12 @@ def test_something_unreadable_in_place_of_a_file(cache, tiny):
     assert not data.available("mnist")
 
 
-def test_celeba_is_only_explained(cache):
-    assert not data.available("celeba")
-    text = error_of(lambda: data.fetch("celeba"))
-    assert "forbid" in text
-    assert "non-commercial" in data.SOURCES["celeba"].licence
+def test_qm9_says_what_to_do(cache):
+    text = error_of(lambda: data.fetch("qm9"))
+    assert text.startswith(f"qm9: qm9.npz is not in {cache}/qm9; copy a packed qm9.npz there")
+    assert "molnet_publish/qm9.zip" in text
+    fill(cache, {"qm9/qm9.npz": b"half"})
+    assert "wrong checksum (4 bytes" in error_of(lambda: data.fetch("qm9"))
 
 
 def test_the_default_cache_folder_is_the_users(monkeypatch):

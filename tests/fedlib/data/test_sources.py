@@ -17,9 +17,6 @@ PINS = {
     "adult": "e4b03d809d083007",
     "cifar10": "f9e2419262617948",
     "qm9": "ff21158961c4c095",
-    "emnist_digits": "82dcd1b457198900",
-    "emnist_byclass": "e4cfd380e718231e",
-    "celeba": "e3b0c44298fc1c14",
 }  # fmt: skip
 FILES = [(name, file) for name, s in SOURCES.items() for file in (*s.files, *s.instead)]
 

@@ -41,9 +41,6 @@ def test_splits_deal_every_row_at_most_once(given_, alpha, k):
         counts = [torch.stack([(y[r] == c).sum() for c in y.unique()]) for r in rows]
         assert all(torch.equal(own, counts[0]) for own in counts)
         k = min(k, len(y.unique()))
-        rows = split.k_labels(y, clients, k, rng)
-        held(rows)
-        assert all(len(y[own].unique()) == k for own in rows)
         rows, sizes = split.label_windows(y, clients, k, rng)
         assert held(rows, sizes) <= every
         if clients >= len(y.unique()):

@@ -7,7 +7,8 @@ from expect import close, refuses
 import fedlib as fl
 from fedlib.engine.stack import pad_rows
 from fedlib.metrics import fw_gap
-from fedlib.problems import multi_task_regression, pareto
+from fedlib.problems import pareto
+from papers.fedfw.matrices import multi_task_regression
 
 
 def test_problems_are_padded_to_the_most_rows_of_a_client():

@@ -1,4 +1,4 @@
-"""Classification and matrices over convex sets: gradients, splits, generators, metrics."""
+"""Classification over convex sets: gradients, splits, generators, metrics."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from fedlib import data
 from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.metrics import fw_gap, mean_gradient
 from fedlib.models import picture_cnn
-from fedlib.problems import classifier, matrix_completion, multi_task_regression
+from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mean_loss, mlp_model
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
@@ -246,35 +246,6 @@ def test_a_local_test_has_the_clients_mixture(tables):
     assert len(pictures(tables, test_rows=50).heldout[1]) == 50
 
 
-@pytest.mark.parametrize("make", [multi_task_regression, matrix_completion])
-def test_matrices(make):
-    """Gradients, the truth on the boundary, and Frank-Wolfe towards it with rank-one messages."""
-    problem = make(clients=5, dtype=DOUBLE)
-    w = 0.1 * torch.randn(problem.dim, generator=rng(), dtype=DOUBLE)
-    general = replace(problem, gradient=None)
-    torch.testing.assert_close(mean_gradient(problem, w), mean_gradient(general, w))
-    truth = problem.heldout[0]
-    at = problem.metrics(truth.flatten(), problem)
-    assert at["error"] < 1e-12
-    assert at["size"] == pytest.approx(1.0, abs=1e-5)
-    assert at["rank"] == 2
-    small = make(clients=2, noise=0.0, **({"rows": 60} if make is multi_task_regression else {
-        "users": 20, "items": 20, "observed": 0.6, "rank": 1,
-    }))  # fmt: skip
-    lam0 = 0.03 if make is multi_task_regression else 1e-4
-    trace = fl.run(fl.FedFWPlus(lam0), small, rounds=300, evaluate_every=300, progress=False)
-    assert trace.metrics["error"][0, 1] < 0.15 * trace.metrics["error"][0, 0]
-    assert trace.info["bits_up"][0, 0] == 2 * 32 * sum(small.heldout[0].shape)
-
-
-def test_entries_that_nobody_observed_are_held_out():
-    problem = matrix_completion(clients=5, users=10, items=8, observed=0.5)
-    seen, hidden = problem.data[0], problem.heldout[1]
-    assert sorted([*seen.tolist(), *hidden.tolist()]) == list(range(80))
-    for j, rows in enumerate(problem.rows):
-        assert set((seen[rows] // 8).tolist()) == {2 * j, 2 * j + 1}
-
-
 def test_refusals(tables):
     who = "constrained_pictures"
     refuses(f"{who}: model must be one of 'linear'", pictures, tables, model="svm")
@@ -283,10 +254,6 @@ def test_refusals(tables):
     words = "test must be a Table, unless local_test is given, got None."
     refuses(f"{who}: {words}", constrained_pictures, tables[0], None, data="digits")
     refuses("constrained_synthetic: model must be one", constrained_synthetic, model="cnn")
-    refuses("multi_task_regression: rank must lie in 1..15", multi_task_regression, rank=99)
-    refuses("multi_task_regression: noise must be nonneg", multi_task_regression, noise=-1)
-    refuses("matrix_completion: clients must divide users =", matrix_completion, clients=7)
-    refuses("matrix_completion: observed must lie in (0,", matrix_completion, observed=1.0)
     rest = Samples(torch.zeros(1, 3), torch.zeros(1).long()), torch.tensor([[0], [1]])
     words = "classifier: X must be finite, got 6 of 6 entries NaN"
     gaps = Samples(torch.full((2, 3), torch.nan), torch.zeros(2).long())

@@ -8,7 +8,6 @@ from problems import np_problem
 
 from fedlib import data
 from fedlib.core.problem import Batch
-from fedlib.metrics import client_gradients, multiplier
 from fedlib.problems import neyman_pearson, quadratics
 
 CLEAN = data.breast_cancer()
@@ -78,17 +77,6 @@ def test_metrics_are_the_exact_means_over_clients_and_heldout_rates():
     flagged = X @ w > 0
     assert values["miss"] == pytest.approx(float((~flagged[y == 1]).double().mean()))
     assert values["false_alarm"] == pytest.approx(float(flagged[y == 0].double().mean()))
-
-
-def test_gradients_of_all_clients_and_the_multiplier():
-    problem, w = np_problem(), torch.full((30,), 0.1).double()
-    a, b = client_gradients(problem, w)
-    X, y, shares = problem.data
-    for j in (0, 11):
-        r = problem.rows[j]
-        torch.testing.assert_close(a[j], plain.gradient(w, X[r], y[r], shares[r], 0))
-        torch.testing.assert_close(b[j], plain.gradient(w, X[r], y[r], shares[r], 1))
-    assert multiplier(problem, w) == pytest.approx(float(a.mean(0).norm() / b.mean(0).norm()))
 
 
 def test_options():

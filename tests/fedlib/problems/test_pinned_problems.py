@@ -17,9 +17,10 @@ from fedlib import problems
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.data.census import Rows
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import Samples, classifier, linear_model, mlp_model
+from fedlib.problems.fairness import Rows
+from papers.fedfw.matrices import matrix_completion, multi_task_regression
 from papers.ssca.network import swish_network
 
 PINS = Path(__file__).with_name("pinned.json")
@@ -76,10 +77,10 @@ CASES = {
         digits(31, 0), digits(12, 1), clients=3, hidden=4, seed=1, evaluate=20, scale=2.0,
         dtype=torch.float64,
     ),
-    "multi_task_regression": lambda: problems.multi_task_regression(
+    "multi_task_regression": lambda: multi_task_regression(
         clients=3, rows=4, features=5, tasks=3, rank=2, noise=0.2, spread=0.3, seed=1
     ),
-    "matrix_completion": lambda: problems.matrix_completion(
+    "matrix_completion": lambda: matrix_completion(
         clients=3, users=6, items=5, rank=2, observed=0.5, noise=0.1, seed=1, dtype=torch.float64
     ),
     "classifier, linear": lambda: constrained(linear_model(3, 3)),

@@ -5,7 +5,7 @@ import torch
 from expect import refuses
 from problems import batches
 
-from fedlib import FedCMOO, OneWay, data, models, run
+from fedlib import FedCMOO, OneWay, models, run
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
 from papers.fedcmoo.problems.qm9 import qm9
@@ -24,7 +24,7 @@ def few():
     z = [6, 7, 1, *[6, 8, 1, 1], *[6, 1, 1, 1, 1]]
     bonds = [[0, 1, 3], [0, 2, 1], *[[0, 1, 2], [0, 2, 1], [0, 3, 1]]]
     bonds += [[0, k, 1] for k in range(1, 5)]
-    return data.Molecules(
+    return molecules.Molecules(
         torch.rand(3, 15, generator=rng, dtype=torch.float64),
         NAMES,
         torch.tensor(z, dtype=torch.uint8),
@@ -156,7 +156,7 @@ def test_errors(few):
 
 def test_real_molecules(real):
     real("qm9")
-    whole = data.qm9()
+    whole = molecules.qm9()
     y = molecules.targets(whole)
     methane = y[whole.smiles.index("C"), molecules.TARGETS.index("u0")]
     assert float(methane) * 627.5095 == pytest.approx(-395.999, abs=0.01)  # kcal/mol, published
@@ -171,3 +171,24 @@ def test_real_molecules(real):
     codes = {tuple(x.flatten().tolist()) for x in train.positions}
     assert not codes & {tuple(x.flatten().tolist()) for x in test.positions}
     refuses("sets: test must lie in", molecules.sets, 10, 10_001)
+
+
+def test_the_loader_gives_the_tables_of_qm9(real):
+    real("qm9")
+    whole = molecules.qm9()
+    assert whole.targets.shape == (130831, 15)
+    assert whole.targets.dtype == torch.float64
+    assert len(whole.smiles) == len(whole.index) == 130831
+    assert whole.z.bincount()[[1, 6, 7, 8, 9]].tolist() == [
+        *(1208486, 831925, 132498),
+        *(183265, 3036),
+    ]
+    assert int(whole.atom_offset[-1]) == len(whole.z) == len(whole.positions)
+    assert int(whole.bond_offset[-1]) == len(whole.bonds)
+    homo, lumo, gap = (
+        whole.targets[:, whole.target_names.index(n)] for n in ("homo", "lumo", "gap")
+    )
+    assert float((lumo - homo - gap).abs().max()) < 2e-4  # printed with four decimals
+    first = slice(int(whole.atom_offset[0]), int(whole.atom_offset[1]))
+    assert sorted(whole.z[first].tolist()) == [1, 1, 1, 1, 6]  # methane
+    assert whole.smiles[0] == "C"

@@ -97,10 +97,7 @@ class TestSimulate:
 
 class TestPolicy:
     def network(self):
-        return nn.Sequential(
-            models.linear(4, 128), nn.Tanh(), models.linear(128, 128), nn.Tanh(),
-            models.linear(128, 2),
-        ).double()  # fmt: skip
+        return models.mlp((4, 128, 128, 2), nn.Tanh).double()
 
     def test_has_17410_parameters_and_starts_as_documented(self):
         w = physics.parameters(generator())

@@ -2,12 +2,14 @@
 
 import math
 
+import plain
 import pytest
 import torch
 from expect import refuses
+from problems import np_problem
 from randoms import normal
 
-from fedlib.metrics import skew_matrix, skewness
+from papers.fedsgm.skewness import client_gradients, multiplier, skew_matrix, skewness
 
 
 def instance(seed, N=6, d=4, scale=1.0):
@@ -101,3 +103,14 @@ def test_what_is_no_matrix_is_refused(bad):
 def test_matrices_of_two_shapes_are_refused():
     words = "skewness: b must have the shape [2, 3] of a, got float32 [3, 2]."
     refuses(words, skewness, torch.ones(2, 3), torch.ones(3, 2))
+
+
+def test_gradients_of_all_clients_and_the_multiplier():
+    problem, w = np_problem(), torch.full((30,), 0.1).double()
+    a, b = client_gradients(problem, w)
+    X, y, shares = problem.data
+    for j in (0, 11):
+        r = problem.rows[j]
+        torch.testing.assert_close(a[j], plain.gradient(w, X[r], y[r], shares[r], 0))
+        torch.testing.assert_close(b[j], plain.gradient(w, X[r], y[r], shares[r], 1))
+    assert multiplier(problem, w) == pytest.approx(float(a.mean(0).norm() / b.mean(0).norm()))

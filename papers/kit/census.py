@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Seed
 from fedlib.data.loaders import ADULT_COLUMNS, adult
+from fedlib.problems.fairness import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +28,8 @@ CATEGORIES = (
 )
 
 
-class Rows(NamedTuple):
-    """People: features, whether the income exceeds 50K, and the protected group."""
-
-    X: Float[Tensor, "R p"]  # float32
-    y: Float[Tensor, "R"]  # 1 = more than 50K
-    group: Float[Tensor, "R"]  # 1 = male
-
-
 class Adult(NamedTuple):
-    """Training and test rows with the same columns."""
+    """Training and test rows (X float32, y 1 for more than 50K, group 1 for men), and columns."""
 
     train: Rows
     test: Rows

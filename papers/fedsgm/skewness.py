@@ -1,0 +1,113 @@
+"""How far clients' gradient pairs turn away from the global pair, and the multiplier.
+
+Section 3.2 and appendix A of "FedSGM: A Unified Framework for Constraint Aware, Bidirectionally
+Compressed, Multi-step Federated Optimization".
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core.problem import Batch, Problem, pullback
+from fedlib.core.sampling import check_one_constraint
+
+
+class Skewness(NamedTuple):
+    """Frobenius norms of the antisymmetric part of (objective gradient)(constraint gradient)^T."""
+
+    local: Float[Tensor, ""]  # |K_loc|, K_loc = mean_j (a_j b_j^T - b_j a_j^T)
+    glob: Float[Tensor, ""]  # |K_glob|, the same of the mean gradients
+    difference: Float[Tensor, ""]  # |K_loc - K_glob|, what client drift adds
+    bound: Float[Tensor, ""]  # sqrt(2 V_f V_g), never below `difference`
+
+
+def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
+    """How far the clients' gradient pairs turn away from the global pair.
+
+    No d x d matrix is formed: all vectors are written in an orthonormal basis of their span (the
+    triangular factor of a QR decomposition, the square root of their Gram matrix, without the loss
+    of digits that squaring brings), at cost O(N^2 d).
+
+    Args:
+        a: objective gradients, one row a client.
+        b: constraint gradients, one row a client.
+
+    Returns:
+        Four scalars; V_f and V_g are the mean squared distances of the rows from their mean.
+
+    Raises:
+        ValueError: `a` and `b` are not two matrices of the same shape with a row each at least.
+    """
+    _check_pair("skewness", a, b)
+    da, db = a - a.mean(0), b - b.mean(0)
+    a, b, da, db = _coordinates(a, b, da, db)
+    spread = (da.square().sum(-1).mean() * db.square().sum(-1).mean() * 2).sqrt()
+    return Skewness(
+        local=torch.linalg.matrix_norm(skew_matrix(a, b)),
+        glob=torch.linalg.matrix_norm(skew_matrix(a.mean(0, True), b.mean(0, True))),
+        difference=torch.linalg.matrix_norm(skew_matrix(da, db)),  # the identity of appendix A
+        bound=spread,
+    )
+
+
+def skew_matrix(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, "d d"]:
+    """mean_j (a_j b_j^T - b_j a_j^T), the matrix itself: for small d.
+
+    Args:
+        a: one row a client.
+        b: one row a client.
+
+    Raises:
+        ValueError: as `skewness`.
+    """
+    _check_pair("skew_matrix", a, b)
+    product = a.T @ b / a.shape[0]
+    return product - product.T
+
+
+def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
+    """The same vectors in an orthonormal basis of their span, r <= min(d, rows in all)."""
+    rows = torch.cat(blocks)
+    triangular = torch.linalg.qr(rows.T, mode="r").R  # [r, rows]
+    return list(triangular.T.split(blocks[0].shape[0]))
+
+
+def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
+    checks.matrix(who, "a", a)
+    checks.matrix(who, "b", b)
+    checks.require(a.shape == b.shape, who, "b", f"have the shape {list(a.shape)} of a", b)
+
+
+def client_gradients(
+    problem: Problem, w: Float[Tensor, "d"]
+) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N d"]]:
+    """Every client's full gradients of its objective and its constraint at `w`.
+
+    The problem has one objective and one constraint.
+    """
+    checks.arguments(client_gradients, locals())
+    checks.vector("client_gradients", "w", w, problem.dim)
+    check_one_constraint("client_gradients", problem)
+    clients = problem.all_clients()
+
+    def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
+        first, second = torch.eye(2, dtype=w.dtype, device=w.device)
+        arguments = (problem.losses, problem.gradient, w, batch)
+        return pullback(*arguments, first), pullback(*arguments, second)
+
+    a, b = torch.func.vmap(gradients)(clients)
+    return a, b
+
+
+def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
+    r"""The ratio of the norms of the gradients of f and g at `w`.
+
+    At a stationary point of $(1-\sigma)\nabla f + \sigma\nabla g$ it is the multiplier
+    $\lambda = \sigma/(1-\sigma)$ of the constraint.
+    """
+    checks.arguments(multiplier, locals())
+    a, b = client_gradients(problem, w)
+    return float(a.mean(0).norm() / b.mean(0).norm())
