@@ -105,7 +105,7 @@ def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info
 
 
 @dataclass(frozen=True)
-class GramWeighted:
+class GramWeighted(checks.Checked):
     """Base of FedCMOO and FedCMOO-Pref, which differ in how they find the weights."""
 
     lr: Positive
@@ -117,9 +117,6 @@ class GramWeighted:
     shared: Count | None = None
     shared_batch: bool = False
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw_tasks(
         self, problem: Problem, rng: torch.Generator, value_batch_size: int | None = None
@@ -297,7 +294,7 @@ class FedCMOOPref(GramWeighted):
 
 
 @dataclass(frozen=True)
-class FedCMOOTheory:
+class FedCMOOTheory(checks.Checked):
     r"""The variant of FedCMOO that the convergence theorem is about.
 
         1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
@@ -338,9 +335,6 @@ class FedCMOOTheory:
     server_lr: Positive = 1.0
     batch_size: Count | None = None
     compressor: Compressor = Identity()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         most = problem.num_clients
@@ -406,7 +400,7 @@ class FedCMOOTheory:
 
 
 @dataclass(frozen=True)
-class FSMGDA:
+class FSMGDA(checks.Checked):
     r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
 
         1  sample n distinct clients S; the server sends w to them
@@ -447,9 +441,6 @@ class FSMGDA:
     least: Least | None = None
     shared: Count | None = None
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         sizes = self.participants, self.batch_size
@@ -496,7 +487,7 @@ class FSMGDA:
 
 
 @dataclass(frozen=True)
-class Scalarized:
+class Scalarized(checks.Checked):
     r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
 
         1  sample n distinct clients S; the server sends w to them
@@ -533,9 +524,6 @@ class Scalarized:
     batch_size: Count | None = None
     task: Count | None = None
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         state = first_state("Scalarized", problem, self.participants, self.batch_size)
@@ -574,7 +562,7 @@ class Scalarized:
 
 
 @dataclass(frozen=True)
-class MGDA:
+class MGDA(checks.Checked):
     r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
 
         1  every client sends its M gradients at w;  g_k = their means
@@ -606,9 +594,6 @@ class MGDA:
     lr: Positive
     batch_size: Count | None = None
     weights: Weights = MinNorm()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         return first_state("MGDA", problem, problem.num_clients, self.batch_size)

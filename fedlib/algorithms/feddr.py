@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedDR:
+class FedDR(checks.Checked):
     r"""Randomized Douglas-Rachford splitting with a projection at the server.
 
         1  each client takes part with probability `participation`, by its own coin;
@@ -84,9 +84,6 @@ class FedDR:
     relaxation: Relaxation = 1.0
     participation: Share = 1.0
     batch_size: Count | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; everybody starts at its start."""

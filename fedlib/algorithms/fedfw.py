@@ -51,7 +51,7 @@ class Common(NamedTuple):
     t: Float[Tensor, ""]  # the number of rounds done
 
 
-class FrankWolfe:
+class FrankWolfe(checks.Checked):
     """Base of the family: the feasible set, the coins, the question to every client's oracle."""
 
     schedule: Schedule
@@ -59,9 +59,6 @@ class FrankWolfe:
     participation: float = 1.0
     local_steps: int = 1
     split: PerClient | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which needs a feasible set; one model for all clients."""

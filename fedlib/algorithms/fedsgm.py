@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedSGM:
+class FedSGM(checks.Checked):
     r"""Federated switching gradient method.
 
         1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
@@ -113,9 +113,6 @@ class FedSGM:
     value_batch_size: Count | None = None
     resample_for_update: bool = False
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""

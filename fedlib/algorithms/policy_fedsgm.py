@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PolicyFedSGM:
+class PolicyFedSGM(checks.Checked):
     r"""FedSGM with one TRPO step as the local update (E = 1, step size 1).
 
         1   sample n distinct clients S; initially x = w, e_j = 0, critics 0
@@ -123,9 +123,6 @@ class PolicyFedSGM:
     curvature_states: Count = 100
     discount: Fraction = 1.0
     gae: Fraction = 0.97
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""

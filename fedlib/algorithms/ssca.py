@@ -67,7 +67,7 @@ class Iterate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FreeServer:
+class FreeServer(checks.Checked):
     """Parameters and server's half of SSCA without constraints."""
 
     tau: Positive
@@ -76,9 +76,6 @@ class FreeServer:
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
     debias: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def server_step(
         self, fed: Federation, state: State, g: Float[Tensor, "d"]
@@ -294,7 +291,7 @@ class ConstrainedSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class MiniBatchSGD:
+class MiniBatchSGD(checks.Checked):
     r"""Mini-batch SGD over samples, the baseline of `SSCA`: all clients, averaged by their sizes.
 
         1  the server sends w to all N clients, each starts from u_i = w
@@ -325,9 +322,6 @@ class MiniBatchSGD:
     local_steps: Count = 1
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Iterate:
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
@@ -496,7 +490,7 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class VerticalSGD:
+class VerticalSGD(checks.Checked):
     r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, with the same messages.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -532,9 +526,6 @@ class VerticalSGD:
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
     head: Count = 1
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Iterate:
         check_samples("VerticalSGD", problem, self.batch_size, self.head)

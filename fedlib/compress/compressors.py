@@ -99,7 +99,7 @@ class Identity(Compressor):
 
 
 @dataclass(frozen=True)
-class TopK(Compressor):
+class TopK(checks.Checked, Compressor):
     """Keep the K entries of largest magnitude, `K = max(1, round(fraction * d))`.
 
     Contractive and deterministic with `q = K / d`, tight for a vector of equal entries. Of equal
@@ -110,9 +110,6 @@ class TopK(Compressor):
     """
 
     fraction: Share = field(metadata={"shape": True})
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
@@ -139,7 +136,7 @@ class TopK(Compressor):
 
 
 @dataclass(frozen=True)
-class RandK(Compressor):
+class RandK(checks.Checked, Compressor):
     """Keep K entries chosen uniformly, `K = max(1, round(fraction * d))`.
 
     With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
@@ -156,9 +153,6 @@ class RandK(Compressor):
 
     fraction: Share = field(metadata={"shape": True})
     scaled: bool = True
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
@@ -196,7 +190,7 @@ class RandK(Compressor):
 
 
 @dataclass(frozen=True)
-class Rounding(Compressor):
+class Rounding(checks.Checked, Compressor):
     """Round every entry to `mantissa_bits` binary digits after the leading one, ties to even.
 
     The FedSGM paper's quantization, read as rounding without limiting the exponent: 10 digits
@@ -209,9 +203,6 @@ class Rounding(Compressor):
     """
 
     mantissa_bits: Annotated[int, checks.counted(1, 22, "Digits")]
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""

@@ -108,7 +108,7 @@ def completed(
 
 
 @dataclass(frozen=True)
-class LowRank(Sketch):
+class LowRank(checks.Checked, Sketch):
     r"""Randomized truncated SVD of the Jacobian, folded to a nearly square matrix.
 
     The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. On
@@ -135,9 +135,6 @@ class LowRank(Sketch):
     budget: Positive = field(default=1.0, metadata={"shape": True})
     order: Order = "block"
     iterations: Whole = 2
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def rank(self, tasks: int, dim: int) -> int:
         """How many components the budget buys: at least one, at most all."""

@@ -96,7 +96,7 @@ class Exact(Flat):
 
 
 @dataclass(frozen=True)
-class Masked(Flat):
+class Masked(checks.Checked, Flat):
     """Entries at random positions that both sides know, `budget d` of the `M d`.
 
     With `scaled` they are multiplied by `M / budget`, which makes the sketch unbiased. The
@@ -111,16 +111,13 @@ class Masked(Flat):
     budget: Positive = field(default=1.0, metadata={"shape": True})
     scaled: bool = True
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def rule(self, tasks: int) -> RandK:
         """Random entries of the flattened Jacobian, a share `budget / M` of them."""
         return RandK(min(self.budget / tasks, 1.0), scaled=self.scaled)
 
 
 @dataclass(frozen=True)
-class Largest(Sketch):
+class Largest(checks.Checked, Sketch):
     """The k entries of largest magnitude, with k such that numbers and positions fit the budget.
 
     A number costs `value_bits`; the positions cost `ceil(log2(d M))` bits each as a list, or one
@@ -134,9 +131,6 @@ class Largest(Sketch):
 
     budget: Positive = field(default=1.0, metadata={"shape": True})
     value_bits: Count = FLOAT_BITS
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def count_entries(self, tasks: int, dim: int) -> int:
         """How many entries are sent: at least one, at most all."""
@@ -165,7 +159,7 @@ class Largest(Sketch):
 
 
 @dataclass(frozen=True)
-class Columns(Sketch):
+class Columns(checks.Checked, Sketch):
     """A compressor applied to each of the M gradients by itself, as the theory assumes.
 
     >>> from fedlib import TopK
@@ -175,9 +169,6 @@ class Columns(Sketch):
     """
 
     compressor: Compressor = Identity()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """Every gradient compressed."""
@@ -203,7 +194,7 @@ class Columns(Sketch):
 
 
 @dataclass(frozen=True)
-class Wire(Compressor):
+class Wire(checks.Checked, Compressor):
     """A sketch of `[tasks, d]` as the wire format of the flattened Jacobian.
 
     It is not applied again: who sends through it has sketched already. The server, which sends a
@@ -215,9 +206,6 @@ class Wire(Compressor):
 
     sketch: Sketch
     tasks: Count
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The sketch, flattened."""

@@ -18,7 +18,7 @@ from fedlib.sets.vertices import Corner
 
 
 @dataclass(frozen=True)
-class Ball:
+class Ball(checks.Checked):
     """Euclidean ball {x : ||x||_2 <= radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
@@ -30,9 +30,6 @@ class Ball:
     """
 
     radius: Positive
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or radius x / ||x||."""

@@ -22,7 +22,7 @@ STALLED = 1000  # units of rounding: a direction with less that is new is noise
 
 
 @dataclass(frozen=True)
-class NuclearBall:
+class NuclearBall(checks.Checked):
     """Matrices whose singular values sum to at most `radius`.
 
     >>> ball = NuclearBall(1.0, rows=2, columns=2)
@@ -48,9 +48,6 @@ class NuclearBall:
     rows: Count
     columns: Count
     steps: Count = 40
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its singular values projected to the simplex.

@@ -18,13 +18,10 @@ from fedlib.checks import Positive
 from fedlib.sets.vertices import OneEntry
 
 
-class Sparse:
+class Sparse(checks.Checked):
     """Base of the two sets."""
 
     radius: float
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values over the radius."""

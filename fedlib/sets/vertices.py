@@ -21,11 +21,8 @@ from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Messag
 from fedlib.core.problem import ConvexSet
 
 
-class Vertex:
+class Vertex(checks.Checked):
     """Base of the formats: nothing is lost, nothing is random."""
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The point itself."""

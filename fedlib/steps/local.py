@@ -45,7 +45,7 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(checks.Checked):
     r"""Adam, begun anew by every client in every round: no moments are kept or sent.
 
         1  g = gradient(u, t)
@@ -69,9 +69,6 @@ class Adam:
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: Positive = 1e-8
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """Where the steps end."""

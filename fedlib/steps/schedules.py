@@ -23,7 +23,7 @@ Round = TypeVar("Round", float, Tensor)
 
 
 @dataclass(frozen=True)
-class PowerLaw:
+class PowerLaw(checks.Checked):
     r"""The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
 
     >>> PowerLaw(0.9, 0.5)(4)
@@ -37,9 +37,6 @@ class PowerLaw:
 
     scale: Positive
     exponent: Nonnegative = 0.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
@@ -79,11 +76,8 @@ class Schedule(Protocol):
         """The weight of the newest stochastic gradient."""
 
 
-class Rho:
+class Rho(checks.Checked):
     """Base of the theorems' schedules: checked fields, and one weight of stochastic gradients."""
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def rho(self, t: Rounds) -> Rounds:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorems 1 and 2 have no stochastic gradients."""
@@ -162,7 +156,7 @@ class Stochastic(Rho):
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(checks.Checked):
     """The same step, penalty and weight in every round; no theorem covers it.
 
     >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
@@ -171,9 +165,6 @@ class Fixed:
 
     step: Share
     weight: Share = 1.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The step."""

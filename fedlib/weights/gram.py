@@ -67,7 +67,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 
 @dataclass(frozen=True)
-class OneWay(GramEstimate):
+class OneWay(checks.Checked, GramEstimate):
     """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
@@ -80,9 +80,6 @@ class OneWay(GramEstimate):
     """
 
     sketch: Sketch = LowRank()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
@@ -97,7 +94,7 @@ class OneWay(GramEstimate):
 
 
 @dataclass(frozen=True)
-class TwoWay(GramEstimate):
+class TwoWay(checks.Checked, GramEstimate):
     r"""A second exchange corrects the products of a client's compression error with the others.
 
         1  each j in S sends the sketch C_j of H_j;  R_j = H_j - C_j is what it left out
@@ -116,9 +113,6 @@ class TwoWay(GramEstimate):
     """
 
     sketch: Sketch = LowRank()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""

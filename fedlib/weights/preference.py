@@ -57,7 +57,7 @@ def balancing(
 
 
 @dataclass(frozen=True)
-class Preference:
+class Preference(checks.Checked):
     r"""Weights by the linear programme (19), which trades balance against descent.
 
         1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
@@ -91,9 +91,6 @@ class Preference:
     epsilon: Nonnegative = 0.01
     star_ratio: Share = 1.0
     dominance: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def check(self, who: str, objectives: int) -> None:
         """Raise ValueError unless there is one ratio for each of the objectives."""

@@ -69,7 +69,7 @@ def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 
 @dataclass(frozen=True)
-class FindWeights:
+class FindWeights(checks.Checked):
     r"""Projected gradient on $\frac12 w^\top G w$: `steps` times `w <- project(w - step G w)`.
 
     FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before. The defaults are those
@@ -91,9 +91,6 @@ class FindWeights:
     step: Nonnegative = 1e-3
     steps: Count = 1000
     normalize: bool = True
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
@@ -128,7 +125,7 @@ class MinNorm:
 
 
 @dataclass(frozen=True)
-class Least:
+class Least(checks.Checked):
     """No weight below `share / M`, by a mixture with uniform weights or by Euclidean projection.
 
     FedCMOO-Pref's experiments have `share = 0.2`, as a mixture in the authors' code; the ends
@@ -140,9 +137,6 @@ class Least:
 
     share: Rest = 0.2
     mixture: bool = True
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
         """The weights, moved into the smaller simplex."""

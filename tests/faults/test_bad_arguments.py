@@ -79,10 +79,11 @@ def dataclasses() -> dict[str, bool]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[f"{module}:{node.name}"] = node
     declared = {name for name, node in classes.items() if checks_fields(node)}
+    declared.add("fedlib.checks:Checked")
     for _ in range(3):  # a base's base may do it
         own = {name.partition(":")[2] for name in declared}
         for name, node in classes.items():
-            if own.intersection(ast.unparse(base) for base in node.bases):
+            if own.intersection(ast.unparse(base).split(".")[-1] for base in node.bases):
                 declared.add(name)
     return {
         name: name in declared
