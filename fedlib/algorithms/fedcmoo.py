@@ -32,8 +32,7 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
-from fedlib.weights.preference import Preference
-from fedlib.weights.rules import FindWeights, Least, MinNorm, Weights
+from fedlib.weights.rules import FindWeights, Least, MinNorm, Preference, Weights
 
 
 class State(NamedTuple):

@@ -29,8 +29,9 @@ from fedlib.core.sampling import (
     check_work,
     draw_round,
 )
-from fedlib.policy.policies import Episodes, Simulator
-from fedlib.policy.trpo import (
+from fedlib.policy import (
+    Episodes,
+    Simulator,
     advantages,
     backtrack,
     conjugate_gradient,

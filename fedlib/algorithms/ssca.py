@@ -28,7 +28,7 @@ from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work, distinct, distinct_each
 from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
-from fedlib.vertical.line import Line, check_vertical
+from fedlib.vertical import Line, check_vertical
 
 #: One level for all constraints, or one each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
