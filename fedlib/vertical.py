@@ -47,10 +47,7 @@ class Partition:
     >>> halves.split(torch.tensor([5, 6, 7, 8]))
     (tensor([5, 7]), tensor([6, 8]))
 
-    Raises
-    ------
-    ValueError
-        for a number that is in no part, in two of them, or outside 0 .. size - 1.
+    Raises ValueError for a number that is in no part, in two of them, or outside 0 .. size - 1.
     """
 
     name: str  # of what is divided, for errors
@@ -62,11 +59,9 @@ class Partition:
     def __post_init__(self) -> None:
         checks.fields(self)
         numbers = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
-        times = Counter(numbers.tolist())
-        wrong = {
-            i: times[i] for i in {*times, *range(self.size)} if times[i] != (0 <= i < self.size)
-        }
-        rule = f"have each of 0..{self.size - 1} in one block"
+        times, size = Counter(numbers.tolist()), self.size
+        wrong = {i: times[i] for i in {*times, *range(size)} if times[i] != (0 <= i < size)}
+        rule = f"have each of 0..{size - 1} in one block"
         checks.require(not wrong, "vertical", self.name, rule, wrong, "of these so many")
         object.__setattr__(self, "order", numbers.argsort())
         object.__setattr__(self, "ranges", tuple(map(consecutive, self.parts)))
@@ -104,10 +99,7 @@ def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
     >>> [len(block) for block in contiguous(10, 4)]
     [3, 3, 2, 2]
 
-    Raises
-    ------
-    ValueError
-        if there are more clients than numbers.
+    Raises ValueError if there are more clients than numbers.
     """
     checks.arguments(contiguous, locals())
     checks.count("contiguous", "clients", clients, 1, size, "the number of features")
@@ -132,10 +124,7 @@ class Composite:
 
     All clients hold the labels: each of them forms the derivative of the loss.
 
-    Raises
-    ------
-    ValueError
-        if parameters and features are not divided among the same clients.
+    Raises ValueError if parameters and features are not divided among the same clients.
     """
 
     features: Partition
@@ -255,11 +244,8 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
         its start remain; how its samples were divided does not matter any more.
     composite : the form of its losses.
 
-    Raises
-    ------
-    ValueError
-        if the composite is not for so many features or parameters, or gives other losses than the
-        problem on its first samples.
+    Raises ValueError if the composite is not for so many features or parameters, or gives other
+    losses than the problem on its first samples.
     """
     checks.arguments(vertical, locals())
     for name, part, size in (

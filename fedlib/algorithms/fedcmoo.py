@@ -52,11 +52,8 @@ def first_state(
 ) -> State:
     """The problem's start and equal weights.
 
-    Raises
-    ------
-    ValueError
-        for too few clients or rows, a problem with constraints, or more shared parameters than
-        there are.
+    Raises ValueError for too few clients or rows, a problem with constraints, or more shared
+    parameters than there are.
     """
     check_work(who, problem, participants, batch_size, value_batch_size)
     given, rule = problem.num_constraints, "have objectives only"
@@ -195,11 +192,8 @@ class FedCMOO(GramWeighted):
     Differs: projection onto the problem's set, if it has one, as everywhere in this library; the
     authors' code rolls the model back when the loss grows, which is not done here.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem with constraints.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem with constraints.
 
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
@@ -255,10 +249,7 @@ class FedCMOOPref(GramWeighted):
     Differs: where an indefinite estimate leaves the programme without a solution, minimum-norm
     weights take its place and the round reports `fallback` 1 (the paper is silent, the code stops).
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedCMOO`; in `init` also for a number of ratios other than M.
+    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a number of ratios other than M.
 
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
@@ -318,10 +309,7 @@ class FedCMOOTheory(checks.Checked):
     gram_participants : n'.
     compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedCMOO`; in `init` also for a compressor that is biased.
+    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a compressor that is biased.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
@@ -424,11 +412,8 @@ class FSMGDA(checks.Checked):
     least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
         `Least(0.002, mixture=False)`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem with constraints.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem with constraints.
     """
 
     lr: Positive
@@ -510,10 +495,7 @@ class Scalarized(checks.Checked):
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FSMGDA`; in `init` also for an objective that there is not.
+    Raises ValueError or TypeError as `FSMGDA`; in `init` also for an objective that there is not.
     """
 
     lr: Positive
@@ -584,10 +566,7 @@ class MGDA(checks.Checked):
         minibatches the direction is biased: the weights depend on the same noise.
     weights : the rule of line 2, the exact minimizer by default.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FSMGDA`.
+    Raises ValueError or TypeError as `FSMGDA`.
     """
 
     lr: Positive

@@ -201,11 +201,8 @@ class FedFW(Penalized):
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
     the x_i from the messages.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for a problem without a feasible
-        set, with constraints, or with a start outside the set.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for a
+    problem without a feasible set, with constraints, or with a start outside the set.
     """
 
     lam0: Nonnegative

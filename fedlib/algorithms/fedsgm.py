@@ -89,11 +89,8 @@ class FedSGM(checks.Checked):
     problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
     sign.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """

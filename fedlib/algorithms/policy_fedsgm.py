@@ -101,11 +101,8 @@ class PolicyFedSGM(checks.Checked):
     and critics (ridge regression on random cosine features of state and time, one for reward and
     one for cost, uncompressed, outside of d) are choices of this library.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem without a simulator.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem without a simulator.
 
     Reference: F, Algorithm 1 with E = 1; Schulman et al., ICML 2015, for lines 5 and 6.
     """

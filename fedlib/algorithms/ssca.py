@@ -192,10 +192,7 @@ class SSCA(FreeServer):
     With a problem's set, line 5 is the minimizer over the set. Constraints are ignored; of several
     objectives the mean counts.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
 
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
@@ -256,11 +253,8 @@ class ConstrainedSSCA(PenaltyServer):
     the next c once that has converged, line 7 goes on from where it is. Line 5 is solved by the
     formula of Lemma 1, and for several constraints by an interior point method on the dual.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range; in `init` for a
-        problem with a set, with a pooled constraint, or without any constraint.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range; in
+    `init` for a problem with a set, with a pooled constraint, or without any constraint.
 
     Reference: Algorithm 2 with (11), (12); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -310,10 +304,7 @@ class MiniBatchSGD(checks.Checked):
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
 
     Reference: section VI of the paper, with McMahan et al. (2017) for E > 1.
     """
@@ -398,11 +389,8 @@ class VerticalSSCA(FreeServer):
 
     Differs: as `SSCA`. Line 3 needs the labels at every client, which the paper does not say.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range, or a problem whose
-        features are not divided among clients.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range, or a
+    problem whose features are not divided among clients.
 
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
@@ -463,10 +451,7 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
     Differs: as `ConstrainedSSCA` and `VerticalSSCA`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as both of them.
+    Raises ValueError or TypeError as both of them.
 
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -514,10 +499,7 @@ class VerticalSGD(checks.Checked):
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `VerticalSSCA`.
+    Raises ValueError or TypeError as `VerticalSSCA`.
 
     Reference: section VI of the paper, after the feature-based methods that it cites.
     """

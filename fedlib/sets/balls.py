@@ -257,10 +257,8 @@ class NuclearBall(NormBall):
     steps : of Lanczos in `lmo`, matrix-vector products in both directions each; exact up to
         rounding if rows or columns are no more.
 
-    Raises
-    ------
-    ValueError, TypeError
-        if the radius is not a positive finite number, or a count no whole number from 1 on.
+    Raises ValueError or TypeError if the radius is not a positive finite number, or a count no
+    whole number from 1 on.
     """
 
     radius: Positive

@@ -59,10 +59,7 @@ class Adam(checks.Checked):
     ----------
     betas, eps : as in `torch.optim.Adam`; its step size is the method's `lr`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        for betas outside of [0, 1) or an eps that is not positive.
+    Raises ValueError or TypeError for betas outside of [0, 1) or an eps that is not positive.
 
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """

@@ -146,12 +146,10 @@ class Stochastic(Rho):
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """9 / (t + 8)."""
-        del share
         return 9 / (t + 8)
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The root of t + 8."""
-        del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
 
@@ -168,12 +166,10 @@ class Fixed(checks.Checked):
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The step."""
-        del share
         return torch.ones_like(t) * self.step
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """1."""
-        del share
         return torch.ones_like(t)
 
     def rho(self, t: Rounds) -> Rounds:
