@@ -226,8 +226,7 @@ def fisher_product(
     w, v : parameters, and the vector to multiply.
     """
     moved = fisher(change(v))
-    pull = vjp(outputs, w)[1]
-    product: Tensor = pull(moved / moved.shape[0])[0]
+    product: Tensor = vjp(outputs, w)[1](moved / moved.shape[0])[0]
     return product
 
 
@@ -258,10 +257,7 @@ def backtrack(
 ) -> Vector:
     """The first of `step, ratio step, ratio^2 step, ...` (n of them) within the limit, or zero.
 
-    Parameters
-    ----------
-    divergence : step -> the mean KL divergence it causes.
-    step, limit, ratio, n : full step `[d]`, limit of the divergence, factor, number of trials.
+    `divergence` gives the mean KL divergence that a step `[d]` causes, at most `limit`.
     """
     scales = ratio ** torch.arange(n, dtype=step.dtype, device=step.device)
     good = vmap(lambda scale: divergence(scale * step) <= limit)(scales)  # all trials together

@@ -282,12 +282,9 @@ def _span(block: Int[Tensor, "k"]) -> list[int] | str:
 class Line:
     """The messages of one round: who sends what to whom, and how many bits.
 
-    Bits are counted at 32 a number: those from and to the server by the federation, those from
-    client to client in `bits_between`. The federation's log receives every message.
-
-    Parameters
-    ----------
-    fed : the round's federation; its problem is a `VerticalProblem`.
+    Bits are counted at 32 a number: those from and to the server by `fed`, the round's federation,
+    whose problem is a `VerticalProblem`, those from client to client in `bits_between`. The
+    federation's log receives every message.
     """
 
     def __init__(self, fed: Federation) -> None:

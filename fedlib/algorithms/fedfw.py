@@ -219,7 +219,7 @@ class FedFW(Penalized):
 
 
 @dataclass(frozen=True)
-class FedFWPlus(Penalized):
+class FedFWPlus(FedFW):
     r"""FedFW+, the augmented Lagrangian form: a multiplier for every client's disagreement.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
@@ -251,12 +251,6 @@ class FedFWPlus(Penalized):
     """
 
     extras: ClassVar[int] = 1
-
-    lam0: Nonnegative
-    participation: Share = 1.0
-    schedule: Schedule = Convex()
-    batch_size: Count | None = None
-    split: PerClient | None = None
 
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int

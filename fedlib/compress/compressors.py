@@ -139,9 +139,9 @@ class TopK(checks.Checked, Compressor):
 class RandK(checks.Checked, Compressor):
     """Keep K entries chosen uniformly, `K = max(1, round(fraction * d))`.
 
-    With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
-    (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
-    On the wire: K float32 numbers; their positions follow from the common seed.
+    With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`, not
+    contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`. On the wire:
+    K float32 numbers; their positions follow from the common seed.
 
     >>> rand = RandK(0.5)
     >>> noise = rand.draw(1, 4, torch.Generator().manual_seed(0))[0]
@@ -191,12 +191,11 @@ class RandK(checks.Checked, Compressor):
 
 @dataclass(frozen=True)
 class Rounding(checks.Checked, Compressor):
-    """Round every entry to `mantissa_bits` binary digits after the leading one, ties to even.
+    """Round every entry to `mantissa_bits` = p binary digits after the leading one, ties to even.
 
-    The FedSGM paper's quantization, read as rounding without limiting the exponent: 10 digits
-    ("float16"), 3 ("float8", E4M3) or 1 ("float4", E2M1). Contractive and deterministic,
-    `1 - q <= 4^-(p + 1)`. As the exponent stays that of a float32, an entry needs
-    `1 + 8 + mantissa_bits` bits on the wire (19, 12, 10), more than the names of the formats say.
+    The FedSGM paper's quantization with a float32's exponent: 10 digits ("float16"), 3 ("float8",
+    E4M3) or 1 ("float4", E2M1) need `1 + 8 + p` bits on the wire (19, 12, 10), more than the names
+    of the formats say. Contractive and deterministic, `1 - q <= 4^-(p + 1)`.
 
     >>> Rounding(1)(torch.tensor([1.1, 1.3, 5.0, 0.0]))
     tensor([1.0000, 1.5000, 4.0000, 0.0000])

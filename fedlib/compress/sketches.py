@@ -3,11 +3,8 @@
 A sketch is a frozen dataclass that maps a Jacobian `[M, d]` to what the receiver will hold, in the
 same shape. Like a `Compressor`, which acts on vectors, it draws its randomness beforehand and says
 how its message travels; `Wire` makes it one, for `fed.ask` and `fed.broadcast`. Its budget is
-counted in multiples of `d` float32 numbers.
-
-FedCMOO's own is `LowRank`. A component of rank one of a Jacobian costs `M + d` numbers, so that a
-budget of `d` does not buy one. Folded to about `sqrt(d M)` rows and columns the same entries make a
-matrix whose components cost `2 sqrt(d M)` each.
+counted in multiples of `d` float32 numbers. FedCMOO's own is `LowRank`: a component of rank one of
+a Jacobian costs `M + d` numbers, one of its entries in a nearly square matrix `2 sqrt(d M)`.
 """
 
 from __future__ import annotations

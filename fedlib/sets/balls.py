@@ -114,7 +114,6 @@ class Box:
 
     @property
     def _high(self) -> float:
-        """The upper end, which `__post_init__` has made a number."""
         assert self.high is not None
         return self.high
 
@@ -341,17 +340,12 @@ def _at(
 def leading_pair(
     A: Float[Tensor, "m n"], steps: int = 40
 ) -> tuple[Float[Tensor, " m"], Float[Tensor, " n"]]:
-    r"""Unit vectors u, v with u'Av close to the largest singular value of A; zeros for A = 0.
+    """Unit vectors u, v with u'Av close to the largest singular value of A; zeros for A = 0.
 
     Lanczos on A'A, with full reorthogonalization: an orthonormal basis Q of the Krylov space of
-    some start after `steps` steps, then the best v in it, from the SVD of the small triangular
-    factor of AQ. The start is A'h with a fixed irregular h, so the result is a function of A. With
-    `steps` not below rows or columns the space is everything, up to rounding.
-
-    Parameters
-    ----------
-    A : the matrix, finite; its scale does not matter.
-    steps : dimension of the Krylov space, the number of products with A.
+    some start after `steps` products with A (finite, of any scale), then the best v in it, from the
+    SVD of the small triangular factor of AQ. The start is A'h with a fixed irregular h, so the
+    result is a function of A; with `steps` not below rows or columns it is exact up to rounding.
     """
     top = A.abs().amax()
     A = A / torch.where(top == 0, torch.ones_like(top), top)

@@ -55,9 +55,7 @@ class Adam(checks.Checked):
     >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
     tensor([0.5044])
 
-    Parameters
-    ----------
-    betas, eps : as in `torch.optim.Adam`; its step size is the method's `lr`.
+    `betas` and `eps` are as in `torch.optim.Adam`, the step size is the method's `lr`.
 
     Raises ValueError or TypeError for betas outside of [0, 1) or an eps that is not positive.
 

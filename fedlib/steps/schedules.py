@@ -24,15 +24,10 @@ Round = TypeVar("Round", float, Tensor)
 
 @dataclass(frozen=True)
 class PowerLaw(checks.Checked):
-    r"""The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
+    """The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
 
     >>> PowerLaw(0.9, 0.5)(4)
     0.45
-
-    Parameters
-    ----------
-    scale : the value at t = 1, positive.
-    exponent : how fast it falls, nonnegative.
     """
 
     scale: Positive
@@ -45,19 +40,13 @@ class PowerLaw(checks.Checked):
 
 
 def averaging(who: str, name: str, rule: PowerLaw) -> None:
-    """Require step sizes that can be weights of a running average: in (0, 1] for all t >= 1.
-
-    Raises ValueError for a power law that starts above 1 (it falls from there on).
-    """
-    fits = isinstance(rule.scale, Tensor) or rule.scale <= 1
-    remedy = "take a scale of at most 1"
+    """Require weights of a running average: raise ValueError for a law that starts above 1."""
+    fits, remedy = isinstance(rule.scale, Tensor) or rule.scale <= 1, "take a scale of at most 1"
     checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
 
 
 #: In (0, 1] in every round.
 Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
-
-
 Number = float | Tensor
 Rounds = Float[Tensor, "*b"]
 

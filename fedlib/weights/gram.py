@@ -52,7 +52,6 @@ class GramEstimate(Protocol):
         `jacobian` is the client's method that gives its `H_j [M, d]`; the first `shared` columns
         enter the Gram matrix. `noise` is the server's.
         """
-        ...
 
 
 def gram_of(rows: Float[Tensor, "*b M d"]) -> Float[Tensor, "*b M M"]:

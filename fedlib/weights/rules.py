@@ -4,9 +4,8 @@ A rule maps the Gram matrix `G [M, M]` of the M gradients, and the weights befor
 simplex; it sees neither the model nor the losses. Whatever `G` is, finite in gives a point of the
 simplex out; NaN or infinity gives NaN, so that the model is not finite and `run` names the round.
 
-The solvers are custom operators: a thousand projected steps or an active-set method branch on
-values, which neither `vmap` nor a capture of the round can follow. Their rule under `vmap` puts all
-problems of all seeds in one batch, which is solved on the CPU in float64.
+The solvers are custom operators, as they branch on values, which neither `vmap` nor a capture of
+the round can follow: all problems of all seeds are one batch, solved on the CPU in float64.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
 AISTATS 2025, Algorithms 2, 4 and 8, eqs. (5), (15)-(19); Mahapatra and Rajan, ICML 2020, for the
@@ -49,7 +48,6 @@ class Weights(Protocol):
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """Weights `[M]` in the simplex, from the Gram matrix and the weights before."""
-        ...
 
 
 def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
@@ -81,10 +79,9 @@ def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 class FindWeights(checks.Checked):
     r"""Projected gradient on $\frac12 w^\top G w$: `steps` times `w <- project(w - step G w)`.
 
-    FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before. The defaults are those
-    of the authors' code: `step * steps = 1`, so that one round goes most of the way to the optimum
-    and the weights follow it over the rounds. With `steps=1, normalize=False` it is one step of
-    the theory, also for a matrix that is not symmetric.
+    FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before; the defaults are those
+    of the authors' code. With `steps=1, normalize=False` it is one step of the theory, also for a
+    matrix that is not symmetric.
 
     >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
     >>> FindWeights(step=0.1)(G, torch.tensor([0.5, 0.5]))
@@ -158,8 +155,8 @@ def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callabl
     """Decorator: a function of numbers on the CPU as an operator `fedlib::NAME` of torch.
 
     All tensors that it takes have a leading batch axis, into which its rule under `vmap` puts the
-    mapped axis; `shape` of all arguments gives the result's. (The schema is written out: a checker
-    of shapes that wraps the function hides its annotations.)
+    mapped axis; `shape` of all arguments gives the result's. (A checker of shapes would hide the
+    annotations that a schema is made from.)
     """
 
     def decorate(function: Callable[..., Tensor]) -> Any:
@@ -349,19 +346,13 @@ def solve(gram: Array, gain: Array, bound: Array) -> Array:
     """One programme, `[M + 1]`."""
     from scipy.optimize import linprog
 
-    if not (np.isfinite(gram).all() and np.isfinite(gain).all()) or np.isnan(bound).any():
+    if not np.isfinite([*gram.flat, *gain]).all() or np.isnan(bound).any():
         return np.full(len(gain) + 1, np.nan)
     scale, unit = np.abs(gram).max() or 1.0, np.abs(gain).max() or 1.0
     real = np.isfinite(bound)
     rows = {"A_ub": -gram[real] / scale, "b_ub": -bound[real] / scale} if real.any() else {}
-    answer = linprog(
-        -gain / unit,
-        **rows,
-        A_eq=np.ones((1, len(gain))),
-        b_eq=[1.0],
-        bounds=(0, None),
-        method="highs",
-    )
+    total = {"A_eq": np.ones((1, len(gain))), "b_eq": [1.0]}
+    answer = linprog(-gain / unit, **rows, **total, bounds=(0, None), method="highs")
     if answer.x is None:
         return np.append(minimum_norm(gram), 1.0)
     w = answer.x.clip(0)
