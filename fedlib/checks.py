@@ -2,9 +2,8 @@
 
     FedSGM: participants must lie in 1..20 (the problem's clients), got 25.
 
-A record of hyperparameters says `lr: Positive`, `local_steps: Count`, `switch: Switch`, and its
-`__post_init__` calls `checks.fields(self)`; a function calls `checks.arguments(function, locals())`
-in its first line. An annotation asks for:
+A record of hyperparameters, a `Checked`, says `lr: Positive`, `local_steps: Count`; a function
+calls `checks.arguments(function, locals())` in its first line. An annotation asks for:
 
 - `bool`, `int`, `float`, `str`, `Literal`: such a value, not what Python would take for one;
 - a class: an instance, not the class itself; a protocol: its members, methods with arguments of the
@@ -245,6 +244,13 @@ def fields(record: Any) -> None:
             own = _of_python(given)
             if own is not given:
                 object.__setattr__(record, f.name, own)
+
+
+class Checked:
+    """Base of records, dataclasses whose `fields` are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        fields(self)
 
 
 def _of_python(given: Any) -> Any:

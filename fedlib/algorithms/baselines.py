@@ -35,16 +35,13 @@ class State(NamedTuple):
     w: Float[Tensor, "d"]
 
 
-class LocalWork:
+class LocalWork(checks.Checked):
     """Base of the averaging methods: some of the clients make local steps in every round."""
 
     local_steps: int
     participants: int
     batch_size: int | None
     value_batch_size: int | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem: it has enough clients and rows."""
@@ -216,15 +213,12 @@ class PenaltyFedAvg(LocalWork):
         return State(state.w + fed.broadcast(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
 
 
-class Centralized:
+class Centralized(checks.Checked):
     """Base of the methods for data in one place: one client, fresh batches for every step."""
 
     steps: int
     batch_size: int | None
     value_batch_size: int | None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which must have one client with all data."""

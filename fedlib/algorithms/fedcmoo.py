@@ -32,8 +32,7 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
-from fedlib.weights.preference import Preference
-from fedlib.weights.rules import FindWeights, Least, MinNorm, Weights
+from fedlib.weights.rules import FindWeights, Least, MinNorm, Preference, Weights
 
 
 class State(NamedTuple):
@@ -53,11 +52,8 @@ def first_state(
 ) -> State:
     """The problem's start and equal weights.
 
-    Raises
-    ------
-    ValueError
-        for too few clients or rows, a problem with constraints, or more shared parameters than
-        there are.
+    Raises ValueError for too few clients or rows, a problem with constraints, or more shared
+    parameters than there are.
     """
     check_work(who, problem, participants, batch_size, value_batch_size)
     given, rule = problem.num_constraints, "have objectives only"
@@ -105,7 +101,7 @@ def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info
 
 
 @dataclass(frozen=True)
-class GramWeighted:
+class GramWeighted(checks.Checked):
     """Base of FedCMOO and FedCMOO-Pref, which differ in how they find the weights."""
 
     lr: Positive
@@ -117,9 +113,6 @@ class GramWeighted:
     shared: Count | None = None
     shared_batch: bool = False
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw_tasks(
         self, problem: Problem, rng: torch.Generator, value_batch_size: int | None = None
@@ -199,11 +192,8 @@ class FedCMOO(GramWeighted):
     Differs: projection onto the problem's set, if it has one, as everywhere in this library; the
     authors' code rolls the model back when the loss grows, which is not done here.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem with constraints.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem with constraints.
 
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
@@ -259,10 +249,7 @@ class FedCMOOPref(GramWeighted):
     Differs: where an indefinite estimate leaves the programme without a solution, minimum-norm
     weights take its place and the round reports `fallback` 1 (the paper is silent, the code stops).
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedCMOO`; in `init` also for a number of ratios other than M.
+    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a number of ratios other than M.
 
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
@@ -297,7 +284,7 @@ class FedCMOOPref(GramWeighted):
 
 
 @dataclass(frozen=True)
-class FedCMOOTheory:
+class FedCMOOTheory(checks.Checked):
     r"""The variant of FedCMOO that the convergence theorem is about.
 
         1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
@@ -322,10 +309,7 @@ class FedCMOOTheory:
     gram_participants : n'.
     compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FedCMOO`; in `init` also for a compressor that is biased.
+    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a compressor that is biased.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
@@ -338,9 +322,6 @@ class FedCMOOTheory:
     server_lr: Positive = 1.0
     batch_size: Count | None = None
     compressor: Compressor = Identity()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         most = problem.num_clients
@@ -406,7 +387,7 @@ class FedCMOOTheory:
 
 
 @dataclass(frozen=True)
-class FSMGDA:
+class FSMGDA(checks.Checked):
     r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
 
         1  sample n distinct clients S; the server sends w to them
@@ -431,11 +412,8 @@ class FSMGDA:
     least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
         `Least(0.002, mixture=False)`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem with constraints.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem with constraints.
     """
 
     lr: Positive
@@ -447,9 +425,6 @@ class FSMGDA:
     least: Least | None = None
     shared: Count | None = None
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         sizes = self.participants, self.batch_size
@@ -496,7 +471,7 @@ class FSMGDA:
 
 
 @dataclass(frozen=True)
-class Scalarized:
+class Scalarized(checks.Checked):
     r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
 
         1  sample n distinct clients S; the server sends w to them
@@ -520,10 +495,7 @@ class Scalarized:
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FSMGDA`; in `init` also for an objective that there is not.
+    Raises ValueError or TypeError as `FSMGDA`; in `init` also for an objective that there is not.
     """
 
     lr: Positive
@@ -533,9 +505,6 @@ class Scalarized:
     batch_size: Count | None = None
     task: Count | None = None
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         state = first_state("Scalarized", problem, self.participants, self.batch_size)
@@ -574,7 +543,7 @@ class Scalarized:
 
 
 @dataclass(frozen=True)
-class MGDA:
+class MGDA(checks.Checked):
     r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
 
         1  every client sends its M gradients at w;  g_k = their means
@@ -597,18 +566,12 @@ class MGDA:
         minibatches the direction is biased: the weights depend on the same noise.
     weights : the rule of line 2, the exact minimizer by default.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `FSMGDA`.
+    Raises ValueError or TypeError as `FSMGDA`.
     """
 
     lr: Positive
     batch_size: Count | None = None
     weights: Weights = MinNorm()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         return first_state("MGDA", problem, problem.num_clients, self.batch_size)

@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedDR:
+class FedDR(checks.Checked):
     r"""Randomized Douglas-Rachford splitting with a projection at the server.
 
         1  each client takes part with probability `participation`, by its own coin;
@@ -70,10 +70,8 @@ class FedDR:
     Differs: the source starts each x_i at an inexact proximal point of the start; here at the start
     itself, which is one after no steps.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for too few rows.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for too
+    few rows.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)
@@ -84,9 +82,6 @@ class FedDR:
     relaxation: Relaxation = 1.0
     participation: Share = 1.0
     batch_size: Count | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; everybody starts at its start."""

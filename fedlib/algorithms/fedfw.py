@@ -51,7 +51,7 @@ class Common(NamedTuple):
     t: Float[Tensor, ""]  # the number of rounds done
 
 
-class FrankWolfe:
+class FrankWolfe(checks.Checked):
     """Base of the family: the feasible set, the coins, the question to every client's oracle."""
 
     schedule: Schedule
@@ -59,9 +59,6 @@ class FrankWolfe:
     participation: float = 1.0
     local_steps: int = 1
     split: PerClient | None = None
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which needs a feasible set; one model for all clients."""
@@ -204,11 +201,8 @@ class FedFW(Penalized):
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
     the x_i from the messages.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for a problem without a feasible
-        set, with constraints, or with a start outside the set.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for a
+    problem without a feasible set, with constraints, or with a start outside the set.
     """
 
     lam0: Nonnegative
@@ -225,7 +219,7 @@ class FedFW(Penalized):
 
 
 @dataclass(frozen=True)
-class FedFWPlus(Penalized):
+class FedFWPlus(FedFW):
     r"""FedFW+, the augmented Lagrangian form: a multiplier for every client's disagreement.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
@@ -257,12 +251,6 @@ class FedFWPlus(Penalized):
     """
 
     extras: ClassVar[int] = 1
-
-    lam0: Nonnegative
-    participation: Share = 1.0
-    schedule: Schedule = Convex()
-    batch_size: Count | None = None
-    split: PerClient | None = None
 
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int

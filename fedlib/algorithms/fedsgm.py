@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedSGM:
+class FedSGM(checks.Checked):
     r"""Federated switching gradient method.
 
         1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
@@ -89,11 +89,8 @@ class FedSGM:
     problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
     sign.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
@@ -113,9 +110,6 @@ class FedSGM:
     value_batch_size: Count | None = None
     resample_for_update: bool = False
     local: LocalSteps = added_field(SGD())
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""

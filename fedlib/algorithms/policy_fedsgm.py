@@ -29,8 +29,9 @@ from fedlib.core.sampling import (
     check_work,
     draw_round,
 )
-from fedlib.policy.policies import Episodes, Simulator
-from fedlib.policy.trpo import (
+from fedlib.policy import (
+    Episodes,
+    Simulator,
     advantages,
     backtrack,
     conjugate_gradient,
@@ -57,7 +58,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PolicyFedSGM:
+class PolicyFedSGM(checks.Checked):
     r"""FedSGM with one TRPO step as the local update (E = 1, step size 1).
 
         1   sample n distinct clients S; initially x = w, e_j = 0, critics 0
@@ -100,11 +101,8 @@ class PolicyFedSGM:
     and critics (ridge regression on random cosine features of state and time, one for reward and
     one for cost, uncompressed, outside of d) are choices of this library.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction for a parameter out of range; in `init` for one that does not fit the
-        problem, or a problem without a simulator.
+    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
+    that does not fit the problem, or a problem without a simulator.
 
     Reference: F, Algorithm 1 with E = 1; Schulman et al., ICML 2015, for lines 5 and 6.
     """
@@ -123,9 +121,6 @@ class PolicyFedSGM:
     curvature_states: Count = 100
     discount: Fraction = 1.0
     gae: Fraction = 0.97
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""

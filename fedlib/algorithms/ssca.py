@@ -28,7 +28,7 @@ from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work, distinct, distinct_each
 from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
-from fedlib.vertical.line import Line, check_vertical
+from fedlib.vertical import Line, check_vertical
 
 #: One level for all constraints, or one each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
@@ -67,7 +67,7 @@ class Iterate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FreeServer:
+class FreeServer(checks.Checked):
     """Parameters and server's half of SSCA without constraints."""
 
     tau: Positive
@@ -76,9 +76,6 @@ class FreeServer:
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
     debias: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def server_step(
         self, fed: Federation, state: State, g: Float[Tensor, "d"]
@@ -195,10 +192,7 @@ class SSCA(FreeServer):
     With a problem's set, line 5 is the minimizer over the set. Constraints are ignored; of several
     objectives the mean counts.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
 
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
@@ -259,11 +253,8 @@ class ConstrainedSSCA(PenaltyServer):
     the next c once that has converged, line 7 goes on from where it is. Line 5 is solved by the
     formula of Lemma 1, and for several constraints by an interior point method on the dual.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range; in `init` for a
-        problem with a set, with a pooled constraint, or without any constraint.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range; in
+    `init` for a problem with a set, with a pooled constraint, or without any constraint.
 
     Reference: Algorithm 2 with (11), (12); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -294,7 +285,7 @@ class ConstrainedSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class MiniBatchSGD:
+class MiniBatchSGD(checks.Checked):
     r"""Mini-batch SGD over samples, the baseline of `SSCA`: all clients, averaged by their sizes.
 
         1  the server sends w to all N clients, each starts from u_i = w
@@ -313,10 +304,7 @@ class MiniBatchSGD:
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
 
     Reference: section VI of the paper, with McMahan et al. (2017) for E > 1.
     """
@@ -325,9 +313,6 @@ class MiniBatchSGD:
     local_steps: Count = 1
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Iterate:
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
@@ -404,11 +389,8 @@ class VerticalSSCA(FreeServer):
 
     Differs: as `SSCA`. Line 3 needs the labels at every client, which the paper does not say.
 
-    Raises
-    ------
-    ValueError, TypeError
-        at construction or in `init`, one sentence, for a parameter out of range, or a problem whose
-        features are not divided among clients.
+    Raises ValueError or TypeError at construction or in `init` for a parameter out of range, or a
+    problem whose features are not divided among clients.
 
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
@@ -469,10 +451,7 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
     Differs: as `ConstrainedSSCA` and `VerticalSSCA`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as both of them.
+    Raises ValueError or TypeError as both of them.
 
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -496,7 +475,7 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class VerticalSGD:
+class VerticalSGD(checks.Checked):
     r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, with the same messages.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -520,10 +499,7 @@ class VerticalSGD:
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `VerticalSSCA`.
+    Raises ValueError or TypeError as `VerticalSSCA`.
 
     Reference: section VI of the paper, after the feature-based methods that it cites.
     """
@@ -532,9 +508,6 @@ class VerticalSGD:
     batch_size: Count | None = None
     ridge: Nonnegative = 0.0
     head: Count = 1
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Iterate:
         check_samples("VerticalSGD", problem, self.batch_size, self.head)

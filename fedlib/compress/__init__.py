@@ -1,7 +1,6 @@
 """Compressors of vectors, sketches of Jacobians, and their wire formats."""
 
 from fedlib.compress.compressors import Identity, RandK, Rounding, TopK
-from fedlib.compress.lowrank import LowRank
-from fedlib.compress.sketches import Exact, Largest, Masked
+from fedlib.compress.sketches import Exact, Largest, LowRank, Masked
 
 __all__ = ["Exact", "Identity", "Largest", "LowRank", "Masked", "RandK", "Rounding", "TopK"]

@@ -99,7 +99,7 @@ class Identity(Compressor):
 
 
 @dataclass(frozen=True)
-class TopK(Compressor):
+class TopK(checks.Checked, Compressor):
     """Keep the K entries of largest magnitude, `K = max(1, round(fraction * d))`.
 
     Contractive and deterministic with `q = K / d`, tight for a vector of equal entries. Of equal
@@ -110,9 +110,6 @@ class TopK(Compressor):
     """
 
     fraction: Share = field(metadata={"shape": True})
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
@@ -139,12 +136,12 @@ class TopK(Compressor):
 
 
 @dataclass(frozen=True)
-class RandK(Compressor):
+class RandK(checks.Checked, Compressor):
     """Keep K entries chosen uniformly, `K = max(1, round(fraction * d))`.
 
-    With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`
-    (exact), not contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`.
-    On the wire: K float32 numbers; their positions follow from the common seed.
+    With `scaled` these entries are multiplied by `d / K`: unbiased with `q_u = d / K - 1`, not
+    contractive for `K < d / 2`. Without: contractive in expectation with `q = K / d`. On the wire:
+    K float32 numbers; their positions follow from the common seed.
 
     >>> rand = RandK(0.5)
     >>> noise = rand.draw(1, 4, torch.Generator().manual_seed(0))[0]
@@ -156,9 +153,6 @@ class RandK(Compressor):
 
     fraction: Share = field(metadata={"shape": True})
     scaled: bool = True
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
@@ -196,22 +190,18 @@ class RandK(Compressor):
 
 
 @dataclass(frozen=True)
-class Rounding(Compressor):
-    """Round every entry to `mantissa_bits` binary digits after the leading one, ties to even.
+class Rounding(checks.Checked, Compressor):
+    """Round every entry to `mantissa_bits` = p binary digits after the leading one, ties to even.
 
-    The FedSGM paper's quantization, read as rounding without limiting the exponent: 10 digits
-    ("float16"), 3 ("float8", E4M3) or 1 ("float4", E2M1). Contractive and deterministic,
-    `1 - q <= 4^-(p + 1)`. As the exponent stays that of a float32, an entry needs
-    `1 + 8 + mantissa_bits` bits on the wire (19, 12, 10), more than the names of the formats say.
+    The FedSGM paper's quantization with a float32's exponent: 10 digits ("float16"), 3 ("float8",
+    E4M3) or 1 ("float4", E2M1) need `1 + 8 + p` bits on the wire (19, 12, 10), more than the names
+    of the formats say. Contractive and deterministic, `1 - q <= 4^-(p + 1)`.
 
     >>> Rounding(1)(torch.tensor([1.1, 1.3, 5.0, 0.0]))
     tensor([1.0000, 1.5000, 4.0000, 0.0000])
     """
 
     mantissa_bits: Annotated[int, checks.counted(1, 22, "Digits")]
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""

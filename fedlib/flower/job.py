@@ -33,7 +33,7 @@ from fedlib.core.files import atomic_write
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
 from fedlib.flower.packing import Garbled
-from fedlib.vertical.line import VerticalProblem
+from fedlib.vertical import VerticalProblem
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ and device are those of the argument, NaN in gives NaN out. A bound may itself b
 which is what a hyperparameter becomes under the `vmap` of the run loop.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -13,12 +15,38 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Positive
-from fedlib.sets.vertices import Corner
+from fedlib.checks import Count, Positive
+from fedlib.sets.vertices import Corner, OneEntry, RankOne
+
+GOLDEN = (5**0.5 - 1) / 2
+STALLED = 1000  # units of rounding: a direction with less that is new is noise
+
+
+class NormBall(checks.Checked):
+    """Base of the balls {x : ||x|| <= radius}, each with a norm `size` of its own."""
+
+    radius: float
+
+    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The norm ||x||."""
+        raise NotImplementedError
+
+    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+        """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
+        checks.vector(type(self).__name__, "x", x)
+        return self.size(x) <= (1 + tol) * self.radius
+
+    def diameter(self, dim: int) -> float:
+        """The largest distance of two points, 2 radius in every dimension."""
+        return 2 * self.radius
+
+    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The norm over the radius."""
+        return self.size(x) / self.radius
 
 
 @dataclass(frozen=True)
-class Ball:
+class Ball(NormBall):
     """Euclidean ball {x : ||x||_2 <= radius}.
 
     Raises ValueError or TypeError if `radius` is not a positive finite number.
@@ -30,9 +58,6 @@ class Ball:
     """
 
     radius: Positive
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or radius x / ||x||."""
@@ -55,14 +80,10 @@ class Ball:
         unit, _, _ = _normalized(direction)
         return -self.radius * unit
 
-    def diameter(self, dim: int) -> float:
-        """The largest distance of two points, 2 radius in every dimension."""
-        return 2 * self.radius
-
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The norm over the radius."""
-        length: Tensor = torch.linalg.vector_norm(x)
-        return length / self.radius
+    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The Euclidean norm."""
+        norm: Tensor = torch.linalg.vector_norm(x)
+        return norm
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,6 @@ class Box:
 
     @property
     def _high(self) -> float:
-        """The upper end, which `__post_init__` has made a number."""
         assert self.high is not None
         return self.high
 
@@ -129,6 +149,161 @@ class Box:
         return Corner(self.low, self._high)
 
 
+class Sparse(NormBall):
+    """Base of the two sets whose extreme points have one entry."""
+
+    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The sum of the absolute values."""
+        return x.abs().sum()
+
+
+@dataclass(frozen=True)
+class L1Ball(Sparse):
+    """The cross-polytope {x : |x_1| + ... + |x_d| <= radius}.
+
+    Raises ValueError or TypeError if `radius` is not a positive finite number.
+
+    >>> L1Ball(1.0).project(torch.tensor([1.0, 0.5]))
+    tensor([0.7500, 0.2500])
+    >>> L1Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
+    tensor([0., 1.])
+    """
+
+    radius: Positive
+
+    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The nearest point of the set: x itself, or its entries moved to 0 by the same length.
+
+        At most `theta` each, such that the absolute values then sum to the radius.
+        """
+        checks.vector("L1Ball", "x", x)
+        size = x.abs()
+        return torch.where(size.sum() <= self.radius, x, x.sign() * onto_simplex(size, self.radius))
+
+    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """A vertex that minimizes <direction, s>: at the entry of largest magnitude, the first.
+
+        Its entry is -radius sign(direction_j); for direction 0, -radius.
+        """
+        checks.vector("L1Ball", "direction", direction)
+        place = direction.abs().argmax()
+        there = direction.gather(0, place.unsqueeze(0))
+        size = torch.ones_like(there) * self.radius  # two numbers would meet in float32
+        value = torch.where(there < 0, size, -size)
+        return _at(place, torch.where(there.isnan(), there, value), direction)
+
+    def wire(self, dim: int) -> OneEntry:
+        """A vertex travels as a position and a sign, `ceil(log2 dim) + 1` bits."""
+        return OneEntry(self.radius)
+
+
+@dataclass(frozen=True)
+class Simplex(Sparse):
+    """The simplex {x : x_i >= 0, x_1 + ... + x_d = radius}.
+
+    Raises ValueError or TypeError if `radius` is not a positive finite number.
+
+    >>> Simplex(1.0).project(torch.tensor([1.0, 0.5]))
+    tensor([0.7500, 0.2500])
+    >>> Simplex(1.0).lmo(torch.tensor([3.0, -4.0]))
+    tensor([0., 1.])
+    """
+
+    radius: Positive = 1.0
+
+    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
+        checks.vector("Simplex", "x", x)
+        return onto_simplex(x, self.radius)
+
+    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+        """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
+        checks.vector("Simplex", "x", x)
+        slack = tol * self.radius
+        return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
+
+    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
+        checks.vector("Simplex", "direction", direction)
+        place = direction.argmin()
+        there = direction.gather(0, place.unsqueeze(0))
+        value = torch.ones_like(there) * self.radius
+        return _at(place, torch.where(there.isnan(), there, value), direction)
+
+    def diameter(self, dim: int) -> float:
+        """The largest distance of two points, sqrt(2) radius (0 in one dimension)."""
+        return math.sqrt(2) * self.radius if dim > 1 else 0.0
+
+    def wire(self, dim: int) -> OneEntry:
+        """A vertex travels as a position, `ceil(log2 dim)` bits."""
+        return OneEntry(self.radius, signed=False)
+
+
+@dataclass(frozen=True)
+class NuclearBall(NormBall):
+    """Matrices whose singular values sum to at most `radius`, each read row by row as a vector.
+
+    >>> ball = NuclearBall(1.0, rows=2, columns=2)
+    >>> ball.project(torch.tensor([3.0, 0.0, 0.0, 0.0]))
+    tensor([1., 0., 0., 0.])
+    >>> ball.contains(torch.tensor([0.5, 0.0, 0.0, 0.4]))
+    tensor(True)
+
+    Parameters
+    ----------
+    radius : of the ball.
+    rows, columns : of the matrix; d = rows * columns.
+    steps : of Lanczos in `lmo`, matrix-vector products in both directions each; exact up to
+        rounding if rows or columns are no more.
+
+    Raises ValueError or TypeError if the radius is not a positive finite number, or a count no
+    whole number from 1 on.
+    """
+
+    radius: Positive
+    rows: Count
+    columns: Count
+    steps: Count = 40
+
+    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The nearest point of the set: x itself, or its singular values projected to the simplex.
+
+        By a full singular value decomposition.
+        """
+        A, finite = self._matrix(x)
+        U, S, Vh = torch.linalg.svd(A, full_matrices=False)
+        nearest: Tensor = ((U * onto_simplex(S, self.radius)) @ Vh).flatten()
+        point = torch.where(S.sum() <= self.radius, x, nearest)
+        return torch.where(finite, point, torch.full_like(x, torch.nan))
+
+    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The nuclear norm, the sum of the singular values."""
+        A, finite = self._matrix(x)
+        norm = torch.linalg.svdvals(A).sum()
+        return torch.where(finite, norm, torch.full_like(norm, torch.nan))
+
+    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """A minimizer of <direction, s>: -radius u v', u and v the leading singular vectors.
+
+        For direction 0 the centre is returned.
+        """
+        A, finite = self._matrix(direction, "direction")
+        u, v = leading_pair(A, self.steps)
+        vertex: Tensor = -self.radius * torch.outer(u, v).flatten()
+        return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
+
+    def wire(self, dim: int) -> RankOne:
+        """A vertex travels as two vectors, `32 (rows + columns)` bits."""
+        return RankOne(self.rows, self.columns)
+
+    def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
+        """The matrix, with 0 for what is not finite (LAPACK raises on it), and whether all is."""
+        checks.vector("NuclearBall", name, x, self.rows * self.columns)
+        finite = torch.isfinite(x).all()
+        clean = torch.where(finite, x, torch.zeros_like(x))
+        return clean.view(self.rows, self.columns), finite
+
+
 def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(x / ||x||, ||x / c||, c) with c = max |x_i|, so that no square over- or underflows.
 
@@ -138,3 +313,72 @@ def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     scale = torch.where(top == 0, torch.ones_like(top), top)
     norm = torch.linalg.vector_norm(x / scale)
     return x / scale / norm.clamp(min=1), norm, scale  # norm >= 1 unless x = 0
+
+
+def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
+    """The nearest point to x with entries >= 0 that sum to `radius`, by sorting.
+
+    A common shift of all entries moves only theta, so the largest is taken to 0 first: theta then
+    lies in [-radius, 0), and no digits are lost however large x is. Entries further than `radius`
+    below the largest one get 0 anyway.
+    """
+    below = (x - x.amax()).clamp(min=-radius)
+    falling = below.sort(descending=True).values
+    count = torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)
+    theta = (falling.cumsum(0) - radius) / count
+    used = (falling > theta).sum().clamp(min=1)
+    return (below - theta.gather(0, (used - 1).unsqueeze(0))).clamp(min=0)
+
+
+def _at(
+    place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]
+) -> Float[Tensor, " d"]:
+    """A value at a position, 0 elsewhere."""
+    return torch.zeros_like(like).scatter(0, place.unsqueeze(0), value)
+
+
+def leading_pair(
+    A: Float[Tensor, "m n"], steps: int = 40
+) -> tuple[Float[Tensor, " m"], Float[Tensor, " n"]]:
+    """Unit vectors u, v with u'Av close to the largest singular value of A; zeros for A = 0.
+
+    Lanczos on A'A, with full reorthogonalization: an orthonormal basis Q of the Krylov space of
+    some start after `steps` products with A (finite, of any scale), then the best v in it, from the
+    SVD of the small triangular factor of AQ. The start is A'h with a fixed irregular h, so the
+    result is a function of A; with `steps` not below rows or columns it is exact up to rounding.
+    """
+    top = A.abs().amax()
+    A = A / torch.where(top == 0, torch.ones_like(top), top)
+    if A.shape[0] < A.shape[1]:
+        v, u = _tall_pair(A.mT, steps)
+        return u, v
+    return _tall_pair(A, steps)
+
+
+def _tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
+    m, n = A.shape
+    if n <= steps:
+        W, Q = A, torch.eye(n, dtype=A.dtype, device=A.device)
+    else:
+        irregular = (torch.arange(1, m + 1, dtype=A.dtype, device=A.device) * GOLDEN).frac() - 0.5
+        q = _unit(irregular @ A)
+        basis, images = [q], [A @ q]
+        for _ in range(steps - 1):
+            q, Q = _unit(images[-1] @ A), torch.stack(basis)  # Q: [k, n]
+            rest = q - (Q @ q) @ Q
+            new = torch.linalg.vector_norm(rest) > STALLED * torch.finfo(A.dtype).eps
+            q = torch.where(new, _unit(rest), torch.zeros_like(q))  # the space is complete: stop
+            q = _unit(q - (Q @ q) @ Q)  # twice is enough
+            basis.append(q)
+            images.append(A @ q)
+        W, Q = torch.stack(images, 1), torch.stack(basis, 1)
+    z = torch.linalg.svd(torch.linalg.qr(W).R).Vh[0]
+    v = _unit(Q @ z)
+    u = _unit(A @ v)
+    return u, torch.where((u == 0).all(), torch.zeros_like(v), v)
+
+
+def _unit(x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    """The vector over its norm, or 0."""
+    norm = torch.linalg.vector_norm(x)
+    return x / torch.where(norm == 0, torch.ones_like(norm), norm)

@@ -73,9 +73,7 @@ class Blocks:
 
     def wire(self, dim: int) -> Several:
         """An extreme point travels part by part."""
-        return Several(
-            tuple(wire_of(s, k) for s, k in zip(self.sets, self.sizes, strict=True)), self.sizes
-        )
+        return Several(tuple(map(wire_of, self.sets, self.sizes)), self.sizes)
 
     def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
         checks.vector("Blocks", "x", x, sum(self.sizes))
@@ -86,8 +84,7 @@ class Blocks:
 class PerClient:
     """A set for every client (split constraints): client j's is `sets[of[j]]`.
 
-    The intersection of the sets is the problem's feasible set. A client with slow arithmetic gets a
-    set with a cheap oracle, one with a slow link a set with short extreme points.
+    The intersection of the sets is the problem's feasible set.
 
     Raises ValueError or TypeError unless `of` holds whole numbers that count the sets, and each
     set has a client.

@@ -21,20 +21,13 @@ from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Messag
 from fedlib.core.problem import ConvexSet
 
 
-class Vertex:
+class Vertex(checks.Checked, Compressor):
     """Base of the formats: nothing is lost, nothing is random."""
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The point itself."""
         checks.vector(type(self).__name__, "x", x)
         return x
-
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """Nothing is random."""
-        return ()
 
     def contraction(self, dim: int) -> float | None:
         """Exact on the points it is made for: `q = 1`."""
@@ -63,7 +56,6 @@ class OneEntry(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The position of the entry and its sign (0 for the point 0, which is no vertex)."""
-        checks.vector("OneEntry", "x", x)
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
 
@@ -92,7 +84,6 @@ class Corner(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Which entries are high, 1 or 0."""
-        checks.vector("Corner", "x", x)
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
@@ -118,7 +109,6 @@ class RankOne(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The matrix's column at its largest entry, and its row there over that entry."""
-        checks.vector("RankOne", "x", x, self.rows * self.columns)
         matrix = x.view(self.rows, self.columns)
         place = x.abs().argmax()
         row, column = place // self.columns, place % self.columns
@@ -156,7 +146,6 @@ class Several(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """All numbers, then all positions."""
-        checks.vector("Several", "x", x, sum(self.sizes))
         messages = self.messages(x)
         indices = [m.positions for m in messages if isinstance(m.positions, Tensor)]
         values = torch.cat([m.values for m in messages])
@@ -181,8 +170,7 @@ class Several(Vertex):
 def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
     """How an extreme point of a set in `dim` dimensions travels.
 
-    A set says so by a method `wire(dim)`. Without one all entries travel as they are: a `Ball`'s
-    extreme points are all its boundary.
+    A set says so by a method `wire(dim)`; without one, as a `Ball`, all entries travel.
     """
     wire: Compressor = convex_set.wire(dim) if hasattr(convex_set, "wire") else Identity()
     return wire

@@ -45,7 +45,7 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(checks.Checked):
     r"""Adam, begun anew by every client in every round: no moments are kept or sent.
 
         1  g = gradient(u, t)
@@ -55,23 +55,15 @@ class Adam:
     >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
     tensor([0.5044])
 
-    Parameters
-    ----------
-    betas, eps : as in `torch.optim.Adam`; its step size is the method's `lr`.
+    `betas` and `eps` are as in `torch.optim.Adam`, the step size is the method's `lr`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        for betas outside of [0, 1) or an eps that is not positive.
+    Raises ValueError or TypeError for betas outside of [0, 1) or an eps that is not positive.
 
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: Positive = 1e-8
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """Where the steps end."""

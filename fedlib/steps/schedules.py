@@ -23,23 +23,15 @@ Round = TypeVar("Round", float, Tensor)
 
 
 @dataclass(frozen=True)
-class PowerLaw:
-    r"""The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
+class PowerLaw(checks.Checked):
+    """The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
 
     >>> PowerLaw(0.9, 0.5)(4)
     0.45
-
-    Parameters
-    ----------
-    scale : the value at t = 1, positive.
-    exponent : how fast it falls, nonnegative.
     """
 
     scale: Positive
     exponent: Nonnegative = 0.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, t: Round) -> Round:
         """The step size of round `t`, a number or a tensor."""
@@ -48,19 +40,13 @@ class PowerLaw:
 
 
 def averaging(who: str, name: str, rule: PowerLaw) -> None:
-    """Require step sizes that can be weights of a running average: in (0, 1] for all t >= 1.
-
-    Raises ValueError for a power law that starts above 1 (it falls from there on).
-    """
-    fits = isinstance(rule.scale, Tensor) or rule.scale <= 1
-    remedy = "take a scale of at most 1"
+    """Require weights of a running average: raise ValueError for a law that starts above 1."""
+    fits, remedy = isinstance(rule.scale, Tensor) or rule.scale <= 1, "take a scale of at most 1"
     checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
 
 
 #: In (0, 1] in every round.
 Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
-
-
 Number = float | Tensor
 Rounds = Float[Tensor, "*b"]
 
@@ -79,11 +65,8 @@ class Schedule(Protocol):
         """The weight of the newest stochastic gradient."""
 
 
-class Rho:
+class Rho(checks.Checked):
     """Base of the theorems' schedules: checked fields, and one weight of stochastic gradients."""
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def rho(self, t: Rounds) -> Rounds:
         """4 / (t + 7)^(2/3), Theorem 3's: Theorems 1 and 2 have no stochastic gradients."""
@@ -152,17 +135,15 @@ class Stochastic(Rho):
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """9 / (t + 8)."""
-        del share
         return 9 / (t + 8)
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The root of t + 8."""
-        del share
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(checks.Checked):
     """The same step, penalty and weight in every round; no theorem covers it.
 
     >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
@@ -172,17 +153,12 @@ class Fixed:
     step: Share
     weight: Share = 1.0
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The step."""
-        del share
         return torch.ones_like(t) * self.step
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """1."""
-        del share
         return torch.ones_like(t)
 
     def rho(self, t: Rounds) -> Rounds:

@@ -46,14 +46,10 @@ class Surrogate(NamedTuple):
         rho: Scalar,
         tau: Scalar,
     ) -> Surrogate:
-        """The average after one round, whose quadratics are made around `w`.
+        """The average after one round, whose quadratics of curvature tau are made around `w`.
 
-        Parameters
-        ----------
-        w : the iterate.
-        gradients, values : estimates at `w`, one row a loss; a value that nobody needs may be 0.
-        rho : what the new quadratics count in the average, in (0, 1].
-        tau : the quadratics' curvature.
+        `gradients` and `values` are estimates at `w`, one row a loss (a value that nobody needs may
+        be 0), `rho` in (0, 1] is what the new quadratics count in the average.
         """
         constant = values - gradients @ w + tau * (w @ w)
         return Surrogate(

@@ -39,7 +39,7 @@ class Hard:
 
 
 @dataclass(frozen=True)
-class Soft:
+class Soft(checks.Checked):
     """`sigma(z) = min(1, max(0, 1 + beta z))`: the pull starts `1 / beta` below the threshold.
 
     `beta` is the sharpness; the theorems ask for `2 / epsilon` or more. As `beta` grows the rule
@@ -51,9 +51,6 @@ class Soft:
     """
 
     beta: Positive
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight, linear on `[-1 / beta, 0]`."""

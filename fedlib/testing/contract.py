@@ -33,7 +33,7 @@ from fedlib.flower.client import Client
 from fedlib.flower.job import Job, client_problem, disclose, enclose
 from fedlib.flower.server import Server
 from fedlib.run import run
-from fedlib.vertical.line import VerticalProblem
+from fedlib.vertical import VerticalProblem
 
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
 AGREED = 2  # rounds: what goes wrong with a memory shows in the second

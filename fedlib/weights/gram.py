@@ -22,8 +22,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.compress.compressors import Noise
-from fedlib.compress.lowrank import LowRank
-from fedlib.compress.sketches import Sketch, Wire
+from fedlib.compress.sketches import LowRank, Sketch, Wire
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
 
@@ -53,7 +52,6 @@ class GramEstimate(Protocol):
         `jacobian` is the client's method that gives its `H_j [M, d]`; the first `shared` columns
         enter the Gram matrix. `noise` is the server's.
         """
-        ...
 
 
 def gram_of(rows: Float[Tensor, "*b M d"]) -> Float[Tensor, "*b M M"]:
@@ -67,7 +65,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 
 @dataclass(frozen=True)
-class OneWay(GramEstimate):
+class OneWay(checks.Checked, GramEstimate):
     """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
@@ -80,9 +78,6 @@ class OneWay(GramEstimate):
     """
 
     sketch: Sketch = LowRank()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw."""
@@ -97,7 +92,7 @@ class OneWay(GramEstimate):
 
 
 @dataclass(frozen=True)
-class TwoWay(GramEstimate):
+class TwoWay(checks.Checked, GramEstimate):
     r"""A second exchange corrects the products of a client's compression error with the others.
 
         1  each j in S sends the sketch C_j of H_j;  R_j = H_j - C_j is what it left out
@@ -116,9 +111,6 @@ class TwoWay(GramEstimate):
     """
 
     sketch: Sketch = LowRank()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
         """What the clients' sketches draw, and the server's."""

@@ -1,19 +1,23 @@
-"""Task weights from a Gram matrix: projected gradient, minimum norm, and a least weight.
+"""Task weights from a Gram matrix: projected gradient, minimum norm, a least weight, preferences.
 
 A rule maps the Gram matrix `G [M, M]` of the M gradients, and the weights before, to weights in the
 simplex; it sees neither the model nor the losses. Whatever `G` is, finite in gives a point of the
 simplex out; NaN or infinity gives NaN, so that the model is not finite and `run` names the round.
 
-The solvers are custom operators: a thousand projected steps or an active-set method branch on
-values, which neither `vmap` nor a capture of the round can follow. Their rule under `vmap` puts all
-problems of all seeds in one batch, which is solved on the CPU in float64.
+The solvers are custom operators, as they branch on values, which neither `vmap` nor a capture of
+the round can follow: all problems of all seeds are one batch, solved on the CPU in float64.
+
+Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
+AISTATS 2025, Algorithms 2, 4 and 8, eqs. (5), (15)-(19); Mahapatra and Rajan, ICML 2020, for the
+balancing direction of `Preference`, whose aim is `r_1 F_1 = ... = r_M F_M` along descent
+directions: a larger `r_k` asks for a smaller `F_k`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,14 +26,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, Nonnegative
+from fedlib.checks import Count, Nonnegative, Positive, Share
 
 Array = NDArray[np.float64]
 
 FLOOR = 1e-4  # added to the diagonal before the root, as the authors' code does
 PIVOTS = 100  # steps of the active-set method an objective; it needs about one
+SMALLEST = 1e-12  # of a normalized loss, so that its logarithm is finite
+TIE = 1e-12  # relative: losses so close to the largest are the largest
 #: In [0, 1).
 Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
+#: Positive numbers, one or more.
+Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 
 
 @runtime_checkable
@@ -40,7 +48,6 @@ class Weights(Protocol):
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
     ) -> Float[Tensor, "M"]:
         """Weights `[M]` in the simplex, from the Gram matrix and the weights before."""
-        ...
 
 
 def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
@@ -69,13 +76,12 @@ def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 
 @dataclass(frozen=True)
-class FindWeights:
+class FindWeights(checks.Checked):
     r"""Projected gradient on $\frac12 w^\top G w$: `steps` times `w <- project(w - step G w)`.
 
-    FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before. The defaults are those
-    of the authors' code: `step * steps = 1`, so that one round goes most of the way to the optimum
-    and the weights follow it over the rounds. With `steps=1, normalize=False` it is one step of
-    the theory, also for a matrix that is not symmetric.
+    FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before; the defaults are those
+    of the authors' code. With `steps=1, normalize=False` it is one step of the theory, also for a
+    matrix that is not symmetric.
 
     >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
     >>> FindWeights(step=0.1)(G, torch.tensor([0.5, 0.5]))
@@ -91,9 +97,6 @@ class FindWeights:
     step: Nonnegative = 1e-3
     steps: Count = 1000
     normalize: bool = True
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(
         self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
@@ -128,7 +131,7 @@ class MinNorm:
 
 
 @dataclass(frozen=True)
-class Least:
+class Least(checks.Checked):
     """No weight below `share / M`, by a mixture with uniform weights or by Euclidean projection.
 
     FedCMOO-Pref's experiments have `share = 0.2`, as a mixture in the authors' code; the ends
@@ -141,9 +144,6 @@ class Least:
     share: Rest = 0.2
     mixture: bool = True
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
         """The weights, moved into the smaller simplex."""
         least, rest = self.share / weights.shape[-1], 1 - self.share
@@ -155,8 +155,8 @@ def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callabl
     """Decorator: a function of numbers on the CPU as an operator `fedlib::NAME` of torch.
 
     All tensors that it takes have a leading batch axis, into which its rule under `vmap` puts the
-    mapped axis; `shape` of all arguments gives the result's. (The schema is written out: a checker
-    of shapes that wraps the function hides its annotations.)
+    mapped axis; `shape` of all arguments gives the result's. (A checker of shapes would hide the
+    annotations that a schema is made from.)
     """
 
     def decorate(function: Callable[..., Tensor]) -> Any:
@@ -237,3 +237,123 @@ def minimum_norm(gram: Array) -> Array:
 def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
     """The values in float64, as numpy has them."""
     return np.asarray(x.detach().cpu().double().numpy())
+
+
+class Choice(NamedTuple):
+    """Weights found by the preference rule, and how they came about."""
+
+    weights: Float[Tensor, "M"]
+    mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
+    fallback: Float[Tensor, ""]  # 1 if minimum norm took the place of a programme without solution
+
+
+def balancing(
+    losses: Float[Tensor, "M"], ratios: Float[Tensor, "M"]
+) -> tuple[Float[Tensor, "M"], Float[Tensor, ""]]:
+    r"""The balancing weights `a` and the imbalance `mu`.
+
+    With $u_k = r_k F_k / \sum_j r_j F_j$ it is $\mu = \sum_k u_k \log(M u_k)$, the divergence from
+    equal shares, and $a_k = r_k(\log(M u_k) - \mu)$. Then $\nabla\mu = \nabla\mathbf F a / \sum_j
+    r_j F_j$, so that $\mu$ falls along $-\nabla\mathbf F a$. The losses must not be negative.
+    """
+    scaled = ratios * losses
+    u = scaled / scaled.sum(-1, keepdim=True)
+    logs = (u.clamp_min(SMALLEST) * u.shape[-1]).log()
+    mu = (u * logs).sum(-1)
+    return ratios * (logs - mu.unsqueeze(-1)), mu
+
+
+@dataclass(frozen=True)
+class Preference(checks.Checked):
+    r"""Weights by the linear programme (19), which trades balance against descent.
+
+        1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
+        2  J = {k : (G a)_k > 0};  Jbar = the others;  J* = argmax_k r_k F_k
+        3  t = a if mu > epsilon (balance) else (1, ..., 1) (descent)
+        4  maximize (G t)' w over w in the simplex subject to
+           (G w)_k >= 0 for k in J*;  (G w)_k >= (G a)_k 1{J not empty} for k in Jbar, not in J*
+
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> Preference()(G, torch.tensor([1.0, 3.0])).weights
+    tensor([0., 1.])
+    >>> Preference(ratios=(3.0, 1.0))(G, torch.tensor([1.0, 3.0])).mu
+    tensor(0.)
+
+    Parameters
+    ----------
+    ratios : r, positive, or None for r = 1 (the uniform preference).
+    epsilon : the imbalance that is tolerated; the losses settle at its edge.
+    star_ratio : J* = {k : r_k F_k >= star_ratio max_j r_j F_j}; the paper's argmax is 1, the
+        authors' code has 0.9.
+    dominance : in the descent mode ask (G w)_k >= 0 of all k, as the authors' code does, in place
+        of line 4's constraints, which are the paper's for both modes.
+
+    For a positive semidefinite `G` the minimum-norm weights satisfy all constraints: a feasible
+    point exists. An indefinite estimate may leave none; then the answer is the minimum-norm weights
+    of its positive part, and `fallback` is 1. Constraints are scaled by `max |G|`; HiGHS satisfies
+    them to 1e-7 of that.
+    """
+
+    ratios: Ratios | None = None
+    epsilon: Nonnegative = 0.01
+    star_ratio: Share = 1.0
+    dominance: bool = False
+
+    def check(self, who: str, objectives: int) -> None:
+        """Raise ValueError unless there is one ratio for each of the objectives."""
+        fits = self.ratios is None or len(self.ratios) == objectives
+        rule = f"be one for each of the {objectives} objectives"
+        checks.require(fits, who, "preference.ratios", rule, self.ratios)
+
+    def __call__(self, gram: Float[Tensor, "M M"], losses: Float[Tensor, "M"]) -> Choice:
+        """The weights for a Gram matrix and the losses."""
+        r = torch.ones_like(losses)
+        if self.ratios is not None:
+            r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
+        a, mu = balancing(losses, r)  # 1
+        slope = gram @ a  # 2
+        scaled = r * losses
+        star = scaled >= scaled.max() * self.star_ratio * (1 - TIE)  # 2
+        balance = mu > self.epsilon
+        target = torch.where(balance, a, torch.ones_like(a))  # 3
+        free = torch.full_like(slope, -torch.inf)
+        bound = torch.where(slope > 0, free, slope * (slope > 0).any())  # 4
+        if self.dominance:
+            bound = torch.where(balance, bound, torch.zeros_like(bound))
+        bound = torch.where(star, torch.zeros_like(bound), bound)  # 4
+        one = program(gram.unsqueeze(0), (gram @ target).unsqueeze(0), bound.unsqueeze(0))[0]
+        return Choice(one[:-1], mu, one[-1])
+
+
+@batched_operator(
+    "(Tensor gram, Tensor gain, Tensor bound) -> Tensor",
+    lambda given: torch.Size((len(given[0]), len(given[0][0]) + 1)),
+)
+def program(
+    gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
+) -> Float[Tensor, "b M+1"]:
+    """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
+
+    A loop over the batch on the CPU (HiGHS). `bound` is `-inf` where there is no constraint.
+    Returns the weights, and last 1 if there is no solution (minimum-norm weights then), else 0;
+    NaN throughout for a programme with a NaN in it.
+    """
+    parts = zip(on_cpu(gram), on_cpu(gain), on_cpu(bound), strict=True)
+    return torch.as_tensor(np.stack([solve(*each) for each in parts])).to(gain)
+
+
+def solve(gram: Array, gain: Array, bound: Array) -> Array:
+    """One programme, `[M + 1]`."""
+    from scipy.optimize import linprog
+
+    if not np.isfinite([*gram.flat, *gain]).all() or np.isnan(bound).any():
+        return np.full(len(gain) + 1, np.nan)
+    scale, unit = np.abs(gram).max() or 1.0, np.abs(gain).max() or 1.0
+    real = np.isfinite(bound)
+    rows = {"A_ub": -gram[real] / scale, "b_ub": -bound[real] / scale} if real.any() else {}
+    total = {"A_eq": np.ones((1, len(gain))), "b_eq": [1.0]}
+    answer = linprog(-gain / unit, **rows, **total, bounds=(0, None), method="highs")
+    if answer.x is None:
+        return np.append(minimum_norm(gram), 1.0)
+    w = answer.x.clip(0)
+    return np.append(w / w.sum(), 0.0)

@@ -49,7 +49,7 @@ import torch
 from IPython.display import HTML
 from torch.func import jacrev
 
-from fedlib.policy.trpo import fisher_product
+from fedlib.policy import fisher_product
 from papers import STUDIES
 from papers.fedsgm.cartpole.animation import animation
 from papers.fedsgm.cartpole.film import SIZE, film, rollout_states

@@ -39,7 +39,7 @@ recompute = False  # compute even what is stored
 import torch
 
 from fedlib.weights import Preference
-from fedlib.weights.preference import balancing
+from fedlib.weights.rules import balancing
 from papers import STUDIES
 from papers.fedcmoo.standin import source_text
 from papers.fedcmoo.sweeps.figures import GREY, METHODS

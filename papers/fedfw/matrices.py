@@ -18,7 +18,7 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.split import Part
 from fedlib.metrics import fw_gap
-from fedlib.sets.nuclear import NuclearBall
+from fedlib.sets.balls import NuclearBall
 from fedlib.sets.vertices import gauge_of
 
 VISIBLE = 1e-3  # singular values below this part of the largest do not count as rank

@@ -23,8 +23,7 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import ACTIVATIONS, row_losses
-from fedlib.vertical.composite import Composite, Partition, contiguous
-from fedlib.vertical.line import VerticalProblem, vertical
+from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 
 CHUNK = 2000  # rows at a time in the metrics
 

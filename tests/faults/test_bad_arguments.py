@@ -32,7 +32,7 @@ INTERNAL = {
     *("papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
-    "fedlib.vertical.composite:Party",
+    "fedlib.vertical:Party",
 }
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
 #: tests that every study passes.
@@ -40,7 +40,7 @@ ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
     *("papers.kit.rules:Rule", "papers.kit.study:Study"),
-    "fedlib.vertical.line:VerticalProblem",
+    "fedlib.vertical:VerticalProblem",
 }
 
 
@@ -79,10 +79,11 @@ def dataclasses() -> dict[str, bool]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[f"{module}:{node.name}"] = node
     declared = {name for name, node in classes.items() if checks_fields(node)}
+    declared.add("fedlib.checks:Checked")
     for _ in range(3):  # a base's base may do it
         own = {name.partition(":")[2] for name in declared}
         for name, node in classes.items():
-            if own.intersection(ast.unparse(base) for base in node.bases):
+            if own.intersection(ast.unparse(base).split(".")[-1] for base in node.bases):
                 declared.add(name)
     return {
         name: name in declared

@@ -18,10 +18,11 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib import compress, metrics, models, problems, sets, steps, weights
+from fedlib import policy as trpo
 from fedlib.compress.sketches import Columns
 from fedlib.core import Loop
 from fedlib.core.problem import Batch, pullback
-from fedlib.policy import Gaussian, Logits, trpo
+from fedlib.policy import Gaussian, Logits
 from fedlib.problems.classification import Samples, linear_model
 from fedlib.problems.fairness import Rows
 from fedlib.sets.vertices import gauge_of, wire_of

@@ -9,8 +9,7 @@ from fedlib.algorithms import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
-from fedlib.vertical import Composite, Partition, contiguous, vertical
-from fedlib.vertical.line import Line
+from fedlib.vertical import Composite, Line, Partition, contiguous, vertical
 from papers.ssca.network import vertical_network
 
 J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch

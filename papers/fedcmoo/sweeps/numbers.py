@@ -7,7 +7,7 @@ import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from fedlib.weights.preference import balancing
+from fedlib.weights.rules import balancing
 from papers.fedcmoo.common import GREY
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces

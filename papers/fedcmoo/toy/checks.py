@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from fedlib.compress import LowRank
-from fedlib.compress.lowrank import folded_shape, unfold
-from fedlib.compress.sketches import Sketch
+from fedlib.compress.sketches import Sketch, folded_shape, unfold
 from fedlib.weights import FindWeights
 from fedlib.weights.gram import combine, gram_of, symmetric
 from fedlib.weights.rules import minimum_norm

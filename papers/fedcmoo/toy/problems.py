@@ -22,7 +22,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
 from fedlib.problems.pareto import exact_metrics, pareto_point
-from fedlib.weights.preference import balancing
+from fedlib.weights.rules import balancing
 
 CLIENTS = 20
 PLANE_CLIENTS = 10

@@ -15,7 +15,7 @@ from fedlib.checks import Count, Nonnegative, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.policy.policies import Episodes, Gaussian, Head, Logits
+from fedlib.policy import Episodes, Gaussian, Head, Logits
 from papers.fedsgm.cartpole.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
 
 HIDDEN = 128

@@ -12,7 +12,7 @@ import fedlib as fl
 from fedlib.algorithms import PolicyFedSGM
 from fedlib.algorithms.policy_fedsgm import SCALE
 from fedlib.core.sampling import seeded
-from fedlib.policy.trpo import conjugate_gradient, cosine_features, normalized, ridge
+from fedlib.policy import conjugate_gradient, cosine_features, normalized, ridge
 from papers.fedsgm.cartpole.simulator import cartpole
 
 ALGORITHM = PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=4)

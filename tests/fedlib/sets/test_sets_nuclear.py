@@ -8,7 +8,7 @@ from expect import close, refuses
 from torch.func import vmap
 
 from fedlib.sets import NuclearBall
-from fedlib.sets.nuclear import leading_pair
+from fedlib.sets.balls import leading_pair
 from fedlib.sets.vertices import gauge_of, wire_of
 
 SHAPES = [(1, 1), (1, 5), (5, 1), (4, 4), (7, 3), (3, 7)]

@@ -11,8 +11,7 @@ from torch.func import vmap
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding
 from fedlib.compress import TopK as VectorTopK
-from fedlib.compress.lowrank import fold, folded_shape, randomized_svd, unfold
-from fedlib.compress.sketches import Columns, Wire
+from fedlib.compress.sketches import Columns, Wire, fold, folded_shape, randomized_svd, unfold
 from fedlib.core import Loop, Vectorized
 from fedlib.core.client import Client
 from fedlib.core.problem import Draw
@@ -221,6 +220,6 @@ class TestEstimates:
 
 def test_errors_are_one_sentence():
     refuses("LowRank: noise must be what draw() gives", LowRank(), normal(2, 9))
-    refuses("Masked: x must be a matrix of floats", Masked(), normal(9))
+    refuses("Masked: x must be a tensor of floats of shape [m, d]", Masked(), normal(9))
     assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)
     assert torch.equal(Columns(Identity())(normal(2, 3)), normal(2, 3))

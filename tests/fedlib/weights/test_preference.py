@@ -9,7 +9,7 @@ from expect import close
 from grams import HARD, assert_on_simplex, gram
 
 from fedlib.weights import MinNorm, Preference
-from fedlib.weights.preference import balancing, solve
+from fedlib.weights.rules import balancing, solve
 
 
 def vertices(G, bound):

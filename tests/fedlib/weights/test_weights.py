@@ -11,8 +11,14 @@ from torch.func import vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from fedlib.weights import FindWeights, Least, MinNorm, Preference
-from fedlib.weights.preference import program
-from fedlib.weights.rules import descend, min_norm, minimum_norm, normalized, project_simplex
+from fedlib.weights.rules import (
+    descend,
+    min_norm,
+    minimum_norm,
+    normalized,
+    program,
+    project_simplex,
+)
 
 
 def excess(G, w):

@@ -1,11 +1,10 @@
-r"""Losses of composite form, whose features and parameters are divided among clients.
+r"""Vertical federation: clients that hold features in place of rows, every one some of each sample.
 
 $f(w; x) = g(w_0, (h_i(w_i, x_i))_i)$, equation (2) of Ye and Cui (arXiv 2104.06011): client i has
 the block $x_i$ of every sample and the parameters $w_i$ that belong to it, and $w_0$ is common.
 `Composite` states that form, `Partition` who has what, `Party` is what one client can reach in a
-round. `fedlib.vertical.line` gives the form to a problem and carries the messages.
-
-Clients are numbered 1 .. I, as in the paper's tables.
+round. `vertical` gives the form to a problem; every message of a round crosses a `Line`, which
+counts it. Clients are numbered 1 .. I, as in the paper's tables.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -22,7 +21,13 @@ from torch.func import jacrev
 
 from fedlib import checks
 from fedlib.checks import Count, Whole
+from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.core.federation import SERVER, Federation, Sent, about
+from fedlib.core.problem import Batch, Info, Problem
 
+__all__ = ["Composite", "Partition", "Party", "VerticalProblem", "contiguous", "vertical"]
+
+INDEX_BITS = 32  # a sample's number on the wire
 Pieces = tuple[Tensor, ...]
 Inner = Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
 Outer = Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
@@ -42,10 +47,7 @@ class Partition:
     >>> halves.split(torch.tensor([5, 6, 7, 8]))
     (tensor([5, 7]), tensor([6, 8]))
 
-    Raises
-    ------
-    ValueError
-        for a number that is in no part, in two of them, or outside 0 .. size - 1.
+    Raises ValueError for a number that is in no part, in two of them, or outside 0 .. size - 1.
     """
 
     name: str  # of what is divided, for errors
@@ -57,11 +59,9 @@ class Partition:
     def __post_init__(self) -> None:
         checks.fields(self)
         numbers = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
-        times = Counter(numbers.tolist())
-        wrong = {
-            i: times[i] for i in {*times, *range(self.size)} if times[i] != (0 <= i < self.size)
-        }
-        rule = f"have each of 0..{self.size - 1} in one block"
+        times, size = Counter(numbers.tolist()), self.size
+        wrong = {i: times[i] for i in {*times, *range(size)} if times[i] != (0 <= i < size)}
+        rule = f"have each of 0..{size - 1} in one block"
         checks.require(not wrong, "vertical", self.name, rule, wrong, "of these so many")
         object.__setattr__(self, "order", numbers.argsort())
         object.__setattr__(self, "ranges", tuple(map(consecutive, self.parts)))
@@ -99,10 +99,7 @@ def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
     >>> [len(block) for block in contiguous(10, 4)]
     [3, 3, 2, 2]
 
-    Raises
-    ------
-    ValueError
-        if there are more clients than numbers.
+    Raises ValueError if there are more clients than numbers.
     """
     checks.arguments(contiguous, locals())
     checks.count("contiguous", "clients", clients, 1, size, "the number of features")
@@ -127,10 +124,7 @@ class Composite:
 
     All clients hold the labels: each of them forms the derivative of the loss.
 
-    Raises
-    ------
-    ValueError
-        if parameters and features are not divided among the same clients.
+    Raises ValueError if parameters and features are not divided among the same clients.
     """
 
     features: Partition
@@ -214,3 +208,122 @@ class Party:
     def values(self, w_0: Float[Tensor, "e"], heard: Pieces) -> Float[Tensor, "K"]:
         """The losses, summed over the batch."""
         return self.form.outer(w_0, heard, self.labels).sum(0)
+
+
+@dataclass(frozen=True)
+class VerticalProblem(Problem):
+    """A problem whose losses have composite form: `data[0]` holds the features, the rest labels.
+
+    `rows [1, R]` is the one pool of samples that all clients have (their own features of), so as an
+    ordinary problem it is the centralized one; the clients are those of `composite`.
+    """
+
+    composite: Composite = field(kw_only=True)
+
+    def party(self, number: int, samples: Int[Tensor, "B"]) -> Party:
+        """Client `number`, with what it holds of some samples of the pool."""
+        rows = self.rows[0][samples]
+        features = self.composite.features.cut(self.data[0][rows], number - 1)
+        return Party(number, features, tuple(x[rows] for x in self.data[1:]), self.composite)
+
+    def to(self, device: torch.device | str) -> VerticalProblem:
+        """The same problem with all its tensors on `device`."""
+        form = self.composite
+        moved = replace(
+            form, features=form.features.to(device), parameters=form.parameters.to(device)
+        )
+        return replace(self, **super().to(device).tensors(), composite=moved)
+
+
+def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
+    """The problem with its samples pooled and its features divided among clients.
+
+    Parameters
+    ----------
+    problem : with the features of all samples in `data[0]`, `[R, f]`. Its losses, its metrics and
+        its start remain; how its samples were divided does not matter any more.
+    composite : the form of its losses.
+
+    Raises ValueError if the composite is not for so many features or parameters, or gives other
+    losses than the problem on its first samples.
+    """
+    checks.arguments(vertical, locals())
+    for name, part, size in (
+        ("features", composite.features, problem.data[0].shape[1:]),
+        ("parameters", composite.parameters, problem.w0.shape),
+    ):
+        rule = f"be divided as {problem.name} has them, shape {list(size)}"
+        checks.require(list(size) == [part.size], "vertical", name, rule, [part.size])
+    x, *labels = (z[problem.rows[0, :2]] for z in problem.data)
+    batch = Batch((x, *labels), problem.w0.new_full((len(x),), 1 / len(x)))
+    direct = problem.losses(problem.w0, batch)
+    composed = composite.losses(problem.w0, x, tuple(labels)).mean(0)
+    same = direct.shape == composed.shape and torch.allclose(direct, composed, rtol=1e-4)
+    rule = f"give the losses of {problem.name}, {direct.tolist()} on its first samples"
+    checks.require(same, "vertical", "composite", rule, composed.tolist())
+    pool = torch.cat([own[:size] for own, size in zip(problem.rows, problem.sizes, strict=True)])
+    blocks = [_span(block) for block in composite.features.parts]
+    changed = {
+        "rows": pool.unsqueeze(0),
+        "sizes": (len(pool),),
+        "lengths": (),
+        "config": {**problem.config, "clients": composite.clients, "blocks": blocks},
+    }
+    fields_of = {f.name: getattr(problem, f.name) for f in fields(Problem)}
+    return VerticalProblem(**{**fields_of, **changed}, composite=composite)
+
+
+def _span(block: Int[Tensor, "k"]) -> list[int] | str:
+    """First and last feature of a block of consecutive ones, as `"0-21"`, or all of them."""
+    numbers: list[int] = block.tolist()
+    return f"{numbers[0]}-{numbers[-1]}" if numbers and consecutive(block) else numbers
+
+
+class Line:
+    """The messages of one round: who sends what to whom, and how many bits.
+
+    Bits are counted at 32 a number: those from and to the server by `fed`, the round's federation,
+    whose problem is a `VerticalProblem`, those from client to client in `bits_between`. The
+    federation's log receives every message.
+    """
+
+    def __init__(self, fed: Federation) -> None:
+        self.fed, self.bits_between = fed, 0
+        self.problem = check_vertical("Line", fed.problem)
+
+    def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From the server to one client."""
+        self.fed.bits_down += self._sent(SERVER, f"client {client}", what, parts)
+        return parts
+
+    def to_server(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From one client to the server."""
+        self.fed.bits_up += self._sent(f"client {client}", SERVER, what, parts)
+        return parts
+
+    def to_others(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """From one client to every other client."""
+        for other in self.problem.composite.numbers:
+            if other != client:
+                self.bits_between += self._sent(f"client {client}", f"client {other}", what, parts)
+        return parts
+
+    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
+        """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        report = self.fed.info(**metrics)
+        return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
+
+    def _sent(self, sender: str, receiver: str, what: str, parts: Pieces) -> int:
+        floats, indices = about(parts)
+        bits = FLOAT_BITS * floats + INDEX_BITS * indices
+        if self.fed.log is not None:
+            self.fed.log.append(Sent(sender, receiver, what, floats, indices, bits))
+        return bits
+
+
+def check_vertical(who: str, problem: Problem) -> VerticalProblem:
+    """The problem itself; raises TypeError unless its features are divided among clients."""
+    if not isinstance(problem, VerticalProblem):
+        rule, remedy = "be a VerticalProblem", "make it one with fedlib.vertical.vertical"
+        raise TypeError(checks.sentence(who, "problem", rule, problem.name, remedy))
+    return problem

@@ -1,0 +1,298 @@
+"""Policies on one flat vector, and the parts of the trust-region step that improves them.
+
+A head turns the two outputs of a policy network into a distribution over one action. `fisher` is
+the Fisher matrix of that distribution in the outputs, so that the Fisher matrix of the policy is
+J^T fisher J with J the derivative of the outputs by the parameters. The parts of a step are those
+of one client; `vmap` makes them many.
+
+Reference: Schulman, Levine, Abbeel, Jordan, Moritz, *Trust Region Policy Optimization*, ICML 2015
+(natural gradient by conjugate gradient, KL line search); Schulman, Moritz, Levine, Jordan, Abbeel,
+*High-Dimensional Continuous Control Using Generalized Advantage Estimation*, ICLR 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import vjp, vmap
+
+__all__ = ["Episodes", "Gaussian", "Head", "Logits", "Simulator"]
+
+Vector = Float[Tensor, "d"]
+Outputs = Float[Tensor, "*b 2"]  # of the network
+Values = Float[Tensor, "*b"]
+LOG_STD = (-3.0, 0.7)  # the range of a Gaussian's log standard deviation
+
+
+class Episodes(NamedTuple):
+    """One client's simulation: T steps of e parallel environments that restart when they end."""
+
+    states: Float[Tensor, "T+1 e s"]  # before each step, and after the last
+    action: Float[Tensor, "T e"]
+    reward: Float[Tensor, "T e"]
+    cost: Float[Tensor, "T e"]
+    ended: Float[Tensor, "T e"]  # 1 where the episode ended with this step
+    first: Float[Tensor, "T e"]  # 1 while an environment is in its first episode
+
+    def per_episode(self, amount: Float[Tensor, "T e"]) -> Float[Tensor, ""]:
+        """Mean over the environments of the sum over their first episode.
+
+        Unbiased if every first episode ends within the T steps; the mean over all completed
+        episodes is not (short ones are completed more often).
+        """
+        return (amount * self.first).sum(0).mean()
+
+
+@runtime_checkable
+class Head(Protocol):
+    """A distribution over one action, given two outputs of a network."""
+
+    def sample(self, outputs: Outputs, u: Values) -> Values:
+        """The action at quantile `u` in (0, 1)."""
+
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
+        """Log probability (density) of an action, `[*b]`."""
+
+    def kl(self, old: Outputs, new: Outputs) -> Values:
+        """Kullback-Leibler divergence of `new` from `old`, `[*b]`."""
+
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
+        """The Fisher matrix in the outputs, times `v`, `[*b 2]`."""
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """One real action; the outputs are its mean and its log standard deviation.
+
+    The latter is clamped to [-3, 0.7]; gradient and Fisher matrix are zero outside.
+
+    >>> Gaussian().sample(torch.tensor([2.0, 0.0]), torch.tensor(0.5))
+    tensor(2.)
+    """
+
+    def sample(self, outputs: Outputs, u: Values) -> Values:
+        """Mean plus standard deviation times the normal quantile."""
+        mean, log_std = self._read(outputs)
+        normal: Tensor = torch.special.ndtri(u)
+        return mean + log_std.exp() * normal
+
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
+        """Log density of the action before it is clipped."""
+        mean, log_std = self._read(outputs)
+        z = (action - mean) * torch.exp(-log_std)
+        return -0.5 * z * z - log_std - 0.5 * math.log(2 * math.pi)
+
+    def kl(self, old: Outputs, new: Outputs) -> Values:
+        """Of two normal distributions."""
+        mean, log_std = self._read(old)
+        mean2, log_std2 = self._read(new)
+        gap = mean2 - mean
+        spread = torch.exp(2 * (log_std - log_std2)) + gap * gap * torch.exp(-2 * log_std2)
+        return log_std2 - log_std + 0.5 * (spread - 1)
+
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
+        """Diagonal: 1 / variance for the mean, 2 for the log standard deviation."""
+        raw = outputs[..., 1]
+        inside = ((raw >= LOG_STD[0]) & (raw <= LOG_STD[1])).to(raw.dtype)
+        precision = torch.exp(-2 * self._read(outputs)[1])
+        return torch.stack([precision * v[..., 0], 2 * inside * v[..., 1]], -1)
+
+    def _read(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        return outputs[..., 0], outputs[..., 1].clamp(*LOG_STD)
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Two actions, 0 and 1, whose log odds are the difference of the outputs.
+
+    >>> Logits().sample(torch.tensor([0.0, 1.0]), torch.tensor(0.5))
+    tensor(1.)
+    """
+
+    def sample(self, outputs: Outputs, u: Values) -> Values:
+        """1 with its probability, else 0."""
+        return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
+
+    def log_prob(self, outputs: Outputs, action: Values) -> Values:
+        """Log probability of the action."""
+        return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
+
+    def kl(self, old: Outputs, new: Outputs) -> Values:
+        """Of two Bernoulli distributions."""
+        a, b = self._odds(old), self._odds(new)
+        p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
+        return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
+
+    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
+        """P (1 - p) [[1, -1], [-1, 1]]."""
+        p = torch.sigmoid(self._odds(outputs))
+        push = p * (1 - p) * (v[..., 1] - v[..., 0])
+        return torch.stack([-push, push], -1)
+
+    def _odds(self, outputs: Tensor) -> Tensor:
+        return outputs[..., 1] - outputs[..., 0]
+
+
+@runtime_checkable
+class Simulator(Protocol):
+    """Environments that a client runs, and the policy that acts in them."""
+
+    head: Head
+
+    def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n *chance"]:
+        """All randomness of one round of some clients, `[n, ...]`."""
+
+    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "*chance"]) -> Episodes:
+        """One client's steps with the policy `w`."""
+
+    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Outputs:
+        """The network's outputs."""
+
+    def policy_change(
+        self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
+    ) -> Outputs:
+        """The derivative of `policy` by `w` in the direction `v`."""
+
+    def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b k"]:
+        """What a critic sees of a state, each entry of order one."""
+
+
+def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[Tensor, "T *b"]:
+    """y_t = x_t + keep_t y_{t+1} with y_T = 0, for all t at once.
+
+    By doubling: after k passes y_t holds the terms t .. t + 2^k - 1, so log2(T) passes are enough.
+    """
+    steps, span = x.shape[0], 1
+    while span < steps:
+        later, further = (torch.cat([y[span:], torch.zeros_like(y[:span])]) for y in (x, keep))
+        x, keep, span = x + keep * later, keep * further, 2 * span
+    return x
+
+
+def advantages(
+    amount: Float[Tensor, "T *b"],
+    values: Float[Tensor, "T+1 *b"],
+    ended: Float[Tensor, "T *b"],
+    discount: float,
+    gae: float,
+) -> tuple[Float[Tensor, "T *b"], Float[Tensor, "T *b"]]:
+    """Generalized advantage estimates, and the returns that a critic is fitted to.
+
+    Parameters
+    ----------
+    amount : reward or cost of each step.
+    values : the critic's values before each step, and after the last (used where an episode was
+        cut by the end of the simulation; after the end of an episode the value is 0).
+    ended : 1 where the episode ended with this step.
+    discount, gae : gamma and lambda.
+
+    Returns
+    -------
+    `sum_k (gamma lambda)^k delta_{t+k}` with `delta = amount + gamma V' - V`, and the discounted
+    return to the end of the episode (`lambda = 1`).
+    """
+    going = discount * (1 - ended)
+    delta = amount + going * values[1:] - values[:-1]
+    returns = discounted(delta, going) + values[:-1]
+    return discounted(delta, gae * going), returns
+
+
+def normalized(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Mean 0 and variance 1 over all entries; zero where they are all equal."""
+    centred = x - x.mean()
+    return centred / (centred.square().mean().sqrt() + 1e-8)
+
+
+def fisher_product(
+    outputs: Callable[[Vector], Float[Tensor, "B 2"]],
+    change: Callable[[Vector], Float[Tensor, "B 2"]],
+    fisher: Callable[[Float[Tensor, "B 2"]], Float[Tensor, "B 2"]],
+    w: Vector,
+    v: Vector,
+) -> Vector:
+    """F v with F = J^T M J / B, without forming it.
+
+    Parameters
+    ----------
+    outputs : w -> the network's outputs at B states, `[B, 2]`; J is their derivative at `w`.
+    change : v -> J v, in closed form (forward differentiation cannot be recorded).
+    fisher : u `[B, 2]` -> M u, the distributions' Fisher matrices.
+    w, v : parameters, and the vector to multiply.
+    """
+    moved = fisher(change(v))
+    product: Tensor = vjp(outputs, w)[1](moved / moved.shape[0])[0]
+    return product
+
+
+def conjugate_gradient(
+    product: Callable[[Vector], Vector], b: Vector, steps: int
+) -> tuple[Vector, Vector]:
+    """An approximate solution of `A x = b` for a positive definite A, and its residual `b - A x`.
+
+    `steps` iterations of the method of Hestenes and Stiefel; a residual of zero stays there.
+    """
+    x, r, p = torch.zeros_like(b), b, b
+    rr = r @ r
+    for _ in range(steps):
+        Ap = product(p)
+        alpha = rr / (p @ Ap).clamp_min(1e-30)
+        x, r = x + alpha * p, r - alpha * Ap
+        before, rr = rr, r @ r
+        p = r + rr / before.clamp_min(1e-30) * p
+    return x, r
+
+
+def backtrack(
+    divergence: Callable[[Vector], Float[Tensor, ""]],
+    step: Vector,
+    limit: Float[Tensor, ""] | float,
+    ratio: float,
+    n: int,
+) -> Vector:
+    """The first of `step, ratio step, ratio^2 step, ...` (n of them) within the limit, or zero.
+
+    `divergence` gives the mean KL divergence that a step `[d]` causes, at most `limit`.
+    """
+    scales = ratio ** torch.arange(n, dtype=step.dtype, device=step.device)
+    good = vmap(lambda scale: divergence(scale * step) <= limit)(scales)  # all trials together
+    first = good & (good.cumsum(0) == 1)
+    return (first * scales).sum() * step
+
+
+def cosine_basis(
+    inputs: int, width: int, like: Float[Tensor, "..."]
+) -> Float[Tensor, "{inputs}+1 {width}"]:
+    """Frequencies and phases of random cosine features, the same on every machine."""
+    rng = torch.Generator().manual_seed(0)
+    frequency = torch.randn(inputs, width, generator=rng)
+    phase = 2 * torch.pi * torch.rand(1, width, generator=rng)
+    return torch.cat([frequency, phase]).to(like)
+
+
+def cosine_features(
+    z: Float[Tensor, "*b k"], basis: Float[Tensor, "k+1 width"]
+) -> Float[Tensor, "*b F"]:
+    """cos(z W + phase), and all monomials of z up to degree two: `F = width + (k+1)(k+2)/2`."""
+    k = z.shape[-1]
+    rows, columns = torch.triu_indices(k + 1, k + 1, device=z.device)
+    one = torch.cat([torch.ones_like(z[..., :1]), z], -1)
+    squares = one.index_select(-1, rows) * one.index_select(-1, columns)
+    return torch.cat([torch.cos(z @ basis[:k] + basis[k]), squares], -1)
+
+
+def ridge(
+    features: Float[Tensor, "B F"], targets: Float[Tensor, "B c"], strength: float
+) -> Float[Tensor, "F c"]:
+    """Least squares with penalty: argmin |features x - targets|^2 / B + strength |x|^2."""
+    count = features.shape[0]
+    gram = features.T @ features / count
+    right = features.T @ targets / count
+    eye = torch.eye(gram.shape[0], dtype=gram.dtype, device=gram.device)
+    factor = torch.linalg.cholesky_ex(gram + strength * eye)[0]
+    return torch.cholesky_solve(right, factor)
