@@ -30,7 +30,8 @@ def plain(server, frames):
 def watch(method, t, server, settings):
     """Keep the model, the bits and the seconds of a round; then the plain exchange."""
     now = time.monotonic()
-    folder = Path(server.folder)
+    folder = Path(settings["folder"]) / method
+    folder.mkdir(parents=True, exist_ok=True)
     torch.save(server.place.state.w, folder / f"model-{t}.pt")
     asks = len(server.place.blanks)
     begin = max(i for i, event in enumerate(server.log) if event.kind == "begin")

@@ -1,12 +1,98 @@
-"""What a SuperNode starts for every message: it hands it to the client's own process."""
+"""What a SuperNode starts for every message: a ClientApp that hands it to a process which stays.
 
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+Importing torch and loading the data for each message would take longer than a round, so that a
+worker has them: this file as a program, which is started with the first message and ends when none
+comes for a while. So it must import neither torch nor fedlib before it is a worker.
+"""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client as connect
+from multiprocessing.connection import Listener
 from pathlib import Path
 
-# by its path: `import fedlib` would load torch for every message
-folder = Path(find_spec("fedlib").submodule_search_locations[0])
-spec = spec_from_file_location("relay", folder / "flower" / "relay.py")
-relay = module_from_spec(spec)
-spec.loader.exec_module(relay)
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.clientapp import ClientApp
 
-app = relay.client_app("job:job", str(Path(__file__).parent))
+START = 300.0  # seconds until a worker must listen
+IDLE = 600  # seconds without a message, after which it ends; the next one gets all again
+PAUSE = 0.05
+
+app = ClientApp()
+
+
+@app.query()
+def relay(message, context):
+    """The answer of this node's worker, one for every run.
+
+    The node's configuration says which client it is (`partition-id`), and may name the folder of
+    the worker's files (`folder`, else the run's).
+    """
+    me = int(context.node_config["partition-id"])
+    folder = Path(context.node_config.get("folder", context.run_config["folder"])).absolute()
+    place = folder / f"worker-{context.run_id}-{me}.json"
+    settings = {"client": me, "place": str(place), "run": dict(context.run_config)}
+    sent = message.content["message"]
+    data = sent["method"].encode() + b"\0" + sent["data"]
+    answer = ask_worker(data, place, settings) if sent["data"] else b""  # empty: who are you?
+    record = ConfigRecord({"client": me, "data": answer})
+    return Message(RecordDict({"message": record}), reply_to=message)
+
+
+def ask_worker(data, place, settings):
+    """The answer of the worker, which is started where there is none."""
+    log, until, started = place.with_suffix(".log"), time.monotonic() + START, False
+    while True:
+        try:
+            at = json.loads(place.read_text(encoding="utf-8"))
+            with connect(("127.0.0.1", at["port"]), authkey=bytes.fromhex(at["key"])) as worker:
+                worker.send_bytes(data)
+                return worker.recv_bytes()
+        except (OSError, EOFError, ValueError) as error:
+            if time.monotonic() > until:
+                rule = f"client: the worker must listen within {START:g} s; see {log}."
+                raise TimeoutError(rule) from error
+        if not started:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, __file__, json.dumps(settings)]
+            with open(log, "ab") as out:
+                subprocess.Popen(command, stdin=-3, stdout=out, stderr=out, start_new_session=True)
+            started = True
+        time.sleep(PAUSE)
+
+
+def work(settings):
+    """Answer messages until none comes for a while."""
+    from job import job
+
+    from fedlib.flower.client import Client
+
+    clients = {}  # of every method
+    os.umask(0o077)  # who can read the key can speak for this client
+    key, place = secrets.token_bytes(32), Path(settings["place"])
+    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+        place.write_text(json.dumps({"port": listener.address[1], "key": key.hex()}))
+        while True:
+            signal.alarm(IDLE)  # ends the process
+            with (
+                suppress(OSError, EOFError, AuthenticationError),  # who asked is gone or unknown
+                listener.accept() as asker,
+            ):
+                name, _, data = asker.recv_bytes().partition(b"\0")
+                signal.alarm(0)
+                method = name.decode()
+                if method not in clients:
+                    its = job({**settings["run"], "method": method})
+                    clients[method] = Client(its, settings["client"])
+                asker.send_bytes(clients[method].handle(data))
+
+
+if __name__ == "__main__":
+    work(json.loads(sys.argv[1]))

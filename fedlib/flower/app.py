@@ -1,18 +1,21 @@
 """Flower's half at the server: a ServerApp that runs a job, over a link of Flower's messages.
 
-The ClientApp is in `fedlib.flower.relay`, which imports neither torch nor this library.
+The ClientApp is in `examples/federation/client.py`, which imports neither torch nor this library.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
+from fedlib.core.files import atomic_write
 from fedlib.flower.job import Job
 from fedlib.flower.server import Server
 
@@ -87,9 +90,9 @@ def server_app(
 ) -> ServerApp:
     """A ServerApp that runs `job(run_config)`, for one method of the run's `method` after another.
 
-    Of the run's configuration it takes `method` (names between blanks, each with a folder of its
-    own in `folder`), `quorum` and `deadline`. `watch(method, round, server, run_config)` is called
-    after every round.
+    Of the run's configuration it takes `method` (names between blanks), `quorum`, `deadline` and
+    `folder`, where the last model of each method is then `METHOD.pt`.
+    `watch(method, round, server, run_config)` is called after every round.
     """
     app = ServerApp()
 
@@ -99,14 +102,15 @@ def server_app(
         limits: Settings = {name: settings[name] for name in ("quorum", "deadline")}
         for method in str(settings["method"]).split():
             nodes.method = method
-            folder = Path(str(settings["folder"])) / method
-            server = Server(job({**settings, "method": method}), nodes, folder, **limits)
+            server = Server(job({**settings, "method": method}), nodes, **limits)
 
             def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
                 print(f"{method}, round {t}: without {server.lost[-1] or 'nobody'}")
                 if watch:
                     watch(method, t, server, settings)
 
-            server.run(after)
+            model = server.run(after).w
+            path = Path(str(settings["folder"])) / f"{method}.pt"
+            atomic_write(path, partial(torch.save, model))
 
     return app

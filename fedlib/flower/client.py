@@ -1,12 +1,10 @@
-"""A client of a federation: it answers requests, and keeps its memory in a file of its own."""
+"""A client of a federation: it answers requests, by its own rows and its memory."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
@@ -18,18 +16,17 @@ from fedlib.flower.packing import Garbled, receive, send
 class Answered(Exception):
     """What a client answers to the last frame that it has: no error, but the end of its half."""
 
-    def __init__(self, upload: bytes, report: Any) -> None:
+    def __init__(self, upload: bytes) -> None:
         super().__init__("answered")
-        self.upload, self.report = upload, report  # a list of the report's numbers, or of nothing
+        self.upload = upload
 
 
 class Client:
-    """Client number `me` of a job; its file lies in `folder`, and is gone on from."""
+    """Client number `me` of a job; one that starts anew gets all that was sent from the server."""
 
-    def __init__(self, job: Job, me: int, folder: Path) -> None:
-        self.place, self.file = Place(job, me), folder / f"client-{me}"
-        held = self.place.restore(self.file) if self.file.exists() else {"at": 0}
-        self.base: int = held["at"]  # where the round that is next begins in the server's log
+    def __init__(self, job: Job, me: int) -> None:
+        self.place, self.me = Place(job, me), me
+        self.base = 0  # where the round that is next begins in the server's log
         self.begin(self.base, [])
 
     def begin(self, at: int, lost: list[int]) -> None:
@@ -50,11 +47,11 @@ class Client:
             for (kind, lost), part in zip(request["events"], parts, strict=True):
                 self.follow(kind, lost, part)
             if not self.frames:  # it is asked for nothing, but to be up to date
-                raise Answered(b"", ())
+                raise Answered(b"")
             ClientEnd(self, over=False).run()
             raise Garbled("the last message asks for nothing")
         except Answered as end:
-            return self.envelope("answer", [end.upload], at=request["at"], report=end.report)
+            return self.envelope("answer", [end.upload], at=request["at"])
         except Garbled:
             self.begin(self.base, [])
             return self.hello()
@@ -64,8 +61,7 @@ class Client:
 
     def envelope(self, kind: str, parts: Any = (), **more: Any) -> bytes:
         """An envelope from this client."""
-        head = {"run": self.place.run, "client": self.place.me, "kind": kind}
-        return enclose({**head, **more}, parts)
+        return enclose({"run": self.place.run, "client": self.me, "kind": kind, **more}, parts)
 
     def hello(self) -> bytes:
         """Where this client stands."""
@@ -78,12 +74,11 @@ class Client:
         elif kind == "message":
             self.at += 1
             self.frames.append(data)
-        else:  # over; saved before anything of the next round is answered
+        else:  # over
             state, _ = ClientEnd(self, over=True).run()
             self.place.go_on(state)
             self.begin(self.at + 1, [])
             self.base = self.at
-            self.place.save(self.file, at=self.at)
 
 
 class ClientEnd(End):
@@ -106,8 +101,8 @@ class ClientEnd(End):
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """Its own answer, for all."""
         who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
-        if self.place.me in who:
-            answer = self.own_answer(method, clients, broadcast, wire, who.index(self.place.me))
+        if self.own.me in who:
+            answer = self.own_answer(method, clients, broadcast, wire, who.index(self.own.me))
         else:
             answer = pytree.tree_map(torch.zeros_like, answer)
         return pytree.tree_map(lambda x: x.expand(len(who), *x.shape), answer)
@@ -127,18 +122,17 @@ class ClientEnd(End):
             answers[self.count] = method(self.client(state._replace(model=clients.model)), *sent)
         answer = answers[self.count]
         if self.count == len(self.own.frames) - 1 and not self.over:
-            upload, _, report = as_reply(answer)
+            upload = as_reply(answer).upload
             if not bool(upload.float().isfinite().all()):
                 raise ValueError("its answer is not finite")
-            numbers = report.tolist() if isinstance(report, Tensor) else ()
-            raise Answered(send(wire, upload, state.noise), numbers)
+            raise Answered(send(wire, upload, state.noise))
         return answer
 
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
         """What was sent; who is not addressed goes on with the message as this end has it."""
-        if self.place.me in self.addressed(receivers):
+        if self.own.me in self.addressed(receivers):
             message = receive(wire, self.frame(), message, noise)
         self.count += 1
         return message

@@ -14,7 +14,6 @@ import json
 import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,7 +28,6 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
-from fedlib.core.files import atomic_write
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
 from fedlib.flower.packing import Garbled
@@ -155,52 +153,32 @@ class Place:
     """Where an end of a run stands: the round, the state before it, the randomness from it on."""
 
     def __init__(self, job: Job, me: int | None) -> None:
-        self.problem, self.algorithm, self.me = job.problem(me), job.algorithm, me
+        self.problem, self.algorithm = job.problem(me), job.algorithm
+        self.mine = [] if me is None else [me]  # whose memory is here
         divided = isinstance(self.problem, VerticalProblem)
         rule, name = "have its samples split among clients", self.problem.name
         checks.require(not divided, "Job", "problem", rule, name, "use run()")
         known = [describe(job.algorithm), job.seed, list(self.problem.sizes), self.problem.dim]
         self.run = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
         self.tables: Sequence[str] = getattr(job.algorithm, "client_state", ())
-        self.own_rows = slice(0, 0) if me is None else slice(me, me + 1)
         self.rng, self.blanks = seeded(job.seed, "rounds"), dict[int, Any]()
         self.round = 0
-        self.state = self.fill(self.cut(job.algorithm.init(self.problem)))
+        self.state = self.own(job.algorithm.init(self.problem))
         self.draw: Draw = job.algorithm.draw(self.problem, self.rng)
 
-    def cut(self, state: Any) -> Any:
-        """What this end has of a state: of the clients' memories its own row, the server none."""
-        return state._replace(**{name: getattr(state, name)[self.own_rows] for name in self.tables})
-
-    def fill(self, own: Any) -> Any:
-        """A state of all clients from what `cut` gives: NaN for what this end does not have."""
+    def own(self, state: Any) -> Any:
+        """A state as this end has it: NaN for the clients' memories but its own."""
         tables = {}
         for name in self.tables:
-            x = getattr(own, name)
-            tables[name] = x.new_full((self.problem.num_clients, *x.shape[1:]), torch.nan)
-            tables[name][self.own_rows] = x
-        return own._replace(**tables)
+            x = getattr(state, name)
+            tables[name] = torch.full_like(x, torch.nan)
+            tables[name][self.mine] = x[self.mine]
+        return state._replace(**tables)
 
     def go_on(self, state: Any) -> None:
         """To the next round, from its state."""
-        self.state, self.round = self.fill(self.cut(state)), self.round + 1
+        self.state, self.round = self.own(state), self.round + 1
         self.draw = self.algorithm.draw(self.problem, self.rng)
-
-    def save(self, path: Path, **more: Any) -> None:
-        """Write a file to go on from here."""
-        # draws are made again from the start: a generator's state is of one version of torch
-        held = {"run": self.run, "round": self.round, "state": list(self.cut(self.state)), **more}
-        atomic_write(path, lambda file: torch.save(held, file))
-
-    def restore(self, path: Path) -> dict[str, Any]:
-        """Go on from what `save` has written, which is returned."""
-        held: dict[str, Any] = torch.load(path, weights_only=True)
-        rule, remedy = f"hold the files of run {self.run}", "name an empty folder"
-        checks.require(held["run"] == self.run, "Job", "folder", rule, held["run"], remedy)
-        for _ in range(held["round"] - self.round):
-            self.go_on(self.state)
-        self.state = self.fill(type(self.state)(*held["state"]))
-        return held
 
 
 class End(Federation):

@@ -1,11 +1,9 @@
-"""The server of a federation: rounds with a quorum and a deadline, gone on from after a stop."""
+"""The server of a federation: rounds with a quorum and a deadline."""
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
@@ -15,12 +13,9 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import ClientState, Reply
-from fedlib.core.files import atomic_write
 from fedlib.core.problem import Info
 from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose, fewest, without
 from fedlib.flower.packing import Garbled, receive, send
-
-SAVED = ("held", "counted", "sent", "lost")  # what a server goes on with
 
 
 class Event(NamedTuple):
@@ -58,28 +53,23 @@ class Server:
     in the next round.
     """
 
-    def __init__(
-        self, job: Job, link: Link, folder: Path, *, quorum: int = 1, deadline: float = 600.0
-    ) -> None:
+    def __init__(self, job: Job, link: Link, quorum: int = 1, deadline: float = 600.0) -> None:
         checks.count("Server", "quorum", quorum)
         checks.positive("Server", "deadline", deadline)
         self.place, self.link, self.rounds = Place(job, None), link, job.rounds
-        self.folder, self.quorum, self.deadline = folder, quorum, deadline
+        self.quorum, self.deadline = quorum, deadline
         self.log: list[Event] = []
         self.held = [0] * self.place.problem.num_clients  # events that each client has got
-        self.start = secrets.token_hex(4)  # no answer to an earlier start counts
         self.lost: list[list[int]] = []  # of every round, who was left out of it
         self.absent: set[int] = set()  # who is not asked until it says something
         self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
-        self.info: Info = {}  # what the last round reported
+        self.info: Info = {}  # what the last round reported, NaN for what clients alone know
         self.why = dict[int, str]()  # a client was lost last
-        self.until, self.saved = 0.0, 0  # when a round must be done; events that were written
-        if (folder / "server").exists():
-            self.resume()
+        self.until = 0.0  # when a round must be done
 
     def run(self, watch: Callable[[int, Any], None] | None = None) -> Any:
-        """All rounds that are left; the last state. `watch(round, state)` is called after each.
+        """All rounds; the last state. `watch(round, state)` is called after each.
 
         Raises
         ------
@@ -94,7 +84,6 @@ class Server:
                     f"{self.place.round}; take a smaller lr."
                 )
             self.place.go_on(state)
-            self.save()
             if self.place.round == self.rounds:
                 self.finish()
             if watch:
@@ -130,12 +119,12 @@ class Server:
         least = "all clients" if needs_all else f"{self.quorum} clients or more"
         raise RuntimeError(
             f"federation: a round must have {least}, round {self.place.round} has {has} ({why}); "
-            "start the server again when they are back."
+            "start again when they are back."
         )
 
-    def collect(self, asked: list[int]) -> dict[int, tuple[bytes, Any]]:
-        """Answer and report of those who are asked; raises Lost for who has none."""
-        got = dict[int, tuple[bytes, Any]]()
+    def collect(self, asked: list[int]) -> dict[int, bytes]:
+        """The answers of those who are asked; raises Lost for who has none."""
+        got = dict[int, bytes]()
         for j in asked:
             self.request(j)
         while missing := set(asked) - set(got):
@@ -154,8 +143,8 @@ class Server:
                 got[j] = answer
         return got
 
-    def answer(self, j: int, data: bytes | None, wanted: bool) -> tuple[bytes, Any] | None:
-        """Answer and report in what came from client j, if it is that to what was asked last."""
+    def answer(self, j: int, data: bytes | None, wanted: bool) -> bytes | None:
+        """The answer in what came from client j, if it is that to what was asked last."""
         if data is not None:
             head, parts = disclose(data)
             if (head["run"], head["client"]) != (self.place.run, j):
@@ -164,10 +153,10 @@ class Server:
             if head["kind"] == "failed":
                 raise Garbled(head["why"])
             if head["kind"] == "answer":
-                if not wanted or head["at"] != [self.start, len(self.log)]:
+                if not wanted or head["at"] != len(self.log):
                     return None  # a second answer, or one to a round that was done again
                 self.held[j] = len(self.log)
-                return parts[0] or b"", head["report"]
+                return parts[0]
             self.held[j] = head["at"]  # it has restarted, or stands elsewhere than was thought
         if wanted:
             self.request(j)
@@ -180,7 +169,7 @@ class Server:
         self.sent["down"] += sum(len(part or b"") for part in parts)
         events = [(e.kind, e.clients if e.kind == "begin" else []) for e in new]
         head = {"run": self.place.run, "since": since, "events": events}
-        self.link.send(j, enclose({**head, "at": [self.start, len(self.log)]}, parts))
+        self.link.send(j, enclose({**head, "at": len(self.log)}, parts))
 
     def finish(self) -> None:
         """Bring every client that answers up to date, so that all end with the same model."""
@@ -191,25 +180,6 @@ class Server:
                 return
             except Lost as error:
                 left -= error.clients
-
-    def save(self) -> None:
-        """Write the log of the round that is over, then where the server stands."""
-        new, path = self.log[self.saved :], self.folder / f"round-{self.place.round}"
-        data = enclose({"events": [(e.kind, e.clients) for e in new]}, [e.data for e in new])
-        atomic_write(path, lambda file: file.write(data))
-        self.saved = len(self.log)
-        about = {name: getattr(self, name) for name in SAVED}
-        self.place.save(self.folder / "server", absent=sorted(self.absent), **about)
-
-    def resume(self) -> None:
-        """Go on from what was saved."""
-        held = self.place.restore(self.folder / "server")
-        vars(self).update({name: held[name] for name in SAVED}, absent=set(held["absent"]))
-        for t in range(1, self.place.round + 1):
-            head, parts = disclose((self.folder / f"round-{t}").read_bytes())
-            events = zip(head["events"], parts, strict=True)
-            self.log += [Event(kind, clients, data or b"") for (kind, clients), data in events]
-        self.saved = len(self.log)
 
 
 class ServerEnd(End):
@@ -227,16 +197,15 @@ class ServerEnd(End):
         self.server.log.append(Event("message", asked, data))
         got, replies = self.server.collect(asked), []
         for i, j in enumerate(who):
-            upload, report = torch.zeros_like(blank.upload), blank.report
+            upload = torch.zeros_like(blank.upload)
             if j >= 0:
                 noise = clients.noise[i] if isinstance(clients.noise, Tensor) else ()
                 try:
-                    upload = receive(wire, got[j][0], upload, noise)
+                    upload = receive(wire, got[j], upload, noise)
                 except Garbled as error:
                     raise Lost({j}, str(error)) from None
-                self.server.sent["up"] += len(got[j][0])
-                report = report.new_tensor(got[j][1]) if isinstance(report, Tensor) else ()
-            replies.append(Reply(upload, blank.memory, report))
+                self.server.sent["up"] += len(got[j])
+            replies.append(blank._replace(upload=upload))
         stacked: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *replies)
         return stacked if isinstance(answer, Reply) else stacked.upload
 

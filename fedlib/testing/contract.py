@@ -2,22 +2,17 @@
 
 The tests hold all algorithms of the library to these checks; `check_algorithm` does the same for
 one that is not in it. A check raises AssertionError with one sentence. They look at what a round
-does, not at how it is written, so that a method in an unusual form passes if it is right. How a
-method of this library is written down is a check apart: `check_docstring`.
+does, not at how it is written, so that a method in an unusual form passes if it is right.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
-import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -30,7 +25,7 @@ from fedlib.core.federation import Loop, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
-from fedlib.flower.job import Job, client_problem, disclose, enclose
+from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import Server
 from fedlib.run import run
 from fedlib.vertical import VerticalProblem
@@ -180,19 +175,18 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
 def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> int:
     """After how many rounds a federation's model is first another than the simulation's."""
     ends = list[Any]()
-    with TemporaryDirectory() as folder:
-        server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED), Path(folder))
-        with suppress(RuntimeError):  # a model that is not finite, or a client whose answer is not
-            server.run(lambda _, state: ends.append(state))
+    with suppress(RuntimeError):  # a model that is not finite, or a client whose answer is not
+        server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED))
+        server.run(lambda _, state: ends.append(state))
     alike = [close(a.w, b.w, 1e-6, 1e-4) for a, b in zip(ends, states, strict=False)]
     return [*alike, False].index(False)
 
 
-def two_ends(job: Job, folder: Path) -> Server:
-    """A server whose link leads to clients in this process, and brings reports as NaN."""
+def two_ends(job: Job) -> Server:
+    """A server whose link leads to clients in this process."""
     link = InProcess()
-    server = Server(job, link, folder)
-    link.clients += [Client(job, j, folder) for j in range(server.place.problem.num_clients)]
+    server = Server(job, link)
+    link.clients += [Client(job, j) for j in range(server.place.problem.num_clients)]
     for client in link.clients:  # found once for all
         client.place.blanks = server.place.blanks
     return server
@@ -205,11 +199,8 @@ class InProcess:
         self.clients, self.answers = list[Client](), deque[tuple[int, bytes]]()
 
     def send(self, client: int, data: bytes) -> None:
-        """As in `Link`; a report is for tables and figures alone, and nothing may depend on it."""
-        head, parts = disclose(self.clients[client].handle(data))
-        if "report" in head:
-            head["report"] = pytree.tree_map(lambda _: torch.nan, head["report"])
-        self.answers.append((client, enclose(head, parts)))
+        """As in `Link`."""
+        self.answers.append((client, self.clients[client].handle(data)))
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:  # noqa: ARG002 - none is late
         """As in `Link`."""
@@ -276,30 +267,6 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
         f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and "
         "look for a wrong sign",
     )
-
-
-def check_docstring(algorithm: Algorithm) -> None:
-    """The docstring has numbered pseudocode that the code cites, and words for every field.
-
-    The form of the methods of this library, which the book shows; no other method needs it.
-    """
-    kind = type(algorithm)
-    doc, own = kind.__doc__ or "", [c for c in kind.__mro__ if c.__module__ == kind.__module__]
-    source = "".join(inspect.getsource(c) for c in own)
-    steps = [int(n) for n in re.findall(r"^ {8}(\d+) ", doc, re.MULTILINE)]
-    require(
-        steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,
-        "the docstring must hold the method's lines, indented by eight and numbered 1, 2, 3, ...",
-    )
-    cited = set()
-    for comment in re.findall(r"#\s(\d[\d, -]*)$", source.replace(doc, ""), re.MULTILINE):
-        for part in comment.split(","):
-            low, _, high = part.strip().partition("-")
-            cited |= set(range(int(low), int(high or low) + 1))
-    missing = sorted(set(steps) - cited)
-    require(not missing, f"the code must cite lines {missing} of its docstring, as in `# 3`")
-    silent = [f.name for f in fields(algorithm) if not re.search(rf"\b{f.name}\b", doc)]  # type: ignore[arg-type]
-    require(not silent, f"the docstring must say what these fields are: {', '.join(silent)}")
 
 
 #: Every check by name, in the order in which they are worth reading.

@@ -11,16 +11,12 @@ from fedlib.flower.client import Client
 from fedlib.flower.job import Job, answering, client_problem, without
 
 
-class Killed(BaseException):
-    """The server's process ends here."""
-
-
 class Wires:
     """Clients on one's own thread. `faults`: (client, number of its request) -> what happens."""
 
-    def __init__(self, job, folder, clients, faults=()):
-        self.job, self.folder, self.faults = job, folder, dict(faults)
-        self.clients = {j: Client(job, j, folder) for j in range(clients)}
+    def __init__(self, job, clients, faults=()):
+        self.job, self.faults = job, dict(faults)
+        self.clients = {j: Client(job, j) for j in range(clients)}
         self.requests = dict.fromkeys(range(clients), 0)
         self.queue, self.later, self.answered = deque(), deque(), {}
         self.happened = []
@@ -32,8 +28,6 @@ class Wires:
         if j not in self.clients or fault == "gone":
             self.clients.pop(j, None)
             return None
-        if fault == "server killed":
-            raise Killed
         if fault == "dies before":
             return self.restart(j)
         if fault == "fails":
@@ -43,11 +37,6 @@ class Wires:
             data = data[:-1] + b"?"
         answer = self.clients[j].handle(data)
         if fault == "dies after":
-            return self.restart(j)
-        if fault == "server killed after":
-            raise Killed
-        if fault == "no memory":
-            (self.folder / f"client-{j}").unlink(missing_ok=True)
             return self.restart(j)
         if fault == "not delivered":
             return self.queue.append((j, None))
@@ -63,7 +52,7 @@ class Wires:
         return None
 
     def restart(self, j):
-        self.clients[j] = Client(self.job, j, self.folder)
+        self.clients[j] = Client(self.job, j)
         self.queue.append((j, self.clients[j].hello()))
 
     def receive(self, seconds):  # noqa: ARG002 - no deadline is waited for

@@ -10,6 +10,7 @@ import numpy as np
 import plain
 import pytest
 import torch
+from docstrings import check_docstring
 from expect import close, refuses
 from problems import np_problem
 from rounds import walk
@@ -19,7 +20,7 @@ from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
 from fedlib.core.problem import Draw
 from fedlib.engine.stack import fill, floats
-from fedlib.testing.contract import CHECKS, check_docstring
+from fedlib.testing.contract import CHECKS
 from fedlib.testing.examples import examples
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])

@@ -60,10 +60,10 @@ def test_only_messages_of_the_active_are_in_the_log():
 
 
 @pytest.mark.parametrize("name", ["FedSGM", "FedCMOO", "FedFW"])
-def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch, tmp_path):
+def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch):
     algorithm, problem = examples()[name][0]
     monkeypatch.setattr(ServerEnd, "log", [])
-    two_ends(Job(algorithm, partial(client_problem, problem), 1), tmp_path).run()
+    two_ends(Job(algorithm, partial(client_problem, problem), 1)).run()
     assert ServerEnd.log == messages(algorithm, Vectorized(problem), seeded(0, "rounds"))
 
 

@@ -11,13 +11,13 @@ ROUNDS = 3
 
 
 @pytest.mark.parametrize("name", methods())
-def test_a_federation_is_the_simulation_whose_messages_go_through_the_same_bytes(name, tmp_path):
+def test_a_federation_is_the_simulation_whose_messages_go_through_the_same_bytes(name):
     method, whole = methods()[name]
     problem = whole()
     job = job_of(method, problem, ROUNDS)
-    wires = Wires(job, tmp_path, problem.num_clients)
+    wires = Wires(job, problem.num_clients)
     models = []
-    Server(job, wires, tmp_path).run(lambda _, state: models.append(state.w))
+    Server(job, wires).run(lambda _, state: models.append(state.w))
     lost = [[]] * ROUNDS
     for engine, most in ((InBytes, 1e-12), (Vectorized, 1e-6)):
         others = simulated(method, problem, lost, engine)

@@ -54,14 +54,14 @@ def told(array):
     return SimpleNamespace(content=content, has_error=lambda: False)
 
 
-def ran(mod, folder):
-    wires = Through(mod, job_of(METHOD, PROBLEM, ROUNDS), folder, 4)
-    return Server(wires.job, wires, folder).run(), wires.sent
+def ran(mod):
+    wires = Through(mod, job_of(METHOD, PROBLEM, ROUNDS), 4)
+    return Server(wires.job, wires).run(), wires.sent
 
 
 @pytest.mark.parametrize("most", [1e6, 0.01])
-def test_flowers_clipping_fits_the_sums_of_ssca(most, tmp_path):
-    state, sent = ran(LocalDpMod(most, 0.0, 1.0, 1e-5), tmp_path)
+def test_flowers_clipping_fits_the_sums_of_ssca(most):
+    state, sent = ran(LocalDpMod(most, 0.0, 1.0, 1e-5))
     norms = np.linalg.norm(sent, axis=1)
     plain = simulated(METHOD, PROBLEM, [[]] * ROUNDS)
     assert len(sent) == 4 * ROUNDS
@@ -72,8 +72,8 @@ def test_flowers_clipping_fits_the_sums_of_ssca(most, tmp_path):
         assert apart(state.w, plain.w) > 1e-3
 
 
-def test_flowers_noise_arrives_in_the_sum(tmp_path):
+def test_flowers_noise_arrives_in_the_sum():
     sensitivity, epsilon, delta = 1e-3, 1.0, 1e-5
-    _, sent = ran(LocalDpMod(1e-9, sensitivity, epsilon, delta), tmp_path)
+    _, sent = ran(LocalDpMod(1e-9, sensitivity, epsilon, delta))
     deviation = sensitivity * np.sqrt(2 * np.log(1.25 / delta)) / epsilon
     assert np.std(sent) == pytest.approx(deviation, rel=0.1)  # 600 numbers or more
