@@ -178,11 +178,11 @@ def check_work(
         if there are fewer clients than participants, or a batch is larger than a client.
     """
     n = problem.num_clients
-    checks.in_range(who, "participants", participants, 1, n, note="the problem's clients")
+    checks.count(who, "participants", participants, high=n, note="the problem's clients")
     smallest = min(problem.sizes)
     for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
         if size is not None:
-            checks.in_range(who, name, size, 1, smallest, note="the rows of the smallest client")
+            checks.count(who, name, size, high=smallest, note="the rows of the smallest client")
 
 
 def check_downlink(who: str, downlink: Compressor, dim: int) -> None:

@@ -278,7 +278,7 @@ def test_a_mark_of_one_s_own():
 
 SENTENCES = [
     ("n must lie in 1..20 (the clients), got 25.", checks.count, ("n", 25, 1, 20, "the clients")),
-    ("n must lie in 1..20, got 25.", checks.in_range, ("n", 25, 1, 20)),
+    ("n must lie in [1, 20], got 25.", checks.in_range, ("n", 25, 1, 20)),
     ("n must be at least 1, got 0.", checks.count, ("n", 0)),
     ("n must be a whole number, got 3.0.", checks.count, ("n", 3.0)),
     ("lr must be positive, got 0.", checks.positive, ("lr", 0)),
@@ -290,7 +290,7 @@ SENTENCES = [
     ("x must be one of 1, 7, got True.", checks.one_of, ("x", True, (1, 7))),
     ("x must be one that is there, got 'los'; nearest: loss.", checks.key, ("x", "los", ["loss"])),
     (
-        "X must be finite, got 2 of 3 entries NaN or infinite; impute them.",
+        "X must be finite, got '2 of 3 entries NaN or infinite'; impute them.",
         checks.finite,
         ("X", torch.tensor([1.0, math.nan, math.inf]), "impute them"),
     ),
@@ -320,7 +320,7 @@ def test_ends_of_a_range():
         checks.in_range("A", "x", value, 0, 1)
     checks.in_range("A", "x", 0.5, 0, 1, open_low=True, open_high=True)
     for value in (-1e-12, 1 + 1e-12, math.nan):
-        refuses("must lie in 0..1", checks.in_range, "A", "x", value, 0, 1)
+        refuses("must lie in [0, 1]", checks.in_range, "A", "x", value, 0, 1)
     refuses("must lie in (0, 1]", checks.in_range, "A", "x", 0, 0, 1, open_low=True)
     refuses("must lie in [0, 1)", checks.in_range, "A", "x", 1.0, 0, 1, open_high=True)
     checks.count("A", "n", 4, 1, 4)
