@@ -124,8 +124,9 @@ def key(who: str, name: str, value: object, options: Collection[str]) -> None:
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinities; the ValueError counts them."""
     bad = int((~torch.isfinite(tensor)).sum())
-    got = f"{bad} of {tensor.numel()} entries NaN or infinite"
-    require(not bad, who, name, "be finite", got, remedy)
+    if bad:
+        got = f"{bad} of {tensor.numel()} entries NaN or infinite{f'; {remedy}' if remedy else ''}"
+        raise ValueError(f"{who}: {name} must be finite, got {got}.")
 
 
 def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:

@@ -132,10 +132,6 @@ class Reply(NamedTuple):
     memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
     report: Float[Tensor, "..."] | tuple[()] = ()
 
-    def parts(self) -> tuple[Any, ...]:
-        """Upload and memory, and the report if there is one."""
-        return tuple(self) if isinstance(self.report, Tensor) else (self.upload, self.memory)
-
 
 def present(part: Part | tuple[()], name: str) -> Part:
     """The part itself, or a ValueError if it did not come with this round."""

@@ -11,7 +11,7 @@ message shows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -44,6 +44,13 @@ class Sent(NamedTuple):
     indices: int
     bits: int
     copies: int = 1
+
+    @classmethod
+    def of(
+        cls, line: tuple[str, str], what: str, part: Shaped[Tensor, "..."], bits: int, copies: int
+    ) -> Sent:
+        """A message that is one tensor, from the first end of a `line` to the second."""
+        return cls(*line, what, *count_numbers([part]), bits, copies)
 
 
 class Federation:
@@ -138,8 +145,17 @@ class Federation:
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
         self.bits_up += n * wire.bits(upload[0].numel())
         if self.log is not None:
-            self.log += asked(method, broadcast, upload[0], wire, int(n))
-        return answer.parts() if isinstance(answer, Reply) else answer
+            while isinstance(method, partial):
+                method = method.func
+            names = list(inspect.signature(method).parameters)[1:]
+            for name, x in zip(names, broadcast, strict=False):
+                down = FLOAT_BITS * x.numel()
+                self.log.append(Sent.of((SERVER, PARTICIPANT), name, x, down, int(n)))
+            up, one = wire.bits(upload[0].numel()), (PARTICIPANT, SERVER)
+            self.log.append(Sent.of(one, method.__name__, upload[0], up, int(n)))
+        if isinstance(answer, Reply):
+            return tuple(answer) if isinstance(answer.report, Tensor) else answer[:2]
+        return answer
 
     def broadcast(
         self,
@@ -152,10 +168,12 @@ class Federation:
 
         Returns what they receive.
         """
-        sent = told(message, wire, receivers, self.problem.num_clients)
-        self.bits_down += sent.copies * sent.bits
+        everyone = (EVERYONE, self.problem.num_clients)
+        whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
+        bits = wire.bits(message.numel())
+        self.bits_down += n * bits
         if self.log is not None:
-            self.log.append(sent)
+            self.log.append(Sent.of((SERVER, whom), "", message, bits, n))
         return wire(message, noise)
 
     def store_memory(
@@ -194,11 +212,9 @@ class Federation:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
         return self.client(pytree.tree_map(itemgetter(0), self.clients(draw)))
 
-    def _map(
-        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
-    ) -> Any:
-        del method, clients, broadcast, wire
-        raise TypeError("Federation: this is the interface; use Vectorized or Loop.")
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        """The answers of all participants, stacked; an engine's own."""
+        raise NotImplementedError
 
 
 class Vectorized(Federation):
@@ -211,13 +227,8 @@ class Vectorized(Federation):
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
-    def _map(
-        self,
-        method: Callable[..., Any],
-        clients: ClientState,
-        broadcast: Any,
-        wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
-    ) -> Any:
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        del wire  # only the plain twin sends real messages
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
         each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
@@ -238,9 +249,7 @@ class Sequential(Federation):
 
     sequential_clients = True
 
-    def _map(
-        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
-    ) -> Any:
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         own = clients._replace(model=())
         answers = []
         for j in range(pytree.tree_leaves(own)[0].shape[0]):
@@ -301,34 +310,7 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
     return log
 
 
-def about(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
+def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
     """How many real and how many whole numbers some tensors are."""
     floats = sum(x.numel() for x in parts if x.is_floating_point())
     return floats, sum(x.numel() for x in parts) - floats
-
-
-def asked(
-    method: Callable[..., Any],
-    broadcast: Sequence[Shaped[Tensor, "..."]],
-    upload: Shaped[Tensor, "..."],
-    wire: Compressor,
-    copies: int,
-) -> Iterator[Sent]:
-    """The messages to and from so many participants whose `method` is asked for one `upload` each.
-
-    The parts of a broadcast are called as the method calls its arguments.
-    """
-    while isinstance(method, partial):
-        method = method.func
-    names = list(inspect.signature(method).parameters)[1:]
-    for name, part in zip(names, broadcast, strict=False):
-        bits = FLOAT_BITS * part.numel()
-        yield Sent(SERVER, PARTICIPANT, name, *about([part]), bits, copies)
-    bits = wire.bits(upload.numel())
-    yield Sent(PARTICIPANT, SERVER, method.__name__, *about([upload]), bits, copies)
-
-
-def told(message: Shaped[Tensor, "..."], wire: Compressor, receivers: int | None, N: int) -> Sent:
-    """A message from the server to some `receivers`; for None to all N clients."""
-    whom, copies = (EVERYONE, N) if receivers is None else (PARTICIPANT, receivers)
-    return Sent(SERVER, whom, "", *about([message]), wire.bits(message.numel()), copies)

@@ -53,9 +53,9 @@ def draw_round(
         participants=who,
         value_clients=again,
         batches=_positions(sizes, local_steps, batch_size, rng),
-        values=_flatten(_positions(asked, 1, value_batch_size, rng)),
+        values=_squeeze(_positions(asked, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
-        downlink=_first(downlink.draw(1, problem.dim, rng)),
+        downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
 
 
@@ -214,12 +214,8 @@ def _positions(
     return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
 
 
-def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
-    return x[:, 0] if isinstance(x, Tensor) else ()
-
-
-def _first(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
-    return x[0] if isinstance(x, Tensor) else ()
+def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
+    return x.squeeze(axis) if isinstance(x, Tensor) else ()
 
 
 def seeded(seed: Seed, stream: str) -> torch.Generator:

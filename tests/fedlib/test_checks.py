@@ -290,7 +290,7 @@ SENTENCES = [
     ("x must be one of 1, 7, got True.", checks.one_of, ("x", True, (1, 7))),
     ("x must be one that is there, got 'los'; nearest: loss.", checks.key, ("x", "los", ["loss"])),
     (
-        "X must be finite, got '2 of 3 entries NaN or infinite'; impute them.",
+        "X must be finite, got 2 of 3 entries NaN or infinite; impute them.",
         checks.finite,
         ("X", torch.tensor([1.0, math.nan, math.inf]), "impute them"),
     ),

@@ -72,7 +72,7 @@ def test_bad_tables():
     wide = replace(TABLE, X=torch.zeros(4, 3))
     words = "test must have 2 features as the training rows do, got 3."
     refuses(f"{who}: {words}", swish_network, TABLE, wide, clients=2)
-    words = "train must be finite, got '8 of 8 entries NaN or infinite'."
+    words = "train must be finite, got 8 of 8 entries NaN or infinite."
     refuses(f"{who}: {words}", swish_network, nan, TABLE, clients=2)
     words = "scale must be positive, got 0.0."
     refuses(f"{who}: {words}", swish_network, TABLE, TABLE, clients=2, scale=0.0)
