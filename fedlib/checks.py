@@ -27,7 +27,6 @@ import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cache, partial
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union
@@ -75,10 +74,7 @@ def in_range(
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(sentence(who, name, "be a number", value))
-    try:
-        x = float(value)
-    except OverflowError:  # of an int or a fraction
-        x = math.inf
+    x = float(value)
     closed = not ((open_low and x == low) or (open_high and x == high))
     rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     if high == math.inf:
@@ -112,13 +108,6 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
     """Require one of a few options, equal and of the same type; raises ValueError otherwise."""
     fits = any(type(value) is type(option) and value == option for option in options)
     require(fits, who, name, f"be one of {', '.join(map(repr, options))}", value)
-
-
-def key(who: str, name: str, value: object, options: Collection[str]) -> None:
-    """Require one of many names; the ValueError lists those that come nearest."""
-    near = get_close_matches(str(value), options, n=3) or [*options][:6]
-    fits = isinstance(value, str) and value in options
-    require(fits, who, name, "be one that is there", value, f"nearest: {', '.join(near)}")
 
 
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
@@ -184,10 +173,6 @@ def _threshold(who: str, name: str, value: object) -> None:
         number(who, name, value)
 
 
-def _some(who: str, name: str, value: Any) -> None:
-    require(len(value), who, name, "not be empty", value)
-
-
 Number = Annotated[float, Takes(number, "Number")]
 Positive = Annotated[float, Takes(positive, "Positive")]
 Nonnegative = Annotated[float, Takes(nonnegative, "Nonnegative")]
@@ -210,7 +195,7 @@ FloatType = Annotated[
     torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
 ]
 #: Takes what is not empty, beside another annotation.
-SOME = Takes(_some)
+SOME = Takes(lambda who, name, x: require(len(x), who, name, "not be empty", x))
 
 
 def fields(record: Any) -> None:
@@ -304,8 +289,6 @@ def value(who: str, name: str, given: Any, annotation: Any) -> None:
         _instance(who, name, given, kind)
 
 
-#: Require an instance of a class or of a protocol.
-instance = value
 #: Require True or False, of Python or numpy.
 flag = partial(value, annotation=bool)
 

@@ -1,4 +1,4 @@
-"""The line between server and clients: `ask`, `tell`, and the bits that cross it.
+"""The line between server and clients: `ask`, `broadcast`, and the bits that cross it.
 
 An algorithm is a program at the server. It reaches its clients through a Federation only, which
 maps a client's method over the round's participants. Three engines share one interface:
@@ -23,7 +23,7 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
-from fedlib.core.client import Client, ClientState, Reply
+from fedlib.core.client import Client, ClientState, Reply, present
 from fedlib.core.problem import Batch, Draw, Info, Problem
 
 SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
@@ -57,9 +57,8 @@ class Federation:
     """One round's access to the clients of `problem`; engines say how a method is mapped.
 
     `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
-    together: uploads by the wire format named at `ask`, broadcasts at 32 bits a number to every
-    participant, `tell` by its wire format to every one of the N clients. A list in `log` receives
-    every message as a `Sent`.
+    together: uploads and `broadcast` by their wire format, what `ask` sends at 32 bits a number. A
+    list in `log` receives every message as a `Sent`.
     """
 
     gradient: Callable[..., Any] | None = None  # of losses that state none, where it is captured
@@ -85,7 +84,6 @@ class Federation:
         who = draw.participants
         return ClientState(
             model=model,
-            rows=(),
             batches=self._minibatch(who, draw.batches),
             values=self._minibatch(who, draw.values),
             memory=memory[who] if isinstance(memory, Tensor) else (),
@@ -205,7 +203,7 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
-            partial(p.rows_of_client, state.who) if isinstance(state.who, Tensor) else None,
+            partial(p.rows_of_client, present(state.who, "number")),
         )
 
     def only_client(self, draw: Draw) -> Client:

@@ -195,7 +195,7 @@ class Problem:
 
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
-        checks.instance("within", "convex_set", convex_set, ConvexSet)
+        checks.value("within", "convex_set", convex_set, ConvexSet)
         config = {**self.config, "set": describe(convex_set)}
         start = convex_set.project(self.w0)
         return replace(self, set=convex_set, w0=start, config=config)

@@ -61,7 +61,7 @@ class Trace:
 
     def of_rounds(self, name: str) -> Array:
         """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
-        checks.key("Trace", "the name of a metric", name, self.metrics)
+        checks.one_of("Trace", "the name of a metric", name, self.metrics.keys())
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
