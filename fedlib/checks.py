@@ -153,14 +153,9 @@ class Takes:
         return self.name or "Takes"
 
 
-def between(low: float, high: float, *, name: str = "", **ends: bool) -> Takes:
+def between(low: float, high: float = math.inf, *, name: str = "", **ends: bool) -> Takes:
     """Takes a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
     return Takes(partial(in_range, low=low, high=high, **ends), name)  # type: ignore[arg-type]
-
-
-def least(low: float, name: str = "") -> Takes:
-    """Takes a number not below `low`."""
-    return Takes(partial(in_range, low=low), name)
 
 
 def counted(low: int, high: int | None = None, name: str = "") -> Takes:
@@ -289,10 +284,6 @@ def value(who: str, name: str, given: Any, annotation: Any) -> None:
         _instance(who, name, given, kind)
 
 
-#: Require True or False, of Python or numpy.
-flag = partial(value, annotation=bool)
-
-
 def _words(annotation: Any) -> str:
     """What an annotation takes, as a sentence says it: "a tuple", "a FedSGM", "an Algorithm"."""
     kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
@@ -313,7 +304,8 @@ def _words(annotation: Any) -> str:
 
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     """A value of the right kind that is out of range says more than one of another kind."""
-    error, kind = None, TypeError
+    error: ValueError | None = None
+    kind: type[Exception] = TypeError
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
@@ -365,6 +357,7 @@ def _instance(who: str, name: str, given: Any, kind: Any) -> None:
 def _lacking(given: Any, protocol: Any) -> list[str]:
     """Members of a run-time protocol that a value has not, or methods that take something else."""
     bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
+    kind: Any = type(given)
     lacking = []
     for name in dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b))):
         wanted = getattr(protocol, name, None)
@@ -374,7 +367,7 @@ def _lacking(given: Any, protocol: Any) -> list[str]:
             lacking += [] if hasattr(given, name) else [name]
             continue
         taken = tuple(inspect.signature(wanted).parameters)[1:]
-        lacking += [] if _takes(type(given), name, taken) else [f"{name}({', '.join(taken)})"]
+        lacking += [] if _takes(kind, name, taken) else [f"{name}({', '.join(taken)})"]
     return lacking
 
 

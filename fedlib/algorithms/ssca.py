@@ -34,7 +34,7 @@ from fedlib.vertical.line import Line, check_vertical
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 NO_LOSS = slice(0)
 #: At least 1.
-Growth = Annotated[float, checks.least(1, "Growth")]
+Growth = Annotated[float, checks.between(1, name="Growth")]
 
 
 class State(NamedTuple):

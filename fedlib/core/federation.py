@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -25,6 +24,7 @@ from torch.utils import _pytree as pytree
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
 from fedlib.core.client import Client, ClientState, Reply, present
 from fedlib.core.problem import Batch, Draw, Info, Problem
+from fedlib.core.trees import index_tree, stack_trees
 
 SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
 
@@ -208,7 +208,7 @@ class Federation:
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
-        return self.client(pytree.tree_map(itemgetter(0), self.clients(draw)))
+        return self.client(index_tree(self.clients(draw), 0))
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """The answers of all participants, stacked; an engine's own."""
@@ -251,10 +251,9 @@ class Sequential(Federation):
         own = clients._replace(model=())
         answers = []
         for j in range(pytree.tree_leaves(own)[0].shape[0]):
-            state = pytree.tree_map(itemgetter(j), own)._replace(model=clients.model)
-            client = self.client(state)
+            client = self.client(index_tree(own, j)._replace(model=clients.model))
             answers.append(self._received(method(client, *broadcast), client, wire))
-        return pytree.tree_map(lambda *xs: torch.stack(xs), *answers)
+        return stack_trees(answers)
 
     def _received(self, answer: Any, client: Client, wire: Compressor) -> Any:
         del client, wire

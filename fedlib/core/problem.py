@@ -262,11 +262,11 @@ def try_losses(problem: Problem) -> None:
 
 
 def check_metrics(problem: Problem, found: object) -> None:
-    """Raise TypeError or ValueError unless `metrics` gave a dict of names to 0-d tensors."""
+    """Raise ValueError unless `metrics` gave a dict of names to 0-d tensors."""
     who, measured = "run", f"metrics of {problem.name}"
-    if not isinstance(found, dict) or not found:
-        raise TypeError(checks.sentence(who, measured, "give a dict of numbers, not empty", found))
-    for name, value in found.items():
+    metrics = found if isinstance(found, dict) else {}
+    checks.require(metrics, who, measured, "give a dict of numbers, not empty", found)
+    for name, value in metrics.items():
         fits = isinstance(name, str) and name and name not in TAKEN
         rule = f"have texts as names, none of them {' or '.join(TAKEN)}"
         checks.require(fits, who, measured, rule, name)
@@ -307,15 +307,11 @@ def _check_values(problem: Problem) -> None:
     if isinstance(problem.lengths, Tensor):
         got = problem.lengths.tolist()
         _require(got == [*problem.sizes], "lengths", "agree with sizes", got)
-    for name, parts in (
-        ("w0", (problem.w0,)),
-        ("data", problem.data),
-        ("heldout", problem.heldout),
-    ):
-        for i, x in enumerate(parts):
+    for name in ("w0", "data", "heldout"):
+        for x in pytree.tree_leaves(getattr(problem, name)):
             limits = x.aminmax() if x.is_floating_point() and x.numel() else ()
             if not all(map(torch.isfinite, limits)):  # one pass without a mask; `finite` counts
-                checks.finite("Problem", f"{name}[{i}]" if name != "w0" else name, x)
+                checks.finite("Problem", name, x)
 
 
 def _has_values(x: Shaped[Tensor, "..."]) -> bool:

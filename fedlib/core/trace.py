@@ -82,12 +82,8 @@ class Trace:
         import pandas as pd
 
         s, t = len(self.seeds), len(self.rounds)
-        columns: dict[str, Any] = {
-            "seed": np.repeat(self.seeds, t),
-            "round": np.tile(self.rounds, s),
-        }
-        columns.update({name: x.reshape(-1) for name, x in self.metrics.items()})
-        return pd.DataFrame(columns)
+        columns = {"seed": np.repeat(self.seeds, t), "round": np.tile(self.rounds, s)}
+        return pd.DataFrame({**columns, **{k: x.reshape(-1) for k, x in self.metrics.items()}})
 
     def save(self, path: Path | str) -> None:
         """Write curves, configuration and provenance as one JSON file, whole or not at all.

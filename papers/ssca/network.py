@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, FloatType, Positive, Seed, Whole
+from fedlib.checks import Count, FloatType, Positive, Seed
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table

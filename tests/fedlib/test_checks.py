@@ -285,7 +285,6 @@ SENTENCES = [
     ("lr must be a number, got '1'.", checks.positive, ("lr", "1")),
     ("x must be nonnegative, got -0.5.", checks.nonnegative, ("x", -0.5)),
     ("x must be a finite number, got nan.", checks.number, ("x", math.nan)),
-    ("x must be True or False, got 1.", checks.flag, ("x", 1)),
     ("mode must be one of 'a', 'b', got 'c'.", checks.one_of, ("mode", "c", ("a", "b"))),
     ("x must be one of 1, 7, got True.", checks.one_of, ("x", True, (1, 7))),
     (
