@@ -26,10 +26,8 @@ import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cache, partial
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
 import numpy as np
@@ -66,38 +64,24 @@ def in_range(
     *,
     open_low: bool = False,
     open_high: bool = False,
-    note: str = "",
 ) -> None:
     """Require a finite number between two ends, which are allowed unless they are open.
 
-    Raises TypeError for what is no number and ValueError for one out of range; `note` says in
-    brackets what the ends are, for instance "the problem's clients".
+    Raises TypeError for what is no number and ValueError for one out of range.
     """
     if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(sentence(who, name, "be a number", value))
-    try:
-        x = float(value)
-    except OverflowError:  # of an int or a fraction
-        x = math.inf
-    ends = (open_low and x == low) or (open_high and x == high)
-    if ends or not (math.isfinite(x) and low <= x <= high):
-        left, right = "(" if open_low else "[", ")" if open_high else "]"
-        rule = f"lie in {left}{low:g}, {high:g}{right}"
-        if high == math.inf:
-            rule = RULES.get((low, open_low), f"be at least {low:g}")
-        elif isinstance(low, int) and isinstance(high, int) and not (open_low or open_high):
-            rule = f"lie in {low}..{high}"
-        raise ValueError(sentence(who, name, f"{rule}{f' ({note})' if note else ''}", value))
+    x = float(value)
+    closed = not ((open_low and x == low) or (open_high and x == high))
+    rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    if high == math.inf:
+        known = {(-math.inf, False): "be a finite number", (0, False): "be nonnegative"}
+        rule = "be positive" if open_low else known.get((low, False), f"be at least {low:g}")
+    require(closed and math.isfinite(x) and low <= x <= high, who, name, rule, value)
 
 
-#: Rules without an upper end, by the lower end and whether it is open.
-RULES = {
-    (-math.inf, False): "be a finite number",
-    (0, True): "be positive",
-    (0, False): "be nonnegative",
-}
 #: Require a finite number, one above 0, one not below 0; all raise as `in_range`.
 number = partial(in_range)
 positive = partial(in_range, low=0, open_low=True)
@@ -107,16 +91,16 @@ nonnegative = partial(in_range, low=0)
 def count(
     who: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
 ) -> None:
-    """Require a whole number from `low` on, up to `high` if given; `note` as in `in_range`.
+    """Require a whole number from `low` on, up to `high` if given; `note` says what that is.
 
     Raises TypeError for what is no integer (a bool, a tensor or a float such as 3.0 is none),
     ValueError for one out of range.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(sentence(who, name, "be a whole number", value))
-    if int(value) < low or (high is not None and int(value) > high):
-        rule = f"be at least {low}" if high is None else f"lie in {low}..{high}"
-        raise ValueError(sentence(who, name, f"{rule}{f' ({note})' if note else ''}", value))
+    rule = f"be at least {low}" if high is None else f"lie in {low}..{high}"
+    fits = low <= int(value) and (high is None or int(value) <= high)
+    require(fits, who, name, f"{rule} ({note})" if note else rule, value)
 
 
 def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
@@ -125,21 +109,12 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
     require(fits, who, name, f"be one of {', '.join(map(repr, options))}", value)
 
 
-def key(who: str, name: str, value: object, options: Collection[str]) -> None:
-    """Require one of many names; the ValueError lists those that come nearest."""
-    near = get_close_matches(str(value), options, n=3)
-    known = f"nearest: {', '.join(near)}" if near else f"known: {', '.join([*options][:6])}"
-    fits = isinstance(value, str) and value in options
-    require(fits, who, name, "be one that is there", value, known)
-
-
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinities; the ValueError counts them."""
     bad = int((~torch.isfinite(tensor)).sum())
     if bad:
-        got = f"{bad} of {tensor.numel()} entries NaN or infinite"
-        end = f"; {remedy}" if remedy else ""
-        raise ValueError(f"{who}: {name} must be finite, got {got}{end}.")
+        got = f"{bad} of {tensor.numel()} entries NaN or infinite{f'; {remedy}' if remedy else ''}"
+        raise ValueError(f"{who}: {name} must be finite, got {got}.")
 
 
 def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
@@ -177,14 +152,9 @@ class Takes:
         return self.name or "Takes"
 
 
-def between(low: float, high: float, *, name: str = "", **ends: bool) -> Takes:
+def between(low: float, high: float = math.inf, *, name: str = "", **ends: bool) -> Takes:
     """Takes a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
     return Takes(partial(in_range, low=low, high=high, **ends), name)  # type: ignore[arg-type]
-
-
-def least(low: float, name: str = "") -> Takes:
-    """Takes a number not below `low`."""
-    return Takes(partial(in_range, low=low), name)
 
 
 def counted(low: int, high: int | None = None, name: str = "") -> Takes:
@@ -195,14 +165,6 @@ def counted(low: int, high: int | None = None, name: str = "") -> Takes:
 def _threshold(who: str, name: str, value: object) -> None:
     if isinstance(value, (bool, Tensor)) or value != math.inf:
         number(who, name, value)
-
-
-def _some(who: str, name: str, value: Any) -> None:
-    require(len(value), who, name, "not be empty", value)
-
-
-def _on_cpu(who: str, name: str, value: torch.Generator) -> None:
-    require(value.device.type == "cpu", who, name, "be a torch.Generator on the CPU", value.device)
 
 
 Number = Annotated[float, Takes(number, "Number")]
@@ -220,14 +182,14 @@ Count = Annotated[int, Takes(count, "Count")]
 Whole = Annotated[int, counted(0, name="Whole")]
 #: A whole number that a generator can be seeded with: it takes twice a seed and one.
 Seed = Annotated[int, counted(0, 2**63 - 1, name="Seed")]
-#: A generator on the CPU.
-Rng = Annotated[torch.Generator, Takes(_on_cpu, "Rng")]
+#: A generator on the CPU; torch refuses another where it draws.
+Rng = torch.Generator
 #: torch.float32 or torch.float64.
 FloatType = Annotated[
     torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
 ]
 #: Takes what is not empty, beside another annotation.
-SOME = Takes(_some)
+SOME = Takes(lambda who, name, x: require(len(x), who, name, "not be empty", x))
 
 
 def fields(record: Any) -> None:
@@ -322,16 +284,10 @@ def value(who: str, name: str, given: Any, annotation: Any) -> None:
     elif kind in COLLECTIONS:
         _collection(who, name, given, annotation)
     elif kind in PLAIN:
-        if not PLAIN[kind][1](given):
+        if not PLAIN[kind][1](given) or (kind is type and parts and not issubclass(given, parts)):
             raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
     elif isinstance(kind, type) and kind not in (object, Any) and not typing.is_typeddict(kind):
         _instance(who, name, given, kind)
-
-
-#: Require an instance of a class or of a protocol.
-instance = value
-#: Require True or False, of Python or numpy.
-flag = partial(value, annotation=bool)
 
 
 def _words(annotation: Any) -> str:
@@ -344,7 +300,8 @@ def _words(annotation: Any) -> str:
     if kind is Literal:
         return f"one of {', '.join(map(repr, parts))}"
     if kind is float or kind in PLAIN:
-        return "a number" if kind is float else PLAIN[kind][0]
+        of = f" of {parts[0].__name__}" if kind is type and parts else ""
+        return "a number" if kind is float else PLAIN[kind][0] + of
     if isinstance(kind, type) and issubclass(kind, AbstractArray):
         what = ENTRIES.get(kind.__name__.partition("[")[0], "numbers")
         return f"a tensor of {what} of shape [{', '.join(kind.dim_str.split())}]"
@@ -353,17 +310,19 @@ def _words(annotation: Any) -> str:
 
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     """A value of the right kind that is out of range says more than one of another kind."""
-    errors: list[tuple[Any, Exception]] = []
+    error: ValueError | None = None
+    kind: type[Exception] = TypeError
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
-        except (TypeError, ValueError) as wrong:
-            errors.append((typing.get_origin(part), wrong))
-    for origin, error in errors:
-        if isinstance(error, ValueError) and origin is not Literal:
-            raise error
-    kind = ValueError if any(origin is Literal for origin, _ in errors) else TypeError
-    raise kind(sentence(who, name, f"be {_words(annotation)}", given))
+        except TypeError:
+            continue
+        except ValueError as wrong:
+            if typing.get_origin(part) is Literal:
+                kind = ValueError
+            else:
+                error = error or wrong
+    raise error or kind(sentence(who, name, f"be {_words(annotation)}", given))
 
 
 def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
@@ -371,15 +330,17 @@ def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if not isinstance(given, origin or annotation) or isinstance(given, (str, bytes)):
         raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
-    if origin is not None and isinstance(given, Mapping):
+    if origin is None:
+        return
+    if isinstance(given, Mapping):
         for entry_key, entry in given.items():
             value(who, f"every key of {name}", entry_key, parts[0])
             value(who, f"{name}[{entry_key!r}]", entry, parts[1])
-    elif origin is not None:
-        each = parts if origin is tuple and Ellipsis not in parts else parts[:1] * len(given)
-        require(len(given) == len(each), who, name, f"have {len(each)} entries", given)
-        for place, (entry, part) in enumerate(zip(given, each, strict=True)):
-            value(who, f"{name}[{place}]", entry, part)
+        return
+    each = parts if origin is tuple and Ellipsis not in parts else parts[:1] * len(given)
+    require(len(given) == len(each), who, name, f"have {len(each)} entries", given)
+    for place, (entry, part) in enumerate(zip(given, each, strict=True)):
+        value(who, f"{name}[{place}]", entry, part)
 
 
 def _instance(who: str, name: str, given: Any, kind: Any) -> None:
@@ -402,21 +363,22 @@ def _instance(who: str, name: str, given: Any, kind: Any) -> None:
 def _lacking(given: Any, protocol: Any) -> list[str]:
     """Members of a run-time protocol that a value has not, or methods that take something else."""
     bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
-    names = dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b)))
     kind: Any = type(given)
     lacking = []
-    for name in names:
+    for name in dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b))):
         wanted = getattr(protocol, name, None)
-        if inspect.isfunction(wanted) and (name == "__call__" or not name.startswith("_")):
-            taken = tuple(inspect.signature(wanted).parameters)[1:]
-            lacking += [] if _fits(kind, name, taken) else [f"{name}({', '.join(taken)})"]
-        elif not name.startswith("_"):
+        if name.startswith("_") and name != "__call__":
+            continue
+        if not inspect.isfunction(wanted):
             lacking += [] if hasattr(given, name) else [name]
+            continue
+        taken = tuple(inspect.signature(wanted).parameters)[1:]
+        lacking += [] if _takes(kind, name, taken) else [f"{name}({', '.join(taken)})"]
     return lacking
 
 
 @cache
-def _fits(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
+def _takes(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
     """Whether a class has a method that takes such arguments and needs no others."""
     try:
         own = [*inspect.signature(getattr(kind, name)).parameters.values()][1:]
@@ -424,46 +386,3 @@ def _fits(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
         return False
     needed = {p.name for p in own if p.default is p.empty and "VAR" not in p.kind.name}
     return needed <= {*wanted} <= {p.name for p in own}
-
-
-# --- in use until their last callers are gone ---
-
-
-def at_least(who: str, name: str, value: object, low: float) -> None:
-    """Require a finite number not below `low`."""
-    in_range(who, name, value, low)
-
-
-def counts(who: str, **given: object) -> None:
-    """Require whole numbers from 1 on."""
-    for name, one in given.items():
-        count(who, name, one)
-
-
-def seed(who: str, name: str, given: object) -> None:
-    """Require a whole number that a generator can be seeded with."""
-    value(who, name, given, Seed)
-
-
-def equally_long(who: str, **parts: Shaped[Tensor, "..."]) -> None:
-    """Require tensors with equally many rows; raises ValueError, by the name of the second."""
-    (first, x), *others = parts.items()
-    for name, y in others:
-        rule = f"have a row for each of the {len(x)} of {first}"
-        require(len(y) == len(x), who, name, rule, len(y))
-
-
-def below(who: str, name: str, value: Shaped[Tensor, "*b"], count: int, note: str) -> None:
-    """Require whole numbers in 0..count - 1; raises ValueError and shows the first that is not."""
-    wrong = value[(value < 0) | (value >= count)]
-    if len(wrong):
-        raise ValueError(sentence(who, name, f"lie in 0..{count - 1} ({note})", wrong[0].item()))
-
-
-def folder(who: str, name: str, path: str | None) -> None:
-    """Require the name of a folder, there or not yet there; None and the empty text pass."""
-    try:
-        found = Path(path or ".").expanduser()
-    except RuntimeError:
-        raise ValueError(sentence(who, name, "name a folder", path)) from None
-    require(not found.is_file(), who, name, "be a folder, not a file", path)

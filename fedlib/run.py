@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import torch
 
 from fedlib import checks
+from fedlib.checks import SOME, Count, Nonnegative, Seed
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
-from fedlib.core.schedule import scheduled
+from fedlib.core.schedule import Every, Schedule
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import RoundLoop
@@ -29,35 +29,25 @@ def resolve_device(device: str) -> torch.device:
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         for another word, or a GPU that is not there.
     """
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    checks.value("run", "device", device, str)
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        rule = 'be "cpu", "auto", "cuda" or "cuda:1"'
-        raise ValueError(checks.sentence("run", "device", rule, device))
-    kind, _, index = device.partition(":")
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if kind == "cuda" and int(index or 0) >= there:
-        raise ValueError(
-            f"run: device must be one that is there, got {device!r} with {there} GPUs; "
-            'use "cpu" or "auto".'
-        )
-    return torch.device(device)
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count() * torch.cuda.is_available())]
+    known = ("auto", "cpu", *["cuda"][: len(gpus)], *gpus)
+    checks.one_of("run", "device", device, known)
+    return torch.device(("cuda" if gpus else "cpu") if device == "auto" else device)
 
 
 def run(
     algorithms: Algorithm | Sequence[Algorithm],
     problem: Problem | Callable[[int], Problem],
     *,
-    rounds: int,
+    rounds: Count,
     seeds: int | Sequence[int] = (0,),
-    evaluate_every: int | str = 1,
+    evaluate_every: Every = 1,
     device: str = "cpu",
     checkpoint: Path | str | None = None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: Nonnegative = 30.0,
     progress: bool = True,
     engine: type[Federation] | None = None,
 ) -> Any:
@@ -99,25 +89,18 @@ def run(
     Diverged
         if the model is no longer finite; names round and seed.
     """
-    grid = check_algorithms(algorithms)
-    numbers = check_seeds(seeds)
-    checks.count("run", "rounds", rounds)
-    schedule = scheduled(evaluate_every)
-    checks.nonnegative("run", "checkpoint_seconds", checkpoint_seconds)
-    path = check_path(checkpoint)
-    checks.flag("run", "progress", progress)
-    check_engine(engine)
-    if isinstance(problem, type) or not (isinstance(problem, Problem) or callable(problem)):
-        rule = "be a Problem, or a function that makes one of a seed"
-        raise TypeError(checks.sentence("run", "problem", rule, problem))
-    rounds = int(rounds)  # numpy's, too
-    loop = BatchedRuns(grid, problem, numbers, resolve_device(device), engine)
+    grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
+    checks.arguments(run, locals())
+    path, rounds = check_path(checkpoint), int(rounds)  # numpy's, too
+    every = evaluate_every if isinstance(evaluate_every, str) else int(evaluate_every)
+    schedule = Schedule(every)
+    loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine)
     config = {
         "algorithms": [describe(a) for a in grid],
         "problem": describe(loop.problems[0].config),
         "rounds": rounds,
-        "seeds": list(numbers),
-        "evaluate_every": schedule.every,
+        "seeds": list(seeds),
+        "evaluate_every": every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
     saver = Checkpoint(path, config, loop.sample_data, checkpoint_seconds)
@@ -130,47 +113,24 @@ def run(
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:
     """The algorithms of a grid, or the one; TypeError or ValueError for anything else."""
-    many = isinstance(algorithms, Sequence) and not isinstance(algorithms, (str, bytes))
-    grid: list[Any] = [*algorithms] if many else [algorithms]  # type: ignore[misc]
-    if not grid:
-        raise ValueError(checks.sentence("run", "algorithms", "not be empty", grid))
-    for place, one in enumerate(grid):
-        name = f"algorithms[{place}]" if many else "algorithms"
-        checks.instance("run", name, one, Algorithm)
-        if not is_dataclass(one):
-            remedy = "write @dataclass(frozen=True) above its class"
-            raise TypeError(checks.sentence("run", name, "be a dataclass", one, remedy))
+    grid: list[Any] = [*algorithms] if isinstance(algorithms, Sequence) else [algorithms]
+    checks.value("run", "algorithms", grid, Annotated[list[Algorithm], SOME])
+    bare = next((one for one in grid if not is_dataclass(one)), None)
+    remedy = "write @dataclass(frozen=True) above its class"
+    checks.require(bare is None, "run", "algorithms", "be dataclasses", bare, remedy)
     return grid
 
 
 def check_seeds(seeds: object) -> tuple[int, ...]:
     """Distinct whole numbers of Python; TypeError or ValueError for anything else."""
-    if isinstance(seeds, Integral):
-        seeds = (seeds,)
-    kinds = (Sequence, np.ndarray)
-    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, kinds) or not np.ndim(seeds):
-        rule = "be a whole number, or a list or range of such"
-        raise TypeError(checks.sentence("run", "seeds", rule, seeds))
-    if not len(seeds):
-        raise ValueError(checks.sentence("run", "seeds", "not be empty", seeds))
-    for place, one in enumerate(seeds):
-        checks.seed("run", f"seeds[{place}]", one)
-    numbers = tuple(map(int, seeds))
-    if len({*numbers}) < len(numbers):
-        twice = next(s for s in numbers if numbers.count(s) > 1)
-        remedy = "a seed that counts twice would narrow every interval"
-        rule = f"be distinct, {twice} is there {numbers.count(twice)} times"
-        raise ValueError(checks.sentence("run", "seeds", rule, [*numbers], remedy))
+    given = [seeds] if isinstance(seeds, Integral) else seeds
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    checks.value("run", "seeds", given, Annotated[Sequence[Seed], SOME])
+    numbers = tuple(map(int, cast("Sequence[int]", given)))
+    remedy = "a seed that counts twice would narrow every interval"
+    fits = len({*numbers}) == len(numbers)
+    checks.require(fits, "run", "seeds", "be distinct", [*numbers], remedy)
     return numbers
-
-
-def check_engine(engine: object) -> None:
-    """Raise TypeError unless it is None or an engine's class."""
-    if engine is not None and not (
-        isinstance(engine, type) and issubclass(engine, Federation) and engine is not Federation
-    ):
-        rule = "be None or a class: Vectorized, Sequential, Loop"
-        raise TypeError(checks.sentence("run", "engine", rule, engine))
 
 
 @contextmanager

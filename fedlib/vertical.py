@@ -22,7 +22,7 @@ from torch.func import jacrev
 from fedlib import checks
 from fedlib.checks import Count, Whole
 from fedlib.compress.compressors import FLOAT_BITS
-from fedlib.core.federation import SERVER, Federation, Sent, about
+from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
 from fedlib.core.problem import Batch, Info, Problem
 
 __all__ = ["Composite", "Partition", "Party", "VerticalProblem", "contiguous", "vertical"]
@@ -314,7 +314,7 @@ class Line:
         return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
 
     def _sent(self, sender: str, receiver: str, what: str, parts: Pieces) -> int:
-        floats, indices = about(parts)
+        floats, indices = count_numbers(parts)
         bits = FLOAT_BITS * floats + INDEX_BITS * indices
         if self.fed.log is not None:
             self.fed.log.append(Sent(sender, receiver, what, floats, indices, bits))

@@ -26,8 +26,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import (
-    check_downlink,
-    check_feedback,
+    check_compressors,
     check_one_constraint,
     check_work,
     draw_round,
@@ -115,8 +114,7 @@ class FedSGM(checks.Checked):
         """Check against the problem; all memories are zero."""
         check_work("FedSGM", problem, self.participants, self.batch_size, self.value_batch_size)
         check_one_constraint("FedSGM", problem)
-        check_feedback("FedSGM", self.uplink, self.error_feedback, problem.dim)
-        check_downlink("FedSGM", self.downlink, problem.dim)
+        check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         residual = w.new_zeros(problem.num_clients, memory)
         return State(w, w, residual, torch.zeros_like(w), w.new_zeros(()))

@@ -23,8 +23,7 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import (
-    check_downlink,
-    check_feedback,
+    check_compressors,
     check_one_constraint,
     check_work,
     draw_round,
@@ -129,8 +128,7 @@ class PolicyFedSGM(checks.Checked):
         checks.require(isinstance(sim, Simulator), who, "problem", rule, problem.name, remedy)
         check_work(who, problem, self.participants)
         check_one_constraint(who, problem)
-        check_feedback(who, self.uplink, self.error_feedback, problem.dim)
-        check_downlink(who, self.downlink, problem.dim)
+        check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)
         inputs = sim.inputs(sim.episodes(w, sample).states)

@@ -25,7 +25,7 @@ from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work, distinct, distinct_each
+from fedlib.core.sampling import check_work, distinct
 from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
 from fedlib.vertical import Line, check_vertical
@@ -34,7 +34,7 @@ from fedlib.vertical import Line, check_vertical
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 NO_LOSS = slice(0)
 #: At least 1.
-Growth = Annotated[float, checks.least(1, "Growth")]
+Growth = Annotated[float, checks.between(1, name="Growth")]
 
 
 class State(NamedTuple):
@@ -346,7 +346,8 @@ def draw_batches(
         return Draw(participants=who)
     if len(set(sizes)) == 1:
         return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
-    return Draw(who, batches=distinct_each(sizes, steps, batch_size, rng))
+    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
+    return Draw(who, batches=torch.stack(each))
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

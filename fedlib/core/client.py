@@ -25,7 +25,6 @@ class ClientState(NamedTuple):
     """
 
     model: Float[Tensor, "d"] | tuple[()]  # the common model, as the last downlink left it
-    rows: Batch | tuple[()]  # all rows of the client, where they were gathered before the map
     batches: Batch | tuple[()]  # [E, B] one minibatch a local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
     memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
@@ -48,10 +47,10 @@ class Client:
     )
     num_objectives: int
     num_constraints: int
-    pooled: Pooled | None = None
-    simulator: Any = None
-    sequential_clients: bool = False
-    gather_rows: Callable[[], Batch] | None = None  # its own rows, where the state has none yet
+    pooled: Pooled | None
+    simulator: Any
+    sequential_clients: bool
+    gather_rows: Callable[[], Batch]
 
     @property
     def model(self) -> Float[Tensor, "d"]:
@@ -61,8 +60,6 @@ class Client:
     @cached_property
     def rows(self) -> Batch:
         """All rows of the client, gathered when they are first read."""
-        if isinstance(self.state.rows, Batch) or self.gather_rows is None:
-            return present(self.state.rows, "rows")
         return self.gather_rows()
 
     @property
@@ -101,9 +98,7 @@ class Client:
 
     def value_batch(self) -> Batch:
         """The rows on which the client estimates its loss values: a drawn batch, or all."""
-        if isinstance(self.state.values, Batch):
-            return self.state.values
-        return self.rows
+        return self.state.values if isinstance(self.state.values, Batch) else self.rows
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`."""
@@ -131,10 +126,6 @@ class Reply(NamedTuple):
     upload: Float[Tensor, "..."]
     memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
     report: Float[Tensor, "..."] | tuple[()] = ()
-
-    def parts(self) -> tuple[Any, ...]:
-        """Upload and memory, and the report if there is one."""
-        return tuple(self) if isinstance(self.report, Tensor) else (self.upload, self.memory)
 
 
 def present(part: Part | tuple[()], name: str) -> Part:

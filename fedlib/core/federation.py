@@ -1,4 +1,4 @@
-"""The line between server and clients: `ask`, `tell`, and the bits that cross it.
+"""The line between server and clients: `ask`, `broadcast`, and the bits that cross it.
 
 An algorithm is a program at the server. It reaches its clients through a Federation only, which
 maps a client's method over the round's participants. Three engines share one interface:
@@ -11,9 +11,8 @@ message shows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -23,8 +22,9 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
-from fedlib.core.client import Client, ClientState, Reply
+from fedlib.core.client import Client, ClientState, Reply, present
 from fedlib.core.problem import Batch, Draw, Info, Problem
+from fedlib.core.trees import index_tree, stack_trees
 
 SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
 
@@ -45,14 +45,20 @@ class Sent(NamedTuple):
     bits: int
     copies: int = 1
 
+    @classmethod
+    def of(
+        cls, line: tuple[str, str], what: str, part: Shaped[Tensor, "..."], bits: int, copies: int
+    ) -> Sent:
+        """A message that is one tensor, from the first end of a `line` to the second."""
+        return cls(*line, what, *count_numbers([part]), bits, copies)
+
 
 class Federation:
     """One round's access to the clients of `problem`; engines say how a method is mapped.
 
     `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
-    together: uploads by the wire format named at `ask`, broadcasts at 32 bits a number to every
-    participant, `tell` by its wire format to every one of the N clients. A list in `log` receives
-    every message as a `Sent`.
+    together: uploads and `broadcast` by their wire format, what `ask` sends at 32 bits a number. A
+    list in `log` receives every message as a `Sent`.
     """
 
     gradient: Callable[..., Any] | None = None  # of losses that state none, where it is captured
@@ -78,7 +84,6 @@ class Federation:
         who = draw.participants
         return ClientState(
             model=model,
-            rows=(),
             batches=self._minibatch(who, draw.batches),
             values=self._minibatch(who, draw.values),
             memory=memory[who] if isinstance(memory, Tensor) else (),
@@ -138,8 +143,17 @@ class Federation:
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
         self.bits_up += n * wire.bits(upload[0].numel())
         if self.log is not None:
-            self.log += asked(method, broadcast, upload[0], wire, int(n))
-        return answer.parts() if isinstance(answer, Reply) else answer
+            while isinstance(method, partial):
+                method = method.func
+            names = list(inspect.signature(method).parameters)[1:]
+            for name, x in zip(names, broadcast, strict=False):
+                down = FLOAT_BITS * x.numel()
+                self.log.append(Sent.of((SERVER, PARTICIPANT), name, x, down, int(n)))
+            up, one = wire.bits(upload[0].numel()), (PARTICIPANT, SERVER)
+            self.log.append(Sent.of(one, method.__name__, upload[0], up, int(n)))
+        if isinstance(answer, Reply):
+            return tuple(answer) if isinstance(answer.report, Tensor) else answer[:2]
+        return answer
 
     def broadcast(
         self,
@@ -152,10 +166,12 @@ class Federation:
 
         Returns what they receive.
         """
-        sent = told(message, wire, receivers, self.problem.num_clients)
-        self.bits_down += sent.copies * sent.bits
+        everyone = (EVERYONE, self.problem.num_clients)
+        whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
+        bits = wire.bits(message.numel())
+        self.bits_down += n * bits
         if self.log is not None:
-            self.log.append(sent)
+            self.log.append(Sent.of((SERVER, whom), "", message, bits, n))
         return wire(message, noise)
 
     def store_memory(
@@ -187,18 +203,16 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
-            partial(p.rows_of_client, state.who) if isinstance(state.who, Tensor) else None,
+            partial(p.rows_of_client, present(state.who, "number")),
         )
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
-        return self.client(pytree.tree_map(itemgetter(0), self.clients(draw)))
+        return self.client(index_tree(self.clients(draw), 0))
 
-    def _map(
-        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
-    ) -> Any:
-        del method, clients, broadcast, wire
-        raise TypeError("Federation: this is the interface; use Vectorized or Loop.")
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        """The answers of all participants, stacked; an engine's own."""
+        raise NotImplementedError
 
 
 class Vectorized(Federation):
@@ -211,13 +225,8 @@ class Vectorized(Federation):
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
-    def _map(
-        self,
-        method: Callable[..., Any],
-        clients: ClientState,
-        broadcast: Any,
-        wire: Compressor,  # noqa: ARG002 - only the plain twin sends real messages
-    ) -> Any:
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+        del wire  # only the plain twin sends real messages
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
         each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
@@ -238,16 +247,13 @@ class Sequential(Federation):
 
     sequential_clients = True
 
-    def _map(
-        self, method: Callable[..., Any], clients: ClientState, broadcast: Any, wire: Compressor
-    ) -> Any:
+    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         own = clients._replace(model=())
         answers = []
         for j in range(pytree.tree_leaves(own)[0].shape[0]):
-            state = pytree.tree_map(itemgetter(j), own)._replace(model=clients.model)
-            client = self.client(state)
+            client = self.client(index_tree(own, j)._replace(model=clients.model))
             answers.append(self._received(method(client, *broadcast), client, wire))
-        return pytree.tree_map(lambda *xs: torch.stack(xs), *answers)
+        return stack_trees(answers)
 
     def _received(self, answer: Any, client: Client, wire: Compressor) -> Any:
         del client, wire
@@ -301,34 +307,7 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
     return log
 
 
-def about(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
+def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
     """How many real and how many whole numbers some tensors are."""
     floats = sum(x.numel() for x in parts if x.is_floating_point())
     return floats, sum(x.numel() for x in parts) - floats
-
-
-def asked(
-    method: Callable[..., Any],
-    broadcast: Sequence[Shaped[Tensor, "..."]],
-    upload: Shaped[Tensor, "..."],
-    wire: Compressor,
-    copies: int,
-) -> Iterator[Sent]:
-    """The messages to and from so many participants whose `method` is asked for one `upload` each.
-
-    The parts of a broadcast are called as the method calls its arguments.
-    """
-    while isinstance(method, partial):
-        method = method.func
-    names = list(inspect.signature(method).parameters)[1:]
-    for name, part in zip(names, broadcast, strict=False):
-        bits = FLOAT_BITS * part.numel()
-        yield Sent(SERVER, PARTICIPANT, name, *about([part]), bits, copies)
-    bits = wire.bits(upload.numel())
-    yield Sent(PARTICIPANT, SERVER, method.__name__, *about([upload]), bits, copies)
-
-
-def told(message: Shaped[Tensor, "..."], wire: Compressor, receivers: int | None, N: int) -> Sent:
-    """A message from the server to some `receivers`; for None to all N clients."""
-    whom, copies = (EVERYONE, N) if receivers is None else (PARTICIPANT, receivers)
-    return Sent(SERVER, whom, "", *about([message]), wire.bits(message.numel()), copies)

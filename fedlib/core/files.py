@@ -95,18 +95,13 @@ def cache_by_file(make: Callable[[Path], T]) -> Callable[[Path], T]:
 
     @wraps(make)
     def current(path: Path) -> T:
-        return remembered(path, file_state(path))
+        state: tuple[int, ...] = ()  # changes with the content; none without a file
+        with suppress(OSError):
+            stat = path.stat()
+            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+        return remembered(path, state)
 
     return current
-
-
-def file_state(path: Path) -> tuple[int, ...] | None:
-    """Times, size and inode of a file, which change with its content; None without a file."""
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
@@ -127,8 +122,7 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
             "to a folder that has it, or use Trace.save for a run of your own."
         ) from None
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ValueError(f"{what} be a file that can be read, got {why!r}.") from error
+        raise ValueError(f"{what} be a file that can be read, got {error.strerror!r}.") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
         why = str(error).partition("\n")[0]
         text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,7 +17,6 @@ from fedlib.core.problem import Draw, Problem
 
 IDENTITY = Identity()
 MANY = 1000  # more clients are not permuted to draw a few of them
-STREAMS = ("split", "rounds")
 
 
 def draw_round(
@@ -53,9 +52,9 @@ def draw_round(
         participants=who,
         value_clients=again,
         batches=_positions(sizes, local_steps, batch_size, rng),
-        values=_flatten(_positions(asked, 1, value_batch_size, rng)),
+        values=_squeeze(_positions(asked, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
-        downlink=_first(downlink.draw(1, problem.dim, rng)),
+        downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
 
 
@@ -125,7 +124,7 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
     The first of a permutation. A few of more than `MANY` are drawn with replacement, and the first
     of equal ones are taken: the time does not grow with `size`.
     """
-    if size <= MANY or _crowded(size, count):
+    if size <= MANY or 4 * count > size:
         return torch.randperm(size, generator=rng)[:count]
     found = dict[int, None]()  # a dictionary keeps the order
     while len(found) < count:
@@ -140,7 +139,7 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
     are left. That looks at equality alone, so no choice is preferred to another.
     """
     count = shape[-1]
-    if _crowded(size, count):
+    if 4 * count > size:
         rows = [torch.randperm(size, generator=rng)[:count] for _ in range(prod(shape[:-1]))]
         return torch.stack(rows).view(shape)
     flat = torch.randint(size, shape, generator=rng).view(-1, count)
@@ -150,17 +149,6 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
         if not len(row):
             return flat.view(shape)
         flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
-
-
-def distinct_each(
-    sizes: Sequence[int], steps: int, count: int, rng: torch.Generator
-) -> Int[Tensor, "N E B"]:
-    """`distinct(size, (steps, count))` of one size after another."""
-    return torch.stack([distinct(size, (steps, count), rng) for size in sizes])
-
-
-def _crowded(size: int, count: int) -> bool:
-    return 4 * count > size
 
 
 def check_work(
@@ -178,17 +166,11 @@ def check_work(
         if there are fewer clients than participants, or a batch is larger than a client.
     """
     n = problem.num_clients
-    checks.in_range(who, "participants", participants, 1, n, note="the problem's clients")
+    checks.count(who, "participants", participants, high=n, note="the problem's clients")
     smallest = min(problem.sizes)
     for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
         if size is not None:
-            checks.in_range(who, name, size, 1, smallest, note="the rows of the smallest client")
-
-
-def check_downlink(who: str, downlink: Compressor, dim: int) -> None:
-    """Raise ValueError for a compressor that does not contract: EF21 would not converge."""
-    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
-    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
+            checks.count(who, name, size, high=smallest, note="the rows of the smallest client")
 
 
 def check_one_constraint(who: str, problem: Problem) -> None:
@@ -197,12 +179,18 @@ def check_one_constraint(who: str, problem: Problem) -> None:
     checks.require(kinds == (1, 1), who, "problem", "have one objective and one constraint", kinds)
 
 
-def check_feedback(who: str, uplink: Compressor, error_feedback: bool, dim: int) -> None:
-    """Raise ValueError for a compressor whose residual would explode under error feedback."""
+def check_compressors(
+    who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
+) -> None:
+    """Raise ValueError unless the residuals of FedSGM shrink: error feedback up, EF21 down."""
     fits = not error_feedback or uplink.contraction(dim) is not None
-    rule = "be contractive under error feedback"
-    remedy = "pass error_feedback=False or scaled=False"
+    rule, remedy = (
+        "be contractive under error feedback",
+        "pass error_feedback=False or scaled=False",
+    )
     checks.require(fits, who, "uplink", rule, uplink, remedy)
+    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
+    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
 
 
 def _positions(
@@ -214,15 +202,11 @@ def _positions(
     return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
 
 
-def _flatten(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
-    return x[:, 0] if isinstance(x, Tensor) else ()
+def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
+    return x.squeeze(axis) if isinstance(x, Tensor) else ()
 
 
-def _first(x: Tensor | tuple[()]) -> Tensor | tuple[()]:
-    return x[0] if isinstance(x, Tensor) else ()
-
-
-def seeded(seed: Seed, stream: str) -> torch.Generator:
+def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
     """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
 
     Raises
@@ -231,5 +215,4 @@ def seeded(seed: Seed, stream: str) -> torch.Generator:
         if the seed is negative or the stream unknown.
     """
     checks.arguments(seeded, locals())
-    checks.one_of("seeded", "stream", stream, STREAMS)
-    return torch.Generator().manual_seed(len(STREAMS) * seed + STREAMS.index(stream))
+    return torch.Generator().manual_seed(2 * seed + (stream == "rounds"))

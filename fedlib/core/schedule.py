@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedlib import checks
 from fedlib.checks import Count
 
 Every = Count | Literal["geometric"]
@@ -47,9 +46,3 @@ class Schedule:
     def before(self, rounds: int) -> Sequence[int]:
         """The evaluated ones among so many rounds."""
         return [t for t in range(rounds) if self.due(t)]
-
-
-def scheduled(given: object) -> Schedule:
-    """The schedule of `run`'s argument `evaluate_every`; raises as `checks.value` does."""
-    checks.value("run", "evaluate_every", given, Every)
-    return Schedule(given if isinstance(given, str) else int(given))  # type: ignore

@@ -123,7 +123,7 @@ def from_frame(
 
     who = "from_frame"
     checks.arguments(from_frame, locals())
-    checks.instance(who, "frame", frame, pd.DataFrame)
+    checks.value(who, "frame", frame, pd.DataFrame)
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     used = [target, *features, *columns]
@@ -134,7 +134,7 @@ def from_frame(
     check_columns(who, "the frame", frame, [client], used)
     held: Rows = ()
     if heldout is not None:
-        checks.instance(who, "heldout", heldout, pd.DataFrame)
+        checks.value(who, "heldout", heldout, pd.DataFrame)
         check_columns(who, "heldout", heldout, [], used)
         held = tensors_of(heldout, target, columns, used)
     nameless = int(frame[client].isna().sum())

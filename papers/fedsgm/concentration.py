@@ -109,7 +109,7 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
     """
     contraction("gamma_sampled", "q", q)
     contraction("gamma_sampled", "q0", q0)
-    checks.at_least("gamma_sampled", "ratio", ratio, 1)
+    checks.in_range("gamma_sampled", "ratio", ratio, 1)
     r, r0 = sqrt(1 - q), sqrt(1 - q0)
     longest = (1 + r) / (1 - r)
     square = E / 2 * (longest**2 - 1)

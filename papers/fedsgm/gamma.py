@@ -143,7 +143,7 @@ def gamma_partial(
     checks.one_of("gamma_partial", "version", version, ("printed", "corrected"))
     checks.one_of("gamma_partial", "theorem", theorem, (1, 7))
     each(contraction, "gamma_partial", q=q, q0=q0)
-    checks.at_least("gamma_partial", "ratio", ratio, 1)
+    checks.in_range("gamma_partial", "ratio", ratio, 1)
     up, down = sqrt(1 - q), sqrt(1 - q0)
     if version == "corrected":
         third = 80 * E * down / (q0 * q**2)
@@ -162,7 +162,7 @@ def gamma_partial_direct(E: int, q: float, q0: float, ratio: float) -> float:
     step is not; the note on compression has the three lines.
     """
     each(contraction, "gamma_partial_direct", q=q, q0=q0)
-    checks.at_least("gamma_partial_direct", "ratio", ratio, 1)
+    checks.in_range("gamma_partial_direct", "ratio", ratio, 1)
     down = 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
     up = ratio * 4 * E * sqrt(10 * (1 - q)) / q**2
     return gamma_local(E) + down + 20 * E / q**2 + up

@@ -43,7 +43,7 @@ def table(study: Study, runs: Sequence[str], metric: str, axis: str = "round") -
     parts = []
     for name in runs:
         trace = to_trace(study.payload(name))
-        checks.key("table", "metric", metric, curves(trace))
+        checks.one_of("table", "metric", metric, curves(trace))
         x, y = curves(trace)[metric]
         seeds = np.repeat(trace.seeds, len(x))
         along = np.tile(x * unit(trace, axis), len(y))

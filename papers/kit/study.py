@@ -131,7 +131,7 @@ class Study:
         """All runs: loaded where stored with the same configuration, else computed (and kept)."""
         resolve_device(device)
         for option, value in (("recompute", recompute), ("keep", keep), ("progress", progress)):
-            checks.flag(self.name, option, value)
+            checks.value(self.name, option, value, bool)
         traces = store.compute_or_load(
             self.name,
             profile,

@@ -39,7 +39,7 @@ NAN, INF = float("nan"), float("inf")
 A, I4 = torch.arange(8.0).view(4, 2), torch.arange(4)
 COMMON: list[Any] = [1j, [1], {}, object(), np.array([1.0]), torch.ones(2), b"1", Ellipsis]
 NO_COUNT = ["3", True, None, NAN, INF, 3.0, (), -1, int, Fraction(1, 2), torch.tensor(3), *COMMON]
-NO_NUMBER = ["0.1", True, None, NAN, -INF, (), float, 10**400, torch.tensor(True), *COMMON]
+NO_NUMBER = ["0.1", True, None, NAN, -INF, (), float, torch.tensor(True), *COMMON]
 NO_FLAG = ["no", "True", 0, 1, None, 0.0, bool, torch.tensor(True), *COMMON]
 NO_TEXT = [3, None, True, str, ("f",), *COMMON]
 NO_FUNCTION = ["f", 3, None, True, (), *COMMON]
@@ -76,18 +76,14 @@ ALSO: dict[str, list[Any]] = {
     "PerClient.of": [(0, 0), (0, 2), (-1, 0)],
     "Spec.seeds": [(0, 0), (-1,), (0.0,)],
     "PolicyFedSGM.kl_limit": [0, -1.0],
-    "Problem.data": [(), (A, A[:3]), (A / 0,), (A + 1j,), (torch.tensor(1.0),)],
+    "Problem.data": [(), (A, A[:3]), (A / 0,), (torch.tensor(1.0),)],
     "Problem.rows": [A.long(), I4, I4.view(4, 1) + 1, I4.view(4, 1) - 1, I4.int().view(4, 1)],
     "Problem.sizes": [(1,) * 3, (1,) * 5, (0, 1, 1, 1), (2, 1, 1, 1), (True,) * 4],
     "Problem.w0": [torch.zeros(0), torch.zeros(2, 1), torch.zeros(2) / 0, torch.zeros(2).int()],
-    "Problem.heldout": [(A / 0,), (A + 1j,)],
+    "Problem.heldout": [(A / 0,)],
     "Problem.lengths": [torch.ones(3).long(), torch.ones(4), torch.tensor([1, 1, 1, 2])],
-    "Problem.losses": [torch.nn.Module, lambda: 1, lambda w: w],
-    "Problem.metrics": [object, lambda w: w],
-    "Problem.gradient": [object, lambda w, _: w],
     "Problem.name": [""],
-    "Problem.simulator": ["cart", 3, True, int],
-    "Problem.config": [{"a": object()}, {"a": torch.ones(2)}, {"a": NAN}, {"a": {1, 2}}],
+    "Problem.config": [{"a": object()}, {"a": torch.ones(2)}, {"a": {1, 2}}],
     "quadratics.a": [A / 0, A[:3]],
     "centres": [torch.ones(3, 2, 2, 2) / 0],
     "curvature": [torch.zeros(2, 2), -torch.ones(2, 2), torch.ones(2, 3)],
@@ -114,6 +110,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "data": ("data", "name", "pictures"),
     "X": ("X", "y"),
     "a": ("a", "b", "data", "w0"),
+    "centres": ("centres", "data"),
     "b": ("b", "a", "data"),
     "w0": ("w0", "b", "data"),
     "clients": ("clients", "client", "labels", "features"),

@@ -203,7 +203,7 @@ def refused(path: Path, left: Path, name: str, write: Callable[[], object]) -> O
 
 
 def traces(folder: Path) -> Iterator[Attempt]:
-    """Saved traces that are none, or whose parts do not fit each other, digests right."""
+    """Files that are no saved trace, or were changed after they were written."""
     path = folder / "trace.json"
     run().save(path)
     text = path.read_text(encoding="utf-8")
@@ -224,32 +224,9 @@ def traces(folder: Path) -> Iterator[Attempt]:
 
     for name, broken in plain.items():
         yield partial(loaded, f"trace, {name}", broken)
-    f = good["metrics"]["f"]
-    parts = {
-        **{f"without {key}": {key: ...} for key in good if key != "schema"},
-        "of another kind": {"kind": "run"},
-        "a curve halved": {"metrics": {**good["metrics"], "f": [row[:6] for row in f]}},
-        "a curve of one seed": {"metrics": {**good["metrics"], "f": f[:1]}},
-        "a curve of texts": {"metrics": {**good["metrics"], "f": [["a"] * 13] * 2}},
-        "a curve a number": {"metrics": {**good["metrics"], "f": 0.5}},
-        "metrics a list": {"metrics": [f]},
-        "info halved": {"info": {k: [row[:6] for row in v] for k, v in good["info"].items()}},
-        "rounds out of order": {"rounds": good["rounds"][::-1]},
-        "rounds of floats": {"rounds": [float(x) for x in good["rounds"]]},
-        "rounds empty": {"rounds": []},
-        "seeds twice": {"seeds": [0, 0]},
-        "other seeds": {"seeds": [0, 7]},
-        "a seed more": {"seeds": [0, 1, 2]},
-        "config a text": {"config": "FedAvg"},
-        "config of other rounds": {"config": {**good["config"], "rounds": 24}},
-        "models of one seed": {"final_w": good["final_w"][:1]},
-        "models ragged": {"final_w": [[1.0], [1.0, 2.0]]},
-        "provenance a list": {"provenance": []},
-    }
-    for name, change in parts.items():
-        content = {k: v for k, v in {**good, **change}.items() if v is not ...}
-        sealed = {**content, "digest": digest(content)}
-        yield partial(loaded, f"trace sealed, {name}", json_text(sealed))
+    other = {**good, "kind": "run"}
+    sealed = json_text({**other, "digest": digest(other)})
+    yield partial(loaded, "trace sealed, of another kind", sealed)
 
 
 def caches(folder: Path) -> Iterator[Attempt]:

@@ -13,8 +13,8 @@ from good_records import composite, problem_of
 import fedlib as fl
 from fedlib import data, metrics, models, problems
 from fedlib.core.sampling import seeded
-from fedlib.data import census, split, split_labels
-from fedlib.problems import constrained
+from fedlib.data import census, split
+from fedlib.problems import classification
 from fedlib.sets.blocks import Blocks
 from fedlib.testing.examples import examples
 from fedlib.vertical import contiguous, vertical
@@ -23,7 +23,9 @@ from papers.fedcmoo.problems.generated_molecules import generated
 from papers.fedcmoo.standin import standin_pairs, standin_problem
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
+from papers.fedsgm.cartpole.simulator import cartpole
 from papers.fedsgm.problems import norms, sampled, staircase, weakly_convex
+from papers.ssca import network as divided
 from papers.ssca.common import digits_problem
 
 X = torch.linspace(-1, 1, 48, dtype=torch.float64).view(24, 2)
@@ -58,7 +60,7 @@ def digits() -> data.Table:
 
 @cache
 def network() -> Any:
-    return problems.swish_network(digits(), digits(), clients=2, hidden=2, evaluate=5, scale=16.0)
+    return divided.swish_network(digits(), digits(), clients=2, hidden=2, evaluate=5, scale=16.0)
 
 
 def calls() -> Iterator[Call]:
@@ -84,16 +86,16 @@ def of_problems() -> Iterator[Call]:
     model = {"X": X, "y": Y, "rows": ROWS, "classes": 2}
     yield Call(P.softmax_regression, model)
     yield Call(P.mlp_classification, {**model, "hidden": 2})
-    samples, fitted = constrained.Samples(X, Y), constrained.linear_model(2, 2)
+    samples, fitted = classification.Samples(X, Y), classification.linear_model(2, 2)
     yield Call(P.classifier, {"train": samples, "test": samples, "rows": ROWS, "model": fitted})
-    yield Call(constrained.linear_model, {"features": 2, "classes": 2})
+    yield Call(classification.linear_model, {"features": 2, "classes": 2})
     small = {"train": table, "test": table, "clients": 2, "hidden": 2, "evaluate": 5}
-    yield Call(P.swish_network, small)
-    yield Call(P.vertical_network, {"network": network(), "clients": 2, "scale": 16.0})
+    yield Call(divided.swish_network, small)
+    yield Call(divided.vertical_network, {"network": network(), "clients": 2, "scale": 16.0})
     low = {"clients": 2, "rows": 3, "features": 3, "tasks": 2, "rank": 1}
     yield Call(P.multi_task_regression, low)
     yield Call(P.matrix_completion, {"clients": 2, "users": 4, "items": 4, "rank": 1})
-    yield Call(P.cartpole, {"seed": 0, "clients": 2, "environments": 1, "evaluation": 1})
+    yield Call(cartpole, {"seed": 0, "clients": 2, "environments": 1, "evaluation": 1})
     at = {"problem": problem_of(0), "w": torch.zeros(2)}
     for function in (metrics.client_gradients, metrics.multiplier, metrics.mean_gradient):
         yield Call(function, at)
@@ -134,10 +136,10 @@ def of_splits() -> Iterator[Call]:
     yield Call(split.dirichlet, {**base, "alpha": 1.0})
     yield Call(split.dirichlet_cells, {"cells": Y, "clients": 2, "alpha": 5.0, "rng": RNG})
     yield Call(split.k_labels, {**base, "k": 1})
-    yield Call(split_labels.label_windows, {**base, "k": 1})
+    yield Call(split.label_windows, {**base, "k": 1})
     yield Call(split.train_test, {"labels": Y, "fraction": 0.5, "rng": RNG})
-    yield Call(split_labels.random_equal, {"count": 24, "clients": 4, "rng": RNG})
-    yield Call(split_labels.holdout, {"rows": ROWS, "sizes": (6,) * 4, "fraction": 0.5, "rng": RNG})
+    yield Call(split.random_equal, {"count": 24, "clients": 4, "rng": RNG})
+    yield Call(split.holdout, {"rows": ROWS, "sizes": (6,) * 4, "fraction": 0.5, "rng": RNG})
     yield Call(seeded, {"seed": 0, "stream": "split"})
     yield Call(census.stand_in, {"rows": 41})
     frames = {"train": census.stand_in(60), "test": census.stand_in(60)}

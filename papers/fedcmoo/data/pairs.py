@@ -245,5 +245,5 @@ def _count(who: str, limit: int | None, rows: int) -> int:
 
 def _rng(seed: int, split: str) -> torch.Generator:
     """Another stream for each split: partners of the two must not repeat each other."""
-    checks.at_least("pairs", "seed", seed, 0)
+    checks.nonnegative("pairs", "seed", seed)
     return torch.Generator().manual_seed(2 * seed + (split == "test"))

@@ -83,7 +83,7 @@ class ConstrainedCartPole(gymnasium.Env[Observation, Any]):
     }
 
     def __init__(self, discrete: bool = False, render_mode: str | None = None) -> None:
-        checks.flag("ConstrainedCartPole", "discrete", discrete)
+        checks.value("ConstrainedCartPole", "discrete", discrete, bool)
         checks.one_of("ConstrainedCartPole", "render_mode", render_mode, (None, "rgb_array"))
         high = np.array(LIMITS, dtype=np.float32)
         self.observation_space = gymnasium.spaces.Box(-high, high, dtype=np.float32)

@@ -9,7 +9,7 @@ import torch
 import fedlib as fl
 from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
-from fedlib.core.federation import Sent, about, messages
+from fedlib.core.federation import Sent, count_numbers, messages
 from fedlib.core.sampling import seeded
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import ServerEnd
@@ -79,7 +79,9 @@ def test_a_method_in_partials_is_called_by_its_own_name():
 
 
 def test_whole_numbers_are_told_from_real_ones():
-    assert about([torch.zeros(2, 3), torch.arange(4), torch.zeros(5, dtype=torch.float64)]) == (
+    assert count_numbers(
+        [torch.zeros(2, 3), torch.arange(4), torch.zeros(5, dtype=torch.float64)]
+    ) == (
         11,
         4,
     )

@@ -10,7 +10,6 @@ from fedlib.core import sampling
 from fedlib.core.sampling import (
     check_work,
     distinct,
-    distinct_each,
     draw_coins,
     draw_round,
     sample,
@@ -107,7 +106,7 @@ def test_distinct_numbers_are_pinned_on_both_of_its_ways():
 
 def test_crowded_rows_are_permutations_of_one_call_each():
     sizes, rng, plain = [5, 11, 3, 9], seeded(6, "rounds"), seeded(6, "rounds")
-    rows = distinct_each(sizes, 4, 3, rng)
+    rows = torch.stack([distinct(n, (4, 3), rng) for n in sizes])
     each = [torch.randperm(n, generator=plain)[:3] for n in sizes for _ in range(4)]
     assert torch.equal(rows, torch.stack(each).view(4, 4, 3))
 
@@ -143,14 +142,6 @@ def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters(
     draw = draw_round(many, rng, participants=7, resample=True)
     assert torch.equal(draw.participants, sample(1500, 7, plain))
     assert torch.equal(draw.value_clients, sample(1500, 7, plain))
-
-
-def test_small_and_large_clients_are_drawn_in_their_order():
-    sizes = [3, 3, 40, 40, 4, 50]  # of the large ones 3 are few of many
-    rng, plain = seeded(1, "rounds"), seeded(1, "rounds")
-    found = distinct_each(sizes, 25, 3, rng)
-    assert torch.equal(found, torch.stack([distinct(n, (25, 3), plain) for n in sizes]))
-    assert torch.equal(rng.get_state(), plain.get_state())
 
 
 def test_what_just_fits_the_problem_is_taken():

@@ -59,7 +59,7 @@ def test_directions_are_those_of_the_drift():
     drift = (points - problem.w0).square().sum(-1).sum(0).max() / 0.05**2
     assert float(drift) == pytest.approx(drift_sum(problem, 5, 0.05))
     assert torch.allclose(steps.norm(dim=-1), torch.ones(5, 8).double())
-    refuses("directions: weight must lie in 0..1, got 1.5", own.directions, problem, 5, 0.05, 1.5)
+    refuses("directions: weight must lie in [0, 1], got 1.5", own.directions, problem, 5, 0.05, 1.5)
 
 
 def test_lemma_1_by_hand():
