@@ -98,10 +98,10 @@ class GuardedFedCMOOPref(FedCMOOPref):
     def init(self, problem: Problem) -> State:  # type: ignore[override]
         """Check against the problem; equal weights, and no loss that was accepted."""
         who, most, least = "GuardedFedCMOOPref", problem.num_clients, min(problem.sizes)
-        checks.in_range(who, "judges", self.judges, 1, most, note="the problem's clients")
+        checks.count(who, "judges", self.judges, 1, most, "the problem's clients")
         if self.judge_rows is not None:
             note = "the rows of the smallest client"
-            checks.in_range(who, "judge_rows", self.judge_rows, 1, least, note=note)
+            checks.count(who, "judge_rows", self.judge_rows, 1, least, note)
         start = super().init(problem)
         return State(start.w, start.weights, start.w.new_full((), torch.inf))
 

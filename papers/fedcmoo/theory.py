@@ -122,7 +122,7 @@ def drift(s: Setting, eta_c: float, version: Version = "printed") -> float:
         steps = s.b * (s.tau - 1) / 2 + s.sigma_l * sqrt((s.tau - 1) / 2)
         return s.L * eta_c * s.b * steps
     limit = 1 / (2 * s.L * s.tau)
-    checks.in_range("drift", "eta_c", eta_c, 0, limit * (1 + 1e-12), note="1 / (2 L tau)")
+    checks.in_range("drift", "eta_c", eta_c, 0, limit * (1 + 1e-12))
     steps = sqrt(s.tau) * s.sigma_l + s.b * sqrt(2 * s.tau * (s.tau - 1))
     return s.L * eta_c * s.b * steps
 

@@ -95,7 +95,7 @@ def _as_declared(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
         given, stored = hasattr(spec.algorithm, "output"), payload["output_w"] is not None
         if given != stored:
             yield f"output_w must be stored where the algorithm has an output, {given} and {stored}"
-    if has_data(spec) and payload["key"] != spec.key():
+    if has_data(spec) and not spec.fits(payload):
         yield f"key must be {spec.key()}, its configuration changed; reproduce it"
     days, made = commits(), payload["provenance"]
     commit, day = made["commit"], made["date"]

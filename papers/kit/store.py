@@ -7,6 +7,7 @@ all. Loading it gives the same Trace, digit for digit, as computing it does.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ BESIDE = (
     "recheck.json",
     "campaign.json",
 )  # of the results folder: what is of no study
+
+
+ROUNDING = 1e-6  # relative, of numbers that a problem computes in float32
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,28 @@ class Spec:
     def key(self, problem: Any = None) -> str:
         """A short digest of the configuration, as in `config`."""
         return digest(self.config(problem))[:16]
+
+    def fits(self, payload: Mapping[str, Any]) -> bool:
+        """Whether a stored run has this configuration.
+
+        Numbers that the problem computes, such as a radius, may be rounded otherwise: the last
+        digits of a singular value depend on the processor.
+        """
+        if payload["key"] == self.key():
+            return True
+        stored, own = dict(payload["config"]), self.config()
+        return are_close(stored.pop("problem"), own.pop("problem")) and stored == own
+
+
+def are_close(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal but for the last digits of their floats."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=ROUNDING)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(are_close(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_close, one, other))
+    return type(one) is type(other) and bool(one == other)
 
 
 def results_dir() -> Path:
@@ -171,7 +197,7 @@ def is_stored(
         return False
     payload = read_json(path, "run")
     if has_data(spec):
-        return bool(payload["key"] == spec.key())
+        return spec.fits(payload)
     alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
     return alike and bool(payload["key"] == spec.key(payload["config"]["problem"]))
 

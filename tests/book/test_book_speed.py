@@ -58,17 +58,15 @@ def rows(page):
 def test_the_tables_and_the_figure(tmp_path, monkeypatch):
     build = toy_book.prepare(tmp_path, monkeypatch)
     peers = {"GFLOP/s": RATES, "W1": entries(0.6), "W2": entries(0.5, **{"torch loop, fast": 0.4})}
-    both = {"algorithm": "FedDR", "operations": 138, "compile_s": 5.8, "dtype": "float64"}
-    both |= {"replayed_ms": 0.362, "compiled_ms": 0.093, "difference": 2e-16}
-    store(tmp_path, peers=peers, start={"torch": START}, scale=scaled(), compiled={"FedDR": both})
+    store(tmp_path, peers=peers, start={"torch": START}, scale=scaled())
     steps = [{"command": "make a", "s": 6.4}, {"command": "make b", "s": 12.6}]
     store(tmp_path, tries={"study": {"title": "A study", "steps": steps}})
-    names = ("peers", "start", "scale", "size", "compiled", "tries")
+    names = ("peers", "start", "scale", "size", "tries")
     tables = "\n\n".join(f"```{{speed}} {name}\n```" for name in names)
     status, messages, page = build(f"{tables}\n\n```{{cost-figure}}\n:alt: lines\n\nCosts.\n```")
     (warning,) = (line for line in messages.splitlines() if "WARNING" in line)
     assert status != 0
-    known = "peers, peers-avx512, start, scale, compiled, tries."
+    known = "peers, peers-avx512, start, scale, tries."
     assert f"there is no table 'size'; known tables: {known}" in warning
     assert rows(page) == [
         "W1: small 0.3 – 0.5 1,240 0.5 – 0.60 (jax scan) 0.6 met",
@@ -77,7 +75,6 @@ def test_the_tables_and_the_figure(tmp_path, monkeypatch):
         "FedAvg 2 2.2 1.10 0.0 met",
         "FedFW 2 4 2.00 0.0 not met",
         "SSCA 2 4 2.00 0.0 all take part",
-        "FedDR 138 6 0.362 0.093 2e-16 float64",
         "A study make a 6",
         "make b 13",
     ]

@@ -137,7 +137,7 @@ class TestRecomputing:
         assert {*runs[run].sources} >= {"fedlib/algorithms/fedsgm.py"}
         content = read_json(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
-        monkeypatch.setattr(ledger, "read", lambda _: content)
+        monkeypatch.setattr(ledger, "read_json", lambda _: content)
         assert ledger.of_study("np_workshop")[run] is None
 
     def test_what_was_recomputed_is_entered_though_it_is_stopped(self, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from problems import objectives, three_objectives
 
 import fedlib as fl
 from fedlib.core import Sequential
+from fedlib.core.client import ClientState
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import CHECKS
@@ -116,7 +117,7 @@ def test_values_and_guard_are_plain_and_gradients_are_not(engine):
 
 def test_plain_values_are_the_losses_themselves_where_there_is_one_kind():
     problem = three_objectives()
-    client = fl.Vectorized(problem).client(())
+    client = fl.Vectorized(problem).client(ClientState((), (), (), (), (), who=torch.tensor(0)))
     batch = Batch(tuple(x[:3] for x in problem.data), torch.full((3,), 1 / 3).double())
     found = plain_values(client, problem.w0, batch)
     torch.testing.assert_close(found, problem.losses(problem.w0, batch), atol=0, rtol=0)
