@@ -168,13 +168,13 @@ def cited_by(frame: FrameType | None, file: str) -> str:
 
 
 def told_by(frame: FrameType) -> str:
-    """The message of the call of `tell` that a frame stands at, as its source writes it."""
+    """The message of the call of `broadcast` that a frame stands at, as its source writes it."""
     for node in ast.walk(parsed(frame.f_code.co_filename)):
         if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "broadcast":
             continue
         if node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno):
             return ast.unparse(node.args[1]).removeprefix("state.").removesuffix(".flatten()")
-    raise BookError(f"no call of tell at line {frame.f_lineno} of {frame.f_code.co_name}.")
+    raise BookError(f"no call of broadcast at line {frame.f_lineno} of {frame.f_code.co_name}.")
 
 
 @lru_cache(maxsize=32)

@@ -43,9 +43,6 @@ CLIENTS = (
 )
 EVERYBODY = ("SSCA",)
 TRIES = ("First try", "Command", "Seconds")
-BOTH = (
-    "Method", "Operations", "Compiling, CPU s", "Replayed, ms", "Compiled, ms", "Apart", "Numbers",
-)  # fmt: skip
 AXES = {
     "clients": "clients N, 100 take part",
     "parameters": "parameters d",
@@ -63,8 +60,8 @@ class Speed(BookDirective):
         """The table, what was left out, and the machine below."""
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
-            "peers": peers, "peers-avx512": peers, "start": starts, "scale": clients,
-            "compiled": both_ways, "tries": tries,
+            "peers": peers, "peers-avx512": peers,
+            "start": starts, "scale": clients, "tries": tries,
         }  # fmt: skip
         if name not in tables:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(tables)}.")
@@ -148,25 +145,6 @@ def tries(held: dict[str, Any]) -> list[nodes.Node]:
         for i, step in enumerate(its["steps"])
     ]
     return [table(TRIES, rows, (30, 50, 10), "speed")]
-
-
-def both_ways(held: dict[str, Any]) -> list[nodes.Node]:
-    """A line for every algorithm: replayed, and compiled."""
-    found = [its for its in held["results"].values() if "skipped" not in its]
-    never = ", ".join(name for name, its in held["results"].items() if "skipped" in its)
-    rows = [
-        [
-            its["algorithm"],
-            str(its["operations"]),
-            f"{its['compile_s']:.0f}",
-            *(digits(its[k]) for k in ("replayed_ms", "compiled_ms")),
-            f"{its['difference']:.0e}" if its["difference"] else "0",
-            its["dtype"],
-        ]
-        for its in found
-    ]
-    left = [nodes.paragraph("", f"Always replayed: {never}.")] if never else []
-    return [table(BOTH, rows, (20, 14, 14, 14, 14, 14, 10), "speed"), *left]
 
 
 def code(text: str) -> list[nodes.Node]:
