@@ -170,7 +170,7 @@ written = comparison.write(folder / "curves.svg")
 print(", ".join(path.name for path in written))
 
 # %% tags=["nbval-check-output"]
-print(comparison.differences.drop("made by.state of the code"))
+print(comparison.differences)
 
 # %%
 comparison.finals
