@@ -67,6 +67,11 @@ class BatchedRuns:
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
+        self._over_grid: Callable[..., Any] = loop_map if self.engine.sequential_clients else vmap
+        self._map_runs()
+
+    def _map_runs(self) -> None:
+        """Map the round and the metrics over grid and seeds."""
         self._step = self._map(self._round, *ROUND)
         self._measure = self._map(self._metrics, *METRICS)
 
@@ -107,22 +112,27 @@ class BatchedRuns:
         ValueError
             if the round branches on a tensor's value or draws random numbers.
         """
-        after: tuple[Any, Info] = self._explained(self._step, state, draw)
+        after: tuple[Any, Info] = self._explained("_step", state, draw)
         return after
 
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
-        values: Info = self._explained(self._measure, w)
+        values: Info = self._explained("_measure", w)
         return values
 
-    def _explained(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _explained(self, name: str, *arguments: Any) -> Any:
         """What a mapped function gives; a sentence for what no map can follow."""
         before = torch.get_rng_state()
         try:
-            result = function(*self.fixed, *arguments)
+            result = getattr(self, name)(*self.fixed, *arguments)
         except RuntimeError as error:
             if not (why := explain_map_error(error)):
-                raise
+                if self._over_grid is loop_map or 1 in (len(self.grid), len(self.seeds)):
+                    raise
+                # torch's own losses do not broadcast their targets below three maps
+                self._over_grid = loop_map
+                self._map_runs()
+                return self._explained(name, *arguments)
             if self.one.radii:  # an oracle that writes its radius into a tensor, say
                 rule = f"be equal, {type(self.one.form.set).__name__} differs from seed to seed"
                 which = ", ".join(self.one.radii)
@@ -156,7 +166,7 @@ class BatchedRuns:
             (0 if self.hyper else None, None, None, *grid_dims),
         )
         one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
-        return (squeeze_map if len(self.grid) == 1 else mapper)(one, over_grid)
+        return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
     def speed_up(self, rounds: int, schedule: Schedule) -> CompiledRounds | None:
         """Capture the round of a longer run; compiled calls of some rounds for a long one.

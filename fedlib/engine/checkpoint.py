@@ -130,7 +130,11 @@ class Checkpoint:
         if self.path is None:
             return start
         try:
-            return self._progress(read_sealed(self.path), start)
+            content = read_sealed(self.path)
+            try:
+                return self._progress(content, start)
+            except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+                raise Misfit("hold what run writes, it holds something else") from error
         except FileNotFoundError:  # none, or another process has just finished this run
             return start
         except OSError as error:

@@ -159,6 +159,9 @@ def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
         options = {
             "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # capture fixes the shapes
             "cpp.threads": torch.get_num_threads(),
+            # what several steps read is stored, not computed anew by each: rounds in a row would
+            # otherwise grow with their number
+            "realize_reads_threshold": 1,
             "cpp_cache_precompile_headers": False,  # half a minute, the first time
         }
         ways = {"options": options}

@@ -30,7 +30,7 @@ import judging
 import numpy as np
 import torch
 from judging import Outcome
-from kills import Recordings, gone
+from kills import gone
 
 import fedlib as fl
 import papers
@@ -156,7 +156,6 @@ def outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
         alone, killed = Path(place) / "alone", Path(place) / "killed"
         for folder in (alone, killed):
             folder.mkdir()
-        Recordings()
         here(studies, alone)
         wanted, ends, where = left(alone), list[str](), list[str]()
         while len(where) < count:

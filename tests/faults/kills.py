@@ -35,11 +35,9 @@ from resuming import Run, runs
 import fedlib as fl
 import papers.__main__ as command_line
 from fedlib.core import files
-from fedlib.core.describe import describe
 from fedlib.core.files import PART
 from fedlib.engine import loop as walk
-from fedlib.engine.batch import BatchedRuns
-from fedlib.engine.checkpoint import unseal
+from fedlib.engine.checkpoint import read_sealed
 from papers.kit import store
 
 WHAT = "kills at random times"
@@ -48,26 +46,8 @@ CAMPAIGN = 30  # of them, of `papers reproduce`
 #: Small studies, whole or the runs of a pattern; none measures time.
 STUDIES = (("np_workshop", "soft_lr*"), ("cmoo_toy", "plane_*"), ("fw_lowrank", "messages_*"))
 MOST = 4  # kills of one run
-COLD = 0.15  # of the work is recorded anew by every fork
 PAUSE = 0.01  # seconds that a run rests before and after what it writes is on the disk
 TRIES = 20  # to hit a fork while it works
-
-
-class Recordings:
-    """The recorded rounds of the work at hand, so that its forks need not make them again."""
-
-    def __init__(self) -> None:
-        self.held: dict[Any, Any] = {}
-        make = BatchedRuns._batched
-
-        def held(loop: BatchedRuns, function: Any, *arguments: Any) -> Any:
-            problem = describe(loop.problems[0].config)
-            key = (function.__name__, repr((loop.grid, loop.seeds, problem)))
-            if key not in self.held:
-                self.held[key] = make(loop, function, *arguments)
-            return self.held[key]
-
-        BatchedRuns._batched = held  # type: ignore[method-assign]
 
 
 class Work:
@@ -164,15 +144,10 @@ def ended(process: int) -> bool:
     return gone(process) and bool(os.waitpid(process, 0))
 
 
-def kills_of(
-    work: Work, rng: np.random.Generator, most: int, recordings: Recordings
-) -> Iterator[Outcome]:
+def kills_of(work: Work, rng: np.random.Generator, most: int) -> Iterator[Outcome]:
     """Up to `most` kills of one piece of work, and what it ends with; one outcome a kill."""
-    recordings.held.clear()
     work.clear()
     alone = work.do(work.folder)  # here, without a stop
-    if rng.random() < COLD:
-        recordings.held.clear()
     work.clear()
     well, again = work.whole()
     assert well, again
@@ -203,7 +178,7 @@ def kills_of(
 def state_of(folder: Path) -> str:
     """How far a killed fork had come."""
     parts = [*folder.rglob(f"{PART}*")]
-    held = [unseal(path)["round"] for path in folder.rglob("*.pt")]
+    held = [read_sealed(path)["round"] for path in folder.rglob("*.pt")]
     stored = len([*folder.rglob("*.json")])
     done = f", {stored} stored" if stored else ""
     return f"at checkpoint {held or 'none'}{done}{', while writing' if parts else ''}"
@@ -239,18 +214,17 @@ def kills(count: int, seed: int) -> Iterator[Outcome]:
         rng = np.random.default_rng(seed)
         order = [every[i] for i in rng.permutation(len(every))]
         works = [Work(run.name, folder, partial(a_run, run)) for run in order]
-        recordings = Recordings()
-        yield from until(works, count - campaign, seed, recordings)
+        yield from until(works, count - campaign, seed)
         studies = [Work(f"reproduce {s}", folder, partial(a_study, s, p)) for s, p in STUDIES]
-        yield from until(studies, campaign, seed + 1, recordings)
+        yield from until(studies, campaign, seed + 1)
 
 
-def until(works: list[Work], count: int, seed: int, recordings: Recordings) -> Iterator[Outcome]:
+def until(works: list[Work], count: int, seed: int) -> Iterator[Outcome]:
     """Go through the works, again if need be, until there are so many kills."""
     rng, done, place = np.random.default_rng(seed), 0, 0
     while done < count:
         most = min(int(rng.integers(3, MOST + 1)), count - done)
-        for outcome in kills_of(works[place % len(works)], rng, most, recordings):
+        for outcome in kills_of(works[place % len(works)], rng, most):
             print(outcome.name, outcome.kind, file=sys.stderr, flush=True)
             done += 1
             yield outcome
