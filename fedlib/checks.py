@@ -365,24 +365,29 @@ def _lacking(given: Any, protocol: Any) -> list[str]:
     bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
     kind: Any = type(given)
     lacking = []
-    for name in dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b))):
+    members = dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b)))
+    alone = all(n.startswith("_") for n in members)  # a call alone: names must tell it from others
+    for name in members:
         wanted = getattr(protocol, name, None)
         if name.startswith("_") and name != "__call__":
             continue
         if not inspect.isfunction(wanted):
             lacking += [] if hasattr(given, name) else [name]
             continue
-        taken = tuple(inspect.signature(wanted).parameters)[1:]
-        lacking += [] if _takes(kind, name, taken) else [f"{name}({', '.join(taken)})"]
+        taken = tuple(inspect.signature(wanted).parameters.values())[1:]
+        if not _takes(kind, name, taken, alone):
+            lacking += [f"{name}({', '.join(p.name for p in taken)})"]
     return lacking
 
 
 @cache
-def _takes(kind: Any, name: str, wanted: tuple[str, ...]) -> bool:
-    """Whether a class has a method that takes such arguments and needs no others."""
+def _takes(kind: Any, name: str, wanted: tuple[inspect.Parameter, ...], by_name: bool) -> bool:
+    """Whether a class has a method that takes such arguments, by name or in this order."""
+    places = [p.name for p in wanted if p.kind is not p.KEYWORD_ONLY]
+    others = {p.name: None for p in wanted if p.kind is p.KEYWORD_ONLY}
     try:
-        own = [*inspect.signature(getattr(kind, name)).parameters.values()][1:]
+        own = inspect.signature(getattr(kind, name))
+        own.bind(None, *places, **others)
     except (AttributeError, ValueError, TypeError):  # not there, no function, or of C
         return False
-    needed = {p.name for p in own if p.default is p.empty and "VAR" not in p.kind.name}
-    return needed <= {*wanted} <= {p.name for p in own}
+    return not by_name or [*own.parameters][1:] == [p.name for p in wanted]

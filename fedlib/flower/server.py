@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ class Event(NamedTuple):
     data: bytes = b""
 
 
+@runtime_checkable
 class Link(Protocol):
     """How a server reaches its clients; nothing of a federation is known to it."""
 

@@ -302,7 +302,7 @@ def equal(a: Any, b: Any) -> bool:
     return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
 
 
-def close(a: Tensor, b: Tensor, double: float, single: float) -> bool:
+def close(a: Float[Tensor, "d"], b: Float[Tensor, "d"], double: float, single: float) -> bool:
     """Whether two models are finite and no further apart, in any entry, than their dtype allows."""
     limit = double if a.dtype == torch.float64 else single
     return a.shape == b.shape and bool(((a - b).abs() <= limit).all())

@@ -13,7 +13,7 @@ from good_records import composite, problem_of
 import fedlib as fl
 from fedlib import data, metrics, models, problems
 from fedlib.core.sampling import seeded
-from fedlib.data import census, split
+from fedlib.data import split
 from fedlib.problems import classification
 from fedlib.sets.blocks import Blocks
 from fedlib.testing.examples import examples
@@ -23,8 +23,11 @@ from papers.fedcmoo.problems.generated_molecules import generated
 from papers.fedcmoo.standin import standin_pairs, standin_problem
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
+from papers.fedfw.matrices import matrix_completion, multi_task_regression
+from papers.fedsgm import skewness
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.fedsgm.problems import norms, sampled, staircase, weakly_convex
+from papers.kit import census
 from papers.ssca import network as divided
 from papers.ssca.common import digits_problem
 
@@ -93,14 +96,14 @@ def of_problems() -> Iterator[Call]:
     yield Call(divided.swish_network, small)
     yield Call(divided.vertical_network, {"network": network(), "clients": 2, "scale": 16.0})
     low = {"clients": 2, "rows": 3, "features": 3, "tasks": 2, "rank": 1}
-    yield Call(P.multi_task_regression, low)
-    yield Call(P.matrix_completion, {"clients": 2, "users": 4, "items": 4, "rank": 1})
+    yield Call(multi_task_regression, low)
+    yield Call(matrix_completion, {"clients": 2, "users": 4, "items": 4, "rank": 1})
     yield Call(cartpole, {"seed": 0, "clients": 2, "environments": 1, "evaluation": 1})
     at = {"problem": problem_of(0), "w": torch.zeros(2)}
-    for function in (metrics.client_gradients, metrics.multiplier, metrics.mean_gradient):
+    for function in (skewness.client_gradients, skewness.multiplier, metrics.mean_gradient):
         yield Call(function, at)
-    yield Call(metrics.skewness, {"a": X, "b": X})
-    yield Call(metrics.skew_matrix, {"a": X, "b": X})
+    yield Call(skewness.skewness, {"a": X, "b": X})
+    yield Call(skewness.skew_matrix, {"a": X, "b": X})
 
 
 def of_papers() -> Iterator[Call]:
@@ -156,7 +159,6 @@ def of_ingredients() -> Iterator[Call]:
 
 def of_models() -> Iterator[Call]:
     """Networks and divided features."""
-    yield Call(models.linear, {"in_": 2, "out": 2})
     yield Call(models.mlp, {"sizes": (2, 2)})
     yield Call(models.ravel, {"module": torch.nn.Linear(2, 1)})
     yield Call(models.picture_cnn, {"rng": RNG})

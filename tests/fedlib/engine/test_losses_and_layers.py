@@ -126,6 +126,6 @@ def test_every_number_of_methods_and_seeds_runs(loss, layer, methods, seeds, bat
 @pytest.mark.parametrize(
     ("loss", "layer"), [("bce with logits", "linear"), ("cross entropy", "ReLU")]
 )
-@pytest.mark.parametrize(("methods", "seeds"), [(2, 1), (2, 3)])
+@pytest.mark.parametrize(("methods", "seeds"), [(2, 1)])
 def test_captured_rounds_are_those_of_the_plain_loop(loss, layer, methods, seeds):
     assert_same(problem_of(loss, layer), methods, seeds, rounds=CAPTURE, batch_size=5)
