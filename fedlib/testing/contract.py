@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
