@@ -171,9 +171,11 @@ class BatchedRuns:
     def speed_up(self, rounds: int, schedule: Schedule) -> CompiledRounds | None:
         """Capture the round of a longer run; compiled calls of some rounds for a long one.
 
-        What cannot be captured or compiled is mapped as it is.
+        What cannot be captured or compiled is mapped as it is. So are simulators: their steps would
+        be written down one by one, and their episodes part where a number is rounded otherwise.
         """
-        if self.engine.sequential_clients or rounds < CAPTURE:
+        simulated = self.problems[0].simulator is not None
+        if self.engine.sequential_clients or simulated or rounds < CAPTURE:
             return None
         now = self.start()
         draw = index_tree(self.draws(now.rngs, 1), 0)

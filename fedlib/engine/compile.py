@@ -60,8 +60,8 @@ def _count_flops(node: Node) -> float:
 def rounds_per_call(step: Captured, measure: Captured, rounds: int, schedule: Schedule) -> int:
     """How many rounds go into a call: few if they are long, and in step with the evaluations.
 
-    None at all if all rounds are too short to earn a compilation back, or hold code of ours: the
-    episodes of a simulator part where a number is rounded otherwise.
+    None at all if all rounds are too short to earn a compilation back, or hold code of ours, such
+    as a program for weights.
     """
     if any(
         getattr(node.target, "namespace", "") == OWN

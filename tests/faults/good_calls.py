@@ -138,7 +138,6 @@ def of_splits() -> Iterator[Call]:
     yield Call(split.stratified_iid, base)
     yield Call(split.dirichlet, {**base, "alpha": 1.0})
     yield Call(split.dirichlet_cells, {"cells": Y, "clients": 2, "alpha": 5.0, "rng": RNG})
-    yield Call(split.k_labels, {**base, "k": 1})
     yield Call(split.label_windows, {**base, "k": 1})
     yield Call(split.train_test, {"labels": Y, "fraction": 0.5, "rng": RNG})
     yield Call(split.random_equal, {"count": 24, "clients": 4, "rng": RNG})

@@ -21,7 +21,7 @@ INTERNAL = {
     *("papers.kit.reproduce_check:Reproduced", "papers.kit.recheck:Comparison", "papers.jobs:Done"),
     *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
-    *("fedlib.data.loaders:Molecules", "fedlib.data.sources:Source"),
+    *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
     *("papers.fedcmoo.checks:Waves", "papers.fedcmoo.theory:Bound", "papers.fedcmoo.theory:Rates"),
     *("papers.fedcmoo.data.pairs:Pairs", "papers.fedcmoo.data.pairs:Scale"),
@@ -80,7 +80,7 @@ def dataclasses() -> dict[str, bool]:
                 classes[f"{module}:{node.name}"] = node
     declared = {name for name, node in classes.items() if checks_fields(node)}
     declared.add("fedlib.checks:Checked")
-    for _ in range(3):  # a base's base may do it
+    for _ in range(6):  # a base's base may do it
         own = {name.partition(":")[2] for name in declared}
         for name, node in classes.items():
             if own.intersection(ast.unparse(base).split(".")[-1] for base in node.bases):

@@ -72,4 +72,3 @@ def test_stored_runs_are_read_where_they_are(installed):
     done = papers(installed, *words, FEDLIB_RESULTS=str(ROOT / "results"))
     assert not done.returncode, done.stderr
     assert "algorithm.switch" in done.stdout
-    assert "made by.state of the code" in done.stdout

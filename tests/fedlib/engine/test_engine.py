@@ -1,6 +1,7 @@
 """Capture, passes and compilation: the same numbers as plain operations, with less work."""
 
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
@@ -39,8 +40,8 @@ def targets(captured):
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name, i):
     algorithm, problem = examples()[name][i]
     runs, now, draw = prepared(algorithm, problem)
-    if runs.engine.sequential_clients:
-        pytest.skip("clients go one after another")
+    if problem.simulator is not None:
+        pytest.skip("simulators are mapped as they are")
     whole = capture(runs._step, *runs.fixed, now.state, draw, passes=())
     short = capture(runs._step, *runs.fixed, now.state, draw)
     assert len(targets(short)) < len(targets(whole))
@@ -202,11 +203,21 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
     assert torch.equal(fast.state.w, plain.state.w)
 
 
-def test_a_simulator_is_never_compiled():
-    algorithm, problem = examples()["PolicyFedSGM"][0]
+def test_a_simulator_is_mapped_as_it_is():
+    runs, *_ = prepared(*examples()["PolicyFedSGM"][0])
+    mapped = runs._step
+    assert runs.speed_up(10**9, Schedule(1)) is None
+    assert runs._step is mapped
+
+
+def test_code_of_this_library_is_never_compiled():
+    algorithm, problem = examples()["FedCMOO"][0]
+    algorithm = replace(algorithm, weights=fl.MinNorm())
     runs, now, draw = prepared(algorithm, problem)
     step = capture(runs._step, *runs.fixed, now.state, draw)
     measure = capture(runs._measure, *runs.fixed, now.state.w)
+    own = [t for t in targets(step) if getattr(t, "namespace", "") == "fedlib"]
+    assert own
     assert rounds_per_call(step, measure, 10**9, Schedule(1)) == 0
 
 
