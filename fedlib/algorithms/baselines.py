@@ -8,6 +8,7 @@ subgradient method itself.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -255,9 +256,9 @@ class Descent(Centralized):
 
     lr: float
 
+    @abstractmethod
     def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
         """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
-        raise NotImplementedError
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """`steps` steps on the pooled data."""

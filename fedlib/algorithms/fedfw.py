@@ -10,6 +10,7 @@ Paper -> here: n clients -> N, p parameters -> d, participation p -> `participat
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -134,11 +135,11 @@ class Penalized(FrankWolfe):
         """lam_t."""
         return self.lam0 * self.schedule.growth(t, self.participation)
 
+    @abstractmethod
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
     ) -> tuple[Vector, Vectors]:
         """g_i from grad f_i(x_i) and x_i - w, and what the client keeps beside its model."""
-        raise NotImplementedError
 
     def local_update(
         self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int

@@ -212,7 +212,8 @@ class Federation:
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """The answers of all participants, stacked; an engine's own."""
-        raise NotImplementedError
+        del method, clients, broadcast, wire
+        raise TypeError("Federation: this is the interface; use Vectorized, Sequential or Loop.")
 
 
 class Vectorized(Federation):

@@ -8,6 +8,7 @@ which is what a hyperparameter becomes under the `vmap` of the run loop.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -27,9 +28,9 @@ class NormBall(checks.Checked):
 
     radius: float
 
+    @abstractmethod
     def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The norm ||x||."""
-        raise NotImplementedError
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
