@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+import fedlib as fl
 from fedlib.compress import RandK
 from fedlib.core import sampling
 from fedlib.core.sampling import (
     check_work,
     distinct,
     draw_coins,
+    draw_many,
     draw_round,
     sample,
     seeded,
@@ -147,3 +149,36 @@ def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters(
 def test_what_just_fits_the_problem_is_taken():
     check_work("X", PROBLEM, 5, 3, 3)
     check_work("X", PROBLEM, 1, 1, 1)
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_the_draws_of_many_rounds_are_those_of_one_after_another(resample):
+    method = fl.FedSGM(0.1, 2, 3, 0.05, resample_for_update=resample)
+    problem = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
+    many = draw_many(method, [problem] * 2, [seeded(s, "rounds") for s in (0, 1)], 5)
+    for seed in (0, 1):
+        rng = seeded(seed, "rounds")
+        for t in range(5):
+            one = method.draw(problem, rng)
+            assert torch.equal(many.participants[t, seed], one.participants)
+            if resample:
+                assert torch.equal(many.value_clients[t, seed], one.value_clients)
+    assert isinstance(many.value_clients, torch.Tensor) is resample
+
+
+class OtherDraw(fl.FedAvg):
+    def draw(self, problem, rng):
+        return super().draw(problem, rng)._replace(participants=torch.tensor([0]))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        fl.FedAvg(0.1, 2, 3, batch_size=1),
+        fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.RandK(0.5), error_feedback=False),
+        OtherDraw(0.1, 2, 3),
+    ],
+)
+def test_methods_that_draw_more_or_otherwise_are_drawn_round_by_round(method):
+    problem = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
+    assert draw_many(method, [problem], [seeded(0, "rounds")], 5) is None
