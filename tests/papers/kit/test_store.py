@@ -13,7 +13,7 @@ from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.core.files import read_json
+from fedlib.core.files import digest, read_json
 from fedlib.data import SOURCES, cache
 from papers.kit import store
 from papers.kit.health import of_run
@@ -194,3 +194,22 @@ def test_looking_whether_a_run_is_stored_fetches_nothing(monkeypatch, tmp_path):
     fewer = replace(same, problem=partial(far, rows=50))
     for changed in (fewer, replace(same, rounds=9)):
         assert not store.is_stored("toy", "full", "a", changed, declared)
+
+
+@pytest.mark.parametrize(
+    ("radius", "lr", "fits"),
+    [(1.0, 1.0, True), (1 + 1e-7, 1.0, True), (1 + 1e-5, 1.0, False), (1.0, 1 + 1e-7, False)],
+)
+def test_a_problem_may_be_rounded_otherwise_and_nothing_else(radius, lr, fits, monkeypatch):
+    spec = SPECS["a"]
+    own = {"name": "toy", "rows": [3, 4], "set": {"type": "Ball", "radius": 2.0}}
+    monkeypatch.setattr(store, "problem_config", lambda *_: own)
+    config = spec.config()
+    stored = {
+        **config,
+        "algorithm": {**config["algorithm"], "lr": config["algorithm"]["lr"] * lr},
+        "problem": {**own, "set": {"type": "Ball", "radius": 2.0 * radius}},
+    }
+    assert spec.fits({"key": digest(stored)[:16], "config": stored}) is fits
+    fewer = {**stored, "problem": {**stored["problem"], "rows": [3, 5]}}
+    assert not spec.fits({"key": digest(fewer)[:16], "config": fewer})
