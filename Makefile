@@ -89,7 +89,7 @@ federation: $(STAMP)
 
 # A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
 # (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Seven
-# notebooks a process, whose kernels share what notebooks/forking.py imports; JOBS at a time.
+# notebooks a process, JOBS processes at a time.
 nbval: bytecode
 	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 7 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \

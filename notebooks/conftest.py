@@ -10,16 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import comparing
-import forking
 import stamping
-from jupyter_client.provisioning import local_provisioner
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell
-
-
-def pytest_configure() -> None:
-    """Kernels share what they import."""
-    local_provisioner.launch_kernel = forking.launch_kernel
 
 
 def pytest_collection_modifyitems(items: Sequence[Any]) -> None:
