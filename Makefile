@@ -61,10 +61,9 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n 2 tests/built
 
-# All of a study's page follows from stored runs; of the notes, which compute, three, others every day.
+# All of a study's page follows from its stored runs; what computes is executed by nbval.
 pages: bytecode
-	$(BIN)/python notebooks/replay.py studies --jobs $(JOBS)
-	$(BIN)/python notebooks/replay.py notes --draw 3 --jobs $(JOBS)
+	$(BIN)/python notebooks/replay.py all --jobs $(JOBS)
 
 test: lint types unit nbval
 

@@ -67,8 +67,8 @@ def run(
         up to 256 and so on, which shows what every round would and costs little in long runs.
     device : `"cpu"`, `"cuda"`, `"auto"`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
-        folder that exists. A file that is damaged or of another run is refused and renamed to
-        `NAME.refused`, so that the next start begins anew; give it back its name to use it.
+        folder that exists. With more `rounds` than it has, the run goes on. A file that is damaged
+        or of another run is refused.
     checkpoint_seconds : least time between two checkpoints.
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
@@ -103,9 +103,9 @@ def run(
         "evaluate_every": every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
-    saver = Checkpoint(path, config, loop.sample_data, checkpoint_seconds)
+    saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = saver.resume(loop.start())
+        begin = saver.resume(loop.start(), rounds)
         now = RoundLoop(loop, rounds, schedule).run(begin, progress, saver)
     traces = loop.traces(now, rounds, schedule, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]

@@ -1,9 +1,7 @@
 """What two executions of a cell show, held against each other.
 
-What follows from stored runs must be equal ("exact"). Of what is computed on the spot the last
-printed digit may go one up or down, or a number be off by a hundredth ("rounded"). Another
-processor adds in another order, and a long run ends elsewhere: there the words must be the same
-("words"). Pictures may differ by what the eye does not see.
+For pages that follow from stored runs: texts and tables must be equal, what a figure draws may be
+rounded otherwise, and pictures may differ by what the eye does not see.
 """
 
 from __future__ import annotations
@@ -12,45 +10,31 @@ import base64
 import gzip
 import io
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from PIL import Image
-from stamping import processor
 
 Pixels = np.ndarray[Any, Any]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 SPACES = re.compile(" +")
-WORD = re.compile(r"[A-Za-z]{2,}")
-WRAPPED = re.compile(r"\\$", re.M)  # a wide table that pandas prints as several
 PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
 ADDRESS = re.compile(r"T_[0-9a-f]{5,}|at 0x[0-9a-f]+")  # of a styled table, of an object
 IDENTIFIER = re.compile(r"(?<=[\"#])[a-z]?[0-9a-f]{8,}(?=[\")])")  # of a shape in an SVG
-SHARE, DATA = (
-    0.01,
-    1e-3,
-)  # how far off a number may be that is computed: printed, in a figure's data
+SHARE = 1e-3  # how far off a number of a figure's data may be
 LEVEL, FEW = 48, 5e-5  # a pixel is another one from this level on; so many may be (as a share)
 THEMES = 96  # the same between the two themes, whose palettes of 256 colours differ
 
 
-def how(record: dict[str, Any], *, stored: bool) -> str:
-    """How a notebook with this stamp is compared here."""
-    if stored:
-        return "exact"
-    return "rounded" if record.get("processor") == processor() else "words"
-
-
-def unlike(shown: Sequence[Any], made: Sequence[Any], how: str) -> str:
+def unlike(shown: Sequence[Any], made: Sequence[Any]) -> str:
     """What differs between the outputs of a cell and those made again; empty where nothing does."""
     one, other = flat(shown), flat(made)
     if [kind for kind, _ in one] != [kind for kind, _ in other]:
         return f"shows {kinds(one)}, and running it again {kinds(other)}"
     for (kind, left), (_, right) in zip(one, other, strict=True):
-        found = _unlike_one(kind, left, right, how)
+        found = _unlike_one(kind, left, right)
         if found:
             return found
     return ""
@@ -85,18 +69,15 @@ def kinds(contents: Sequence[tuple[str, Any]]) -> str:
     return ", ".join(kind for kind, _ in contents) or "nothing"
 
 
-def _unlike_one(kind: str, left: str, right: str, how: str) -> str:
+def _unlike_one(kind: str, left: str, right: str) -> str:
     """The same of one content."""
-    if how == "words":
-        return unlike_words(kind, left, right)
-    share = DATA if kind in ("csv", "svg") else SHARE
     if kind in ("csv", "svg"):
         left, right = unpacked(left), unpacked(right)
         left, right = (IDENTIFIER.sub("", t) for t in (left, right))
     pictures = [PICTURE.findall(t) for t in (left, right)]
     left, right = (PICTURE.sub("", t) for t in (left, right))
-    drawn = kind == "text/html" and "<table" not in left  # a film, say, made on the spot
-    found = unlike_text(left, right, 0.0 if how == "exact" and not drawn else share)
+    drawn = kind in ("csv", "svg") or (kind == "text/html" and "<table" not in left)
+    found = unlike_text(left, right, SHARE if drawn else 0.0)
     if found:
         return f"{kind}: {found}"
     if len(pictures[0]) != len(pictures[1]):
@@ -105,17 +86,6 @@ def _unlike_one(kind: str, left: str, right: str, how: str) -> str:
         if a != b and unlike_picture(pixels(a), pixels(b)):
             return "the picture is not the one that is drawn again"
     return ""
-
-
-def unlike_words(kind: str, left: str, right: str) -> str:
-    """The words that only one of two texts has; nothing of what is drawn."""
-    if kind in ("csv", "svg", "image/png"):
-        return ""
-    one, other = (Counter(WORD.findall(PICTURE.sub("", t))) for t in (left, right))
-    if WRAPPED.search(left) or WRAPPED.search(right):  # where a digit more breaks a table, its
-        one, other = Counter({*one}), Counter({*other})  # labels are printed again
-    found = [*(one - other), *(other - one)]
-    return f"{kind}: only one of both has the words {', '.join(found[:5])}" if found else ""
 
 
 def unpacked(content: str) -> str:
@@ -145,17 +115,9 @@ def unlike_text(left: str, right: str, share: float = 0.0) -> str:
 
 
 def close(one: str, other: str, share: float) -> bool:
-    """Whether two printed numbers are the same but for a share, or one in the last digit."""
+    """Whether two printed numbers are the same but for a share."""
     p, q = float(one), float(other)
-    last = 1.001 * max(unit(one), unit(other)) if share == SHARE else 0.0
-    return abs(p - q) <= max(last, share * max(abs(p), abs(q)))
-
-
-def unit(number: str) -> float:
-    """One in the last printed digit; zero for a whole number: it counts something."""
-    mantissa, _, power = number.partition("e")
-    _, _, digits = mantissa.partition(".")
-    return 10.0 ** (int(power or 0) - len(digits)) if digits or power else 0.0
+    return abs(p - q) <= share * max(abs(p), abs(q))
 
 
 @lru_cache(maxsize=16)

@@ -1,17 +1,15 @@
 """Runs the cells of committed notebooks again and says where these show something else.
 
-    python notebooks/replay.py NAME|all|studies|notes [--profile full|quick] [--draw N] [--jobs N]
+    python notebooks/replay.py NAME|all [--jobs N]
 
-The cells are those of the source; they run in this process, without a kernel, and a figure is drawn
-for light pages only (that of dark pages is held against it). A study's page loads its stored runs:
-then its tables and texts must be equal. What a note computes on the spot may differ by rounding.
+For studies, whose pages load stored runs, so that tables and texts must be equal. The cells are
+those of the source; they run in this process, without a kernel, and a figure is drawn for light
+pages only (that of dark pages is held against it).
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import hashlib
 import os
 import sys
 import warnings
@@ -21,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import nbformat
-from comparing import PICTURE, how, pixels, themes_differ, unlike
+from comparing import PICTURE, pixels, themes_differ, unlike
 from execute import FOLDERS, read_source, source_names
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -31,7 +29,7 @@ from stamping import ROOT, NotebookError, from_source, stamped_outputs
 Outputs = dict[int, list[NotebookNode]]
 
 
-def made_again(name: str, profile: str) -> Outputs:
+def made_again(name: str) -> Outputs:
     """Number of a code cell of the source -> its outputs, from running all of them here.
 
     Without those that need a data set which is not on this machine, and what builds on them.
@@ -39,7 +37,7 @@ def made_again(name: str, profile: str) -> Outputs:
     here, source, found = shell(), read_source(name), dict[int, list[NotebookNode]]()
     results: list[NotebookNode] = []
     here.display_trap.hook = lambda value: results.extend(last_value(here, value))
-    with from_stored_runs(here, profile):
+    with from_stored_runs(here):
         for number, cell in enumerate(source.cells):
             if cell.cell_type == "code":
                 results.clear()
@@ -49,22 +47,23 @@ def made_again(name: str, profile: str) -> Outputs:
                 if caught is None:
                     continue
                 shown = [] if cell.source.rstrip().endswith(";") else results
-                found[number] = stamped(name, [*caught, *shown], profile)
+                found[number] = stamped_outputs(
+                    name, NotebookNode(outputs=[*caught, *shown]), images=True
+                )
             if "parameters" in cell.metadata.get("tags", ()):
-                here.user_ns["profile"] = profile
+                here.user_ns["profile"] = "full"
     return found
 
 
 @contextmanager
-def from_stored_runs(here: Any, profile: str) -> Iterator[None]:
+def from_stored_runs(here: Any) -> Iterator[None]:
     """Studies load their runs, which needs no data set, and figures are for light pages alone."""
     from papers.kit import plot
     from papers.kit.study import Study
 
     kept = plot.STYLES, Study.compute, sys.modules["__main__"]
     plot.STYLES, sys.modules["__main__"] = {"light": plot.STYLES["light"]}, here.user_module
-    if profile == "full":
-        Study.compute = lambda self, profile="full", **_: self.load(profile)  # type: ignore[assignment]
+    Study.compute = lambda self, profile="full", **_: self.load(profile)  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -129,12 +128,7 @@ def last_value(here: Any, value: object) -> list[NotebookNode]:
     return [new_output("execute_result", data=data, metadata=metadata)] if data else []
 
 
-def stamped(name: str, outputs: list[NotebookNode], profile: str) -> list[NotebookNode]:
-    """The outputs as an execution of this profile leaves them."""
-    return stamped_outputs(name, NotebookNode(outputs=outputs), images=profile != "quick")
-
-
-def differences(notebook: NotebookNode, made: Outputs, how: str) -> Iterator[str]:
+def differences(notebook: NotebookNode, made: Outputs) -> Iterator[str]:
     """Where a committed notebook shows other things than its cells do now."""
     cells = from_source(notebook)
     for number, outputs in made.items():
@@ -142,9 +136,7 @@ def differences(notebook: NotebookNode, made: Outputs, how: str) -> Iterator[str
             yield f"cell {number} of the source is missing"
             return
         shown = cells[number].outputs
-        tags = cells[number].metadata.get("tags", ())
-        strict = "exact" if "nbval-check-output" in tags else how
-        found = unlike(light(shown), outputs, strict) or dark_unlike(shown)
+        found = unlike(light(shown), outputs) or dark_unlike(shown)
         if found:
             yield f"cell {number}, `{cells[number].source.splitlines()[-1].strip()[:50]}`: {found}"
 
@@ -175,52 +167,31 @@ def dark_unlike(outputs: Sequence[NotebookNode]) -> str:
     return ""
 
 
-def replayed(name: str, profile: str) -> list[str]:
-    """One sentence for each cell of a committed notebook that shows something else now."""
-    notebook = nbformat.read(FOLDERS[profile] / f"{name}.ipynb", as_version=4)
-    return sentences(notebook, made_again(name, profile), name, profile)
-
-
-def sentences(notebook: NotebookNode, made: Outputs, name: str, profile: str) -> list[str]:
-    """The differences, each as one sentence that says which notebook it is and what to run."""
-    stored = profile == "full" and bool(profiles_of(name)["full"])
-    again = f"find out why, or `notebooks/execute.py {name} --profile {profile}` makes it anew"
+def replayed(name: str) -> list[str]:
+    """One sentence for each cell of a study's committed page that shows something else now."""
+    notebook = nbformat.read(FOLDERS["full"] / f"{name}.ipynb", as_version=4)
+    again = f"find out why, or `notebooks/execute.py {name} --profile full` makes it anew"
     return [
-        f"{FOLDERS[profile].name}/{name}: {found}; {again}."
-        for found in differences(notebook, made, how(notebook.metadata["fedlib"], stored=stored))
+        f"{FOLDERS['full'].name}/{name}: {found}; {again}."
+        for found in differences(notebook, made_again(name))
     ]
 
 
-def chosen(options: argparse.Namespace) -> list[str]:
-    """The notebooks that are asked for; of a draw others every day."""
+def chosen(name: str) -> list[str]:
+    """The studies that are asked for."""
     from papers import STUDIES
 
-    known = source_names()
-    groups = {
-        "all": known,
-        "studies": [name for name in known if name in STUDIES],
-        "notes": [name for name in known if name not in STUDIES],
-    }
-    names = groups.get(options.name, [name for name in known if name == options.name])
-    if not names:
-        known_names = ", ".join([*groups, *known])
-        raise NotebookError(
-            f"replay: no notebook is named {options.name!r}; known names: {known_names}."
-        )
-    if options.draw is not None:
-        today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        order = {n: hashlib.sha256(f"{options.seed or today} {n}".encode()).digest() for n in names}
-        names = sorted(names, key=lambda name: order[name])[: options.draw]
-    return names
+    known = [one for one in source_names() if one in STUDIES and profiles_of(one)["full"]]
+    if name not in ("all", *known):
+        names = ", ".join(["all", *known])
+        raise NotebookError(f"replay: no study is named {name!r}; known names: {names}.")
+    return known if name == "all" else [name]
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="replay.py", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", help="a notebook of notebooks/src, all, studies, or notes")
-    parser.add_argument("--profile", default="full", choices=sorted(FOLDERS))
-    parser.add_argument("--draw", type=int, help="so many of them, others every day")
-    parser.add_argument("--seed", default="", help="of the draw, in place of the day")
+    parser.add_argument("name", help="a study, or all")
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time")
     return parser.parse_args(arguments)
 
@@ -229,9 +200,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line entry; exit status 1 where something differs."""
     options = parse(arguments)
     try:
-        names = chosen(options)
+        names = chosen(options.name)
         with ProcessPoolExecutor(max_workers=options.jobs) as pool:
-            work = [pool.submit(replayed, name, options.profile) for name in names]
+            work = [pool.submit(replayed, name) for name in names]
             found = [sentence for future in work for sentence in future.result()]
     except NotebookError as error:
         found = [str(error)]

@@ -39,10 +39,6 @@ class Schedule:
         """Whether there is an evaluation before a round."""
         return round_ % self.gap(round_) == 0
 
-    def always(self, count: int) -> bool:
-        """Whether any so many rounds in a row, however late, have an evaluation."""
-        return not isinstance(self.every, str) and self.every <= count
-
     def before(self, rounds: int) -> Sequence[int]:
         """The evaluated ones among so many rounds."""
         return [t for t in range(rounds) if self.due(t)]

@@ -133,14 +133,6 @@ class BatchedRuns:
                 self._over_grid = loop_map
                 self._map_runs()
                 return self._explained(name, *arguments)
-            if self.one.radii:  # an oracle that writes its radius into a tensor, say
-                rule = f"be equal, {type(self.one.form.set).__name__} differs from seed to seed"
-                which = ", ".join(self.one.radii)
-                remedy = "run the seeds one by one"
-                sentence = checks.sentence(
-                    "run", "the feasible sets of all seeds", rule, which, remedy
-                )
-                raise ValueError(sentence) from error
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
         if not torch.equal(before, torch.get_rng_state()):
             why = explain_map_error(RuntimeError("random operation"))
@@ -180,18 +172,18 @@ class BatchedRuns:
         now = self.start()
         draw = index_tree(self.draws(now.rngs, 1), 0)
         self.step(now.state, draw)  # what a round does wrong, it says in a sentence
-        plain = self._step, self._measure
+        plain = self._step
         try:
-            step = capture(plain[0], *self.fixed, now.state, draw)
-            measure = capture(plain[1], *self.fixed, now.state.w)
+            step = capture(plain, *self.fixed, now.state, draw)
+            measure = capture(self._measure, *self.fixed, now.state.w)
         except RuntimeError:  # a server that reads a value, with one seed
             return None
         self._step, self._measure = step, measure
-        call = rounds_per_call(step, measure, rounds, schedule)
+        call = rounds_per_call(step, rounds, schedule)
         if not call:
             return None
         try:
-            return CompiledRounds(*plain, self.fixed, now.state, draw, call, schedule)
+            return CompiledRounds(plain, self.fixed, now.state, draw, call)
         except Exception as error:  # whatever the compiler, or the lack of one, says
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
@@ -256,23 +248,15 @@ def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor,
 
 def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
     """The draws of some rounds and all seeds, round after round, as one `[rounds, S, ...]`."""
-    # field by field: on small problems the general tree_map would cost a fifth of a round
-    parts: list[Any] = []
-    for name, each in zip(Draw._fields, zip(*draws, strict=True), strict=True):
-        if name == "others":
-            parts.append(tuple(_stack_draws(o, rounds) for o in zip(*each, strict=True)))
-        elif isinstance(each[0], Tensor):
-            shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in each)]
-            rule, remedy = (
-                "have one shape",
-                "all rows of unequally many, say: run the seeds one by one",
-            )
-            who = "the draws of all seeds"
-            checks.require(len(shapes) == 1, "run", who, rule, shapes[:2], remedy)
-            parts.append(torch.stack(each).view(rounds, -1, *each[0].shape))
-        else:
-            parts.append(())
-    return Draw(*parts)
+
+    def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in each)]
+        rule, remedy = "have one shape", "all rows of unequally many, say: run the seeds one by one"
+        which = "the draws of all seeds"
+        checks.require(len(shapes) == 1, "run", which, rule, shapes[:2], remedy)
+        return torch.stack(each).view(rounds, -1, *each[0].shape)
+
+    return pytree.tree_map(stacked, *draws)  # type: ignore[no-any-return]
 
 
 def _as_curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:

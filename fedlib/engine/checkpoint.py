@@ -18,10 +18,12 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.files import atomic_write, clear_parts, part_of
+from fedlib.core.files import atomic_write, part_of
 
 FORMAT = b"fedlib checkpoint 4, sha256 "  # what a file begins with; then the digest of the rest
 CLOSE = 1e-3  # another machine may round data otherwise; other data differ by more
+
+CURVES = ("metrics", "info")
 
 Named = dict[str, Float[Tensor, "..."]]
 
@@ -75,24 +77,17 @@ def check_path(given: object) -> Path | None:
     """
     if given is None:
         return None
-    name = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
-    if not isinstance(name, str) or "\0" in name:
-        rule = "be the path of a file or None"
-        raise TypeError(checks.sentence("run", "checkpoint", rule, given))
-    path = Path(name)
+    checks.value("run", "checkpoint", given, str | os.PathLike)
+    path = Path(os.fspath(given))  # type: ignore[call-overload]
+    checks.require(not path.is_dir(), "run", "checkpoint", "be a file", given, "name a file")
+    rule, remedy = "lie in a folder that exists", "make the folder"
+    checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
     try:
-        fits = path.is_file() or not path.exists()
-        checks.require(fits, "run", "checkpoint", "be the path of a file", name, "name a file")
-        rule = "lie in a folder that exists"
-        checks.require(path.parent.is_dir(), "run", "checkpoint", rule, name, "make the folder")
-        clear_parts(path.parent)
         with part_of(path):
             pass
     except OSError as error:
-        raise OSError(
-            f"run: checkpoint must be a path that can be written to, got {name!r:.60} "
-            f"({error.strerror or error}); name another."
-        ) from error
+        rule, why = "be a path that can be written to", f"{given!s:.60} ({error.strerror})"
+        raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
     return path
 
 
@@ -102,7 +97,7 @@ class Checkpoint:
     Parameters
     ----------
     path : of the file, None for no checkpoints.
-    config : what the run is; another run's file is refused.
+    config : what the run is, but for its number of rounds; another run's file is refused.
     data : entries of the run's data, which tell them from other data.
     seconds : least time between two writes.
     """
@@ -119,34 +114,28 @@ class Checkpoint:
         # as text: counts and numbers may be numpy's, and a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
-    def resume(self, start: Progress) -> Progress:
+    def resume(self, start: Progress, rounds: int) -> Progress:
         """What the file holds, on the device of `start`; `start` itself if there is no file.
 
         Raises
         ------
         ValueError, OSError
-            if the file does not belong to the run (it is renamed), or cannot be read.
+            if the file does not belong to the run or is past its `rounds`, or cannot be read.
         """
         if self.path is None:
             return start
         try:
-            content = read_sealed(self.path)
-            try:
-                return self._progress(content, start)
-            except (KeyError, TypeError, AttributeError, RuntimeError) as error:
-                raise Misfit("hold what run writes, it holds something else") from error
-        except FileNotFoundError:  # none, or another process has just finished this run
+            return self._progress(read_sealed(self.path), start, rounds)
+        except FileNotFoundError:
             return start
-        except OSError as error:
-            raise OSError(
-                f"run: checkpoint {self.path.name} must be a file that can be read, got "
-                f"{error.strerror or error}; name another."
-            ) from error
-        except Misfit as error:
-            done = set_aside(self.path)
-            raise ValueError(f"run: checkpoint {self.path.name} must {error}; {done}.") from error
+        except (OSError, Misfit) as error:
+            name, why = f"checkpoint {self.path.name}", error
+            if isinstance(error, OSError):
+                why = Misfit(f"be a file that can be read, got {error.strerror}")
+            kind = OSError if isinstance(error, OSError) else ValueError
+            raise kind(f"run: {name} must {why}; name another, or remove it.") from error
 
-    def _progress(self, content: Any, start: Progress) -> Progress:
+    def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
         """The content of a file as the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
             raise Misfit("belong to this run, it was written with other parameters")
@@ -155,14 +144,15 @@ class Checkpoint:
             same = x.shape == y.shape
             if not (same and torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True)):
                 raise Misfit("belong to this run, it was written with other data")
+        if content["round"] > rounds:
+            raise Misfit(f"have at most the run's {rounds} rounds, it has {content['round']}")
         leaves, spec = pytree.tree_flatten(start.state)
         device = leaves[0].device
-        state = [x.to(device) for x in content["state"]]
-        metrics, info = ({k: x.to(device) for k, x in content[p].items()} for p in CURVES)
         for rng, state_of in zip(start.rngs, content["rngs"], strict=True):
             rng.set_state(state_of)
+        metrics, info = ({k: x.to(device) for k, x in content[p].items()} for p in CURVES)
         return Progress(
-            state=pytree.tree_unflatten(state, spec),
+            state=pytree.tree_unflatten([x.to(device) for x in content["state"]], spec),
             rngs=start.rngs,
             round=content["round"],
             metrics=[metrics],
@@ -189,30 +179,13 @@ class Checkpoint:
         try:
             write_sealed(self.path, content)
         except OSError as error:
-            why = getattr(error.__cause__, "strerror", None) or error
             raise OSError(
                 f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{why}; what was there before is whole, make room and start again."
+                f"{error}; what was there before is whole, make room and start again."
             ) from error
         self.last = time.monotonic()
 
 
-CURVES = ("metrics", "info")
-
-
-def set_aside(path: Path) -> str:
-    """Rename a file that does not fit, so that the next start begins anew; says what was done."""
-    number, free = 1, path.with_name(f"{path.name}.refused")
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}.refused-{number}")
-    try:
-        path.rename(free)
-    except OSError:  # another process was faster, or the folder is closed to us
-        return "move it away"
-    return f"it is now {free.name}, and the next start begins anew"
-
-
 def join_blocks(blocks: Sequence[Named]) -> Named:
     """One tensor `[..., T]` a name in place of its blocks of rounds, on the CPU."""
-    return {k: torch.cat([b[k] for b in blocks], -1).cpu() for k in blocks[0]}
+    return {k: torch.cat([b[k] for b in blocks], -1).cpu() for k in blocks[0]} if blocks else {}

@@ -57,42 +57,32 @@ def _count_flops(node: Node) -> float:
     return float(counted(*args, **kwargs, out_val=node.meta["val"]))
 
 
-def rounds_per_call(step: Captured, measure: Captured, rounds: int, schedule: Schedule) -> int:
+def rounds_per_call(step: Captured, rounds: int, schedule: Schedule) -> int:
     """How many rounds go into a call: few if they are long, and in step with the evaluations.
 
     None at all if all rounds are too short to earn a compilation back, or hold code of ours, such
     as a program for weights.
     """
-    if any(
-        getattr(node.target, "namespace", "") == OWN
-        for module in (step.graph, measure.graph)
-        for node in module.graph.nodes
-    ):
+    if any(getattr(n.target, "namespace", "") == OWN for n in step.graph.graph.nodes):
         return 0
-    seconds = estimate_seconds(step.graph)
-    evaluations = len(schedule.before(rounds)) * estimate_seconds(measure.graph)
-    if rounds * seconds + evaluations < LONG:
+    seconds, every = estimate_seconds(step.graph), schedule.every
+    if rounds * seconds < LONG:
         return 0
-    most, every = MOST if seconds < SMALL else 1, schedule.every
+    most = MOST if seconds < SMALL else 1
     if isinstance(every, str):  # a power of 2, as the distances are
         return most
-    if every <= most:  # evaluations are part of the calls
-        return most // every * every
     return max(k for k in range(1, most + 1) if every % k == 0)
 
 
 class CompiledRounds:
-    """`rounds` rounds in one compiled call, with the metrics of those that are evaluated.
+    """`rounds` rounds in one compiled call.
 
     Parameters
     ----------
     step : `(*fixed, state, draw) -> (state, info)`, one round.
-    measure : `(*fixed, w) -> metrics`.
     fixed : arguments that are the same in all rounds.
     state, draw : an example of what a round takes.
     rounds : of one call.
-    schedule : the evaluated rounds; those of a call are part of it if there are any in every
-        call, else the caller makes them.
 
     Raises
     ------
@@ -103,26 +93,17 @@ class CompiledRounds:
     """
 
     def __init__(
-        self,
-        step: Callable[..., Any],
-        measure: Callable[..., Any],
-        fixed: tuple[Any, ...],
-        state: Any,
-        draw: Draw,
-        rounds: int,
-        schedule: Schedule,
+        self, step: Callable[..., Any], fixed: tuple[Any, ...], state: Any, draw: Draw, rounds: int
     ) -> None:
-        self.rounds, self.evaluates = rounds, schedule.always(rounds)
+        self.rounds = rounds
         self.fixed = [x.contiguous() for x in pytree.tree_leaves(fixed)]
 
         def unrolled(fixed: tuple[Any, ...], state: Any, draws: Draw) -> Any:
-            metrics, infos = [], []
+            infos = []
             for t in range(rounds):
-                if self.evaluates and schedule.due(t):
-                    metrics.append(measure(*fixed, state.w))
                 state, info = step(*fixed, state, index_tree(draws, t))
                 infos.append(info)
-            return state, stack_rounds(infos), stack_rounds(metrics) if metrics else {}
+            return state, stack_rounds(infos)
 
         draws = stack_trees([draw] * rounds)
         self.captured = capture(
@@ -132,8 +113,8 @@ class CompiledRounds:
         self.function = compile_graph(self.captured.graph, self.on_gpu)
         check_same(self, partial(self.captured, fixed), state, draws)
 
-    def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named, Named]:
-        """The state after the calls for some draws, and their infos and metrics `[G, S, T]`."""
+    def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named]:
+        """The state after the calls for some draws, and their infos `[G, S, T]`."""
         leaves: Sequence[Tensor] = pytree.tree_leaves(state)
         drawn, count = pytree.tree_leaves(draws), len(leaves)
         calls: list[Sequence[Tensor]] = []
@@ -146,9 +127,7 @@ class CompiledRounds:
             leaves = results[:count]
             calls.append(results[count:])
         curves = [torch.cat(each, -1) for each in zip(*calls, strict=True)]
-        after: tuple[Any, Named, Named] = pytree.tree_unflatten(
-            [*leaves, *curves], self.captured.outputs
-        )
+        after: tuple[Any, Named] = pytree.tree_unflatten([*leaves, *curves], self.captured.outputs)
         return after
 
 

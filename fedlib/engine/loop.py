@@ -13,7 +13,7 @@ from fedlib.core.schedule import Schedule
 from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
-from fedlib.engine.compile import CompiledRounds, stack_rounds
+from fedlib.engine.compile import stack_rounds
 
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
@@ -71,50 +71,29 @@ class RoundLoop:
 
     def advance(self, now: Progress, length: int) -> Draw:
         """Some rounds, `length` of them or as many calls, with their evaluations; their draws."""
-        left, call = self.rounds - now.round, self.compiled.rounds if self.compiled else 1
-        if ahead := -now.round % call:  # compiled rounds begin at a multiple of a call's length
-            count = min(ahead, left)
-        else:
-            count = call * min(length, left // call) or left
-        draws = self.runs.draws(now.rngs, count)
-        compiled = self.compiled
-        within = compiled and not compiled.evaluates and self.schedule.gap(now.round) < call
-        if compiled is None or ahead or count % call or within:
-            self._advance_singly(now, draws)
-        else:
-            self._advance_compiled(compiled, now, draws)
-        return draws
-
-    def _advance_compiled(self, compiled: CompiledRounds, now: Progress, draws: Draw) -> None:
-        """One compiled call after the other, as many at once as no evaluation comes between."""
-        first, count = 0, len(draws.participants)
+        call = self.compiled.rounds if self.compiled else 1
+        # up to a multiple of a call's length, so that a resumed run has the same calls
+        count = min(call * length - now.round % call, self.rounds - now.round)
+        draws, first = self.runs.draws(now.rngs, count), 0
         while first < count:
-            many, gap = count - first, self.schedule.gap(now.round)
-            if not compiled.evaluates:
-                many = min(many, gap - now.round % gap)
-                if self.schedule.due(now.round):
-                    now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
-            few = index_tree(draws, slice(first, first + many))
-            now.state, info, metrics = compiled(now.state, few)
+            gap = self.schedule.gap(now.round)
+            if now.round % gap == 0:
+                now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
+            many = min(count - first, gap - now.round % gap)  # before the next evaluation
+            whole = many // call * call
+            if self.compiled and whole and now.round % call == 0:
+                few = index_tree(draws, slice(first, first + whole))
+                now.state, info = self.compiled(now.state, few)
+                many, now.compiled = whole, now.compiled + whole
+            else:
+                infos = []
+                for t in range(first, first + many):
+                    now.state, one = self.runs.step(now.state, index_tree(draws, t))
+                    infos.append(one)
+                info = stack_rounds(infos)
             now.info.append(info)
-            if metrics:
-                now.metrics.append(metrics)
-            first += many
-            now.round += many
-            now.compiled += many
-
-    def _advance_singly(self, now: Progress, draws: Draw) -> None:
-        """One round after the other."""
-        metrics, infos = [], []
-        for t in range(len(draws.participants)):
-            if self.schedule.due(now.round):
-                metrics.append(self.runs.measure(now.state.w))
-            now.state, info = self.runs.step(now.state, index_tree(draws, t))
-            infos.append(info)
-            now.round += 1
-        now.info.append(stack_rounds(infos))
-        if metrics:
-            now.metrics.append(stack_rounds(metrics))
+            first, now.round = first + many, now.round + many
+        return draws
 
     def _raise_diverged(self, state: Any, draws: Draw, first: int) -> NoReturn:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""

@@ -154,35 +154,31 @@ def _differing_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Ten
 
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
     """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
-    first, remedy = problems[0], "run the seeds one by one"
-    shapes = _shapes(first)
+    first = _shapes(problems[0])
     for p, seed in zip(problems, seeds, strict=True):
         own = _shapes(p)
-        for name in {**shapes, **own}:
-            fits = own.get(name) == shapes.get(name)
-            rule = f"be {shapes.get(name)} as with seed {seeds[0]}"
-            which = f"the shape of {name} of {p.name} with seed {seed}"
+        for name in first | own:
+            fits, which = own.get(name) == first.get(name), f"{name} of {p.name} with seed {seed}"
+            rule, remedy = f"be {first.get(name)} as with seed {seeds[0]}", "run the seeds singly"
             checks.require(fits, "run", which, rule, own.get(name), remedy)
-        for name in ("name", "num_objectives", "num_constraints", "sequential_clients"):
-            one, other = getattr(first, name), getattr(p, name)
-            rule = f"be {one!r} as with seed {seeds[0]}"
-            checks.require(one == other, "run", f"{name} of seed {seed}", rule, other)
-        alike = type(first.set) is type(p.set)
-        if alike and first.set is not None and first.set != p.set:
-            alike = fill(p.set, floats(first.set)) == first.set
-        rule = "be the same for all seeds but for numbers"
-        checks.require(alike, "run", f"the feasible set of seed {seed}", rule, p.set, remedy)
 
 
-def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """All shapes of a problem's tensors, by name, but the number of rows a client."""
+def _shapes(problem: Problem) -> dict[str, Any]:
+    """What all seeds must have alike: names, counts, the set but for its numbers, tensors' shapes.
+
+    The number of rows a client is not among them.
+    """
+    names = ("name", "num_objectives", "num_constraints", "sequential_clients")
+    alike = {name: getattr(problem, name) for name in names}
+    if (own := problem.set) is not None:
+        others = {f.name for f in fields(own)} - floats(own).keys()  # type: ignore[arg-type]
+        alike["set"] = (type(own).__name__, {name: getattr(own, name) for name in others})
     tensors = {**problem.tensors(), "clients": problem.rows[:, 0]}
     del tensors["rows"]
-    leaves = pytree.tree_flatten_with_path(tensors)[0]
-    return {
-        pytree.keystr(path).removeprefix("['").replace("']", "", 1): tuple(x.shape)
-        for path, x in leaves
-    }
+    for path, x in pytree.tree_flatten_with_path(tensors)[0]:
+        name = pytree.keystr(path).removeprefix("['").replace("']", "", 1)
+        alike[f"the shape of {name}"] = tuple(x.shape)
+    return alike
 
 
 def pad_rows(problems: Sequence[Problem]) -> list[Problem]:

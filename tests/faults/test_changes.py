@@ -3,8 +3,6 @@
 Drawn samples, or some of each; the scripts plant all.
 """
 
-import re
-from pathlib import Path
 
 import changed_prose
 import changed_results
@@ -14,25 +12,11 @@ import prose
 import pytest
 import typed_numbers
 from changed_results import LISTED, MATCHED, OF_NUMBERS, OF_RUN, RUN
-from process import python
 
 from papers import STUDIES
 
 DRAWN = 40
 RULES = changed_rules.CHANGES
-
-
-def test_changes_of_a_page_are_noticed():
-    """Of two pages, one of a study and one of a note, in a process of their own."""
-    done = python(Path(__file__).with_name("changed_pages.py"), "--count", "2")
-    assert done.returncode == 0, done.stderr
-    *short, last = done.stdout.splitlines()
-    assert re.search(r" 1[23]\d tried, ", last), last  # fewer on another processor
-    # What nothing else holds is not seen once the digest is made to match.
-    assert all(
-        line.startswith("accepted") and "the seconds that it took, digest made to match" in line
-        for line in short
-    ), done.stdout
 
 
 def test_changed_numbers_of_the_prose_are_noticed():

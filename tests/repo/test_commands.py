@@ -102,7 +102,7 @@ def accepted(driver, line):
         return
     if line[1] == "notebooks/replay.py":
         replay = importlib.import_module("replay")  # beside the driver
-        assert replay.chosen(replay.parse(line[2:]))
+        assert replay.chosen(replay.parse(line[2:]).name)
         return
     if line[1] == "book/pdf.py":
         assert (ROOT / line[1]).is_file()
