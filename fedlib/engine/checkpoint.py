@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,22 +66,22 @@ class Progress:
     compiled: int = 0  # rounds
 
 
-def check_path(given: object) -> Path | None:
+def check_path(given: Path | str | None) -> Path | None:
     """The path that `run` was given for its checkpoint, None for none.
 
     Raises
     ------
-    TypeError, ValueError, OSError
+    ValueError, OSError
         unless it is a file, or a name in a folder where a file can be written.
     """
     if given is None:
         return None
-    checks.value("run", "checkpoint", given, str | os.PathLike)
-    path = Path(os.fspath(given))  # type: ignore[call-overload]
-    checks.require(not path.is_dir(), "run", "checkpoint", "be a file", given, "name a file")
-    rule, remedy = "lie in a folder that exists", "make the folder"
-    checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
+    path = Path(given)
     try:
+        fits = path.is_file() or not path.exists()
+        checks.require(fits, "run", "checkpoint", "be the path of a file", given, "name a file")
+        rule, remedy = "lie in a folder that exists", "make the folder"
+        checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
         with part_of(path):
             pass
     except OSError as error:
@@ -181,7 +180,8 @@ class Checkpoint:
         except OSError as error:
             raise OSError(
                 f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{error}; what was there before is whole, make room and start again."
+                f"{error.__cause__ or error}; what was there before is whole, make room and start "
+                "again."
             ) from error
         self.last = time.monotonic()
 

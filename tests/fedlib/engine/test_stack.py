@@ -48,19 +48,5 @@ def test_sets_of_another_form_are_refused(other):
     centres = torch.zeros(2, 3, 1, 6).double()
     problems = [pareto(centres).within(fl.L1Ball(1.0)), pareto(centres)]
     problems[1] = problems[1] if other is None else problems[1].within(other)
-    words = "run: the feasible set of seed 1 must be the same for all seeds but for numbers, got"
-    refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
-
-
-class Written(fl.Ball):
-    """A ball whose oracle writes its radius into a tensor."""
-
-    def lmo(self, direction):
-        return torch.full_like(direction, -self.radius)
-
-
-def test_a_set_whose_oracle_takes_one_radius_is_refused_in_a_sentence():
-    centres = torch.zeros(2, 3, 1, 6).double()
-    problems = [pareto(centres).within(Written(radius)) for radius in (1.0, 2.0)]
-    words = "run: the feasible sets of all seeds must be equal, Written differs*radius"
+    words = "run: set of pareto with seed 1 must be"
     refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))
