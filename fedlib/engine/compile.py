@@ -23,7 +23,7 @@ from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.capture import Captured, capture
-from fedlib.engine.passes import merge_equal_nodes, turn_tall_products
+from fedlib.engine.passes import merge_equal_nodes
 
 LONG = 60.0  # seconds of all rounds without it, from which on a run is compiled
 MOST = 8  # rounds of one call
@@ -106,8 +106,7 @@ class CompiledRounds:
             return state, stack_rounds(infos)
 
         draws = stack_trees([draw] * rounds)
-        passes = merge_equal_nodes, turn_tall_products
-        self.captured = capture(unrolled, fixed, state, draws, passes=passes)
+        self.captured = capture(unrolled, fixed, state, draws, passes=(merge_equal_nodes,))
         self.on_gpu = state.w.is_cuda
         self.function = compile_graph(self.captured.graph, self.on_gpu)
         check_same(self, partial(self.captured, fixed), state, draws)

@@ -15,7 +15,7 @@ from fedlib.engine import compile as module
 from fedlib.engine.batch import CAPTURE, BatchedRuns
 from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.compile import are_close, rounds_per_call
-from fedlib.engine.passes import merge_equal_nodes, turn_tall_products
+from fedlib.engine.passes import merge_equal_nodes
 from fedlib.problems import quadratics, softmax_regression
 from fedlib.testing.examples import examples
 
@@ -80,16 +80,6 @@ def test_dead_code_is_dropped_and_equal_operations_are_merged():
         aten.exp.default
     ]
     assert torch.equal(once(x), work(x))
-
-
-def test_tall_products_are_turned_and_wide_ones_are_not():
-    a, b = normal(5, 9, 4), normal(5, 4, 2)
-    turn = (turn_tall_products,)
-    once = capture(torch.bmm, a, b, passes=turn)
-    assert targets(once).count(aten.permute.default) == 3
-    torch.testing.assert_close(once(a, b), a @ b)
-    wide = capture(torch.bmm, b.mT.contiguous(), a.mT.contiguous(), passes=turn)
-    assert aten.permute.default not in targets(wide)
 
 
 def test_a_gradient_is_captured_once_a_shape():
