@@ -136,6 +136,7 @@ def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
         options = {
             "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # capture fixes the shapes
             "cpp.threads": torch.get_num_threads(),
+            "cpp_wrapper": True,  # buffers are made by C++, not by Python: a quarter less on W3
             # what several steps read is stored, not computed anew by each: rounds in a row would
             # otherwise grow with their number
             "realize_reads_threshold": 1,
