@@ -17,12 +17,12 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import AFTER_STOP, clocked, machine, save
-from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, TopK
 from fedlib.core import Vectorized
 from fedlib.engine.batch import BatchedRuns
 from fedlib.run import resolve_device
 from fedlib.steps import Soft
+from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit.commands import Parser, carried_out, count, new_file
 

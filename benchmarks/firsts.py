@@ -35,8 +35,8 @@ def lenet() -> None:
 
 def cartpole() -> None:
     """A round of cartpole for one seed."""
-    from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
     from fedlib.steps import Soft
+    from papers.fedsgm.cartpole.method import PolicyFedSGM
     from papers.fedsgm.cartpole.simulator import cartpole
 
     method = PolicyFedSGM(participants=7, tolerance=0.0, switch=Soft(0.2))

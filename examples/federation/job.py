@@ -9,10 +9,11 @@ from functools import partial
 
 import torch
 
-from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PolicyFedSGM, PowerLaw, Soft, TopK
+from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, Soft, TopK
 from fedlib.flower.job import Job, client_problem
 from fedlib.problems import pareto
 from fedlib.testing.examples import classification
+from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 
 CLIENTS = 4

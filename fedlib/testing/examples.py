@@ -25,7 +25,6 @@ from fedlib.problems import mlp_classification, neyman_pearson, pareto
 from fedlib.problems.classification import row_losses
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.steps import PowerLaw, Soft
-from fedlib.testing.walker import walkers
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous
 from fedlib.vertical import vertical as divided
 from fedlib.weights import OneWay
@@ -100,8 +99,6 @@ def switching() -> Group:
         replace(hard, uplink=Rounding(3), downlink=Rounding(3)),
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
     )
-    policy = methods.PolicyFedSGM(participants=2, tolerance=0.0, switch=Soft(0.2), cg_steps=3)
-    yield Example(policy, walkers(3))
 
 
 def baselines() -> Group:

@@ -49,11 +49,11 @@ import torch
 from IPython.display import HTML
 from torch.func import jacrev
 
-from fedlib.policy import fisher_product
 from papers import STUDIES
 from papers.fedsgm.cartpole.animation import animation
 from papers.fedsgm.cartpole.film import SIZE, film, rollout_states
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole
+from papers.fedsgm.cartpole.trpo import fisher_product
 from papers.kit import plot, report, scale
 from papers.kit.claims import check
 

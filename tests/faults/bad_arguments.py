@@ -75,7 +75,6 @@ ALSO: dict[str, list[Any]] = {
     "Blocks.sizes": [(), (1,), (0, 1)],
     "PerClient.of": [(0, 0), (0, 2), (-1, 0)],
     "Spec.seeds": [(0, 0), (-1,), (0.0,)],
-    "PolicyFedSGM.kl_limit": [0, -1.0],
     "Problem.data": [(), (A, A[:3]), (A / 0,), (torch.tensor(1.0),)],
     "Problem.rows": [A.long(), I4, I4.view(4, 1) + 1, I4.view(4, 1) - 1, I4.int().view(4, 1)],
     "Problem.sizes": [(1,) * 3, (1,) * 5, (0, 1, 1, 1), (2, 1, 1, 1), (True,) * 4],

@@ -16,7 +16,6 @@ from fedlib.compress.sketches import Columns, Wire
 from fedlib.sets.blocks import Blocks, PerClient
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.testing.examples import examples, features_of
-from fedlib.testing.walker import Walker
 from fedlib.vertical import Composite, Partition
 from papers.arena.clock import Clock
 from papers.arena.followed import Followed
@@ -53,7 +52,6 @@ def algorithms() -> Iterator[Any]:
     """The library's."""
     for those in examples().values():
         yield those[0].algorithm
-    yield fl.PolicyFedSGM(participants=2, tolerance=0.1)
 
 
 def ingredients() -> Iterator[Any]:
@@ -67,7 +65,7 @@ def ingredients() -> Iterator[Any]:
     yield PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 1, 0))
     yield from (fl.PowerLaw(0.5, 0.5), fl.Convex(), fl.Nonconvex(10), fl.Stochastic())
     yield from (fl.Fixed(0.5), fl.Soft(2.0), fl.Adam(), fl.FindWeights(), fl.Least())
-    yield from (CartPole(), Walker())
+    yield from (CartPole(),)
     yield fl.Preference(ratios=(1.0, 2.0))
     halves = (torch.tensor([0, 2]), torch.tensor([1, 3]))
     yield Partition("features", halves, 4)

@@ -3,7 +3,6 @@
 Drawn samples, or some of each; the scripts plant all.
 """
 
-
 import changed_prose
 import changed_results
 import changed_rules

@@ -18,16 +18,16 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib import compress, metrics, models, problems, sets, steps, weights
-from fedlib import policy as trpo
 from fedlib.compress.sketches import Columns
 from fedlib.core import Loop
 from fedlib.core.problem import Batch, pullback
-from fedlib.policy import Gaussian, Logits
 from fedlib.problems.classification import Samples, linear_model
 from fedlib.problems.fairness import Rows
 from fedlib.sets.vertices import gauge_of, wire_of
 from fedlib.testing.examples import examples
 from fedlib.weights import gram, rules
+from papers.fedsgm.cartpole import trpo
+from papers.fedsgm.cartpole.trpo import Gaussian, Logits
 
 SURROGATE = import_module("fedlib.steps.surrogate")
 SINGLE = torch.float32
@@ -261,7 +261,7 @@ def test_a_problem_stays_in_float64_and_agrees_with_float32(name):
 
 
 # policies act on cart pole, which is in float32 throughout
-@pytest.mark.parametrize("name", sorted({*examples()} - {"PolicyFedSGM"}))
+@pytest.mark.parametrize("name", sorted(examples()))
 def test_a_round_stays_in_float64(name):
     for algorithm, problem in examples()[name]:
         assert problem.w0.dtype == torch.float64

@@ -19,7 +19,7 @@ ROWS = (
     ("fedlib.checks",),
     ("fedlib.compress", "fedlib.steps", "fedlib.models", "fedlib.data"),
     ("fedlib.core",),
-    ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.policy", "fedlib.metrics"),
+    ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),
     ("fedlib.engine",),
     ("fedlib.run",),

@@ -9,13 +9,13 @@ from functools import partial
 from typing import cast
 
 from fedlib import checks
-from fedlib.algorithms.policy_fedsgm import PolicyFedSGM
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
 from fedlib.core import Problem
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
 from papers.fedsgm.cartpole.cart import HORIZON
+from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit.store import Spec

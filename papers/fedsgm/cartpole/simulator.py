@@ -15,8 +15,8 @@ from fedlib.checks import Count, Nonnegative, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.policy import Episodes, Gaussian, Head, Logits
 from papers.fedsgm.cartpole.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
+from papers.fedsgm.cartpole.trpo import Episodes, Gaussian, Head, Logits
 
 HIDDEN = 128
 SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)

@@ -85,8 +85,6 @@ def cases():
     """Name, algorithm and problem: the examples, and the first of each with other options."""
     on_paper = vertical_network(digits_network(), clients=4, scale=16.0)
     for name, held in examples().items():
-        if name == "PolicyFedSGM":
-            continue
         if isinstance(held[0].problem, VerticalProblem):
             held = (Example(held[0].algorithm, on_paper), *held[1:])  # the network of the paper
         for i, (algorithm, problem) in enumerate(held):

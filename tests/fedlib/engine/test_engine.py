@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from randoms import normal
+from walker import walkers
 
 import fedlib as fl
 from fedlib.core.problem import Batch
@@ -18,6 +19,7 @@ from fedlib.engine.compile import are_close, rounds_per_call
 from fedlib.engine.passes import merge_equal_nodes
 from fedlib.problems import quadratics, softmax_regression
 from fedlib.testing.examples import examples
+from papers.fedsgm.cartpole.method import PolicyFedSGM
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
@@ -39,8 +41,6 @@ def targets(captured):
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name, i):
     algorithm, problem = examples()[name][i]
     runs, now, draw = prepared(algorithm, problem)
-    if problem.simulator is not None:
-        pytest.skip("simulators are mapped as they are")
     whole = capture(runs._step, *runs.fixed, now.state, draw)
     short = capture(runs._step, *runs.fixed, now.state, draw, passes=(merge_equal_nodes,))
     assert len(targets(short)) < len(targets(whole))
@@ -152,7 +152,7 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    runs, *_ = prepared(*examples()["PolicyFedSGM"][0])
+    runs, *_ = prepared(PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3))
     mapped = runs._step
     assert runs.speed_up(10**9, Schedule(1)) is None
     assert runs._step is mapped

@@ -12,6 +12,7 @@ import fedlib as fl
 from fedlib.engine.checkpoint import read_sealed, write_sealed
 from fedlib.problems import softmax_regression
 from fedlib.run import resolve_device
+from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
 
 pytestmark = pytest.mark.skipif(
@@ -64,7 +65,7 @@ def test_the_gpu_run_equals_the_cpu_run(name):
 
 def test_the_first_round_of_simulated_clients_is_that_of_the_cpu():
     """One round only: simulations are chaotic, and sums in another order differ in the last bit."""
-    method = fl.PolicyFedSGM(
+    method = PolicyFedSGM(
         participants=2, tolerance=0.0, switch=fl.Soft(0.2), uplink=fl.TopK(0.5), cg_steps=4
     )
 

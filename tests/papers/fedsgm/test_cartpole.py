@@ -11,11 +11,11 @@ from randoms import generator, uniform
 
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from fedlib.policy import Episodes, Simulator
 from papers.fedsgm.cartpole import cart
 from papers.fedsgm.cartpole import simulator as physics
 from papers.fedsgm.cartpole.cart import ends, forbidden, step
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole, simulate
+from papers.fedsgm.cartpole.trpo import Episodes, Simulator
 
 SAFE = 6 * math.pi / 180
 

@@ -7,8 +7,8 @@ import torch
 from randoms import normal
 from torch.func import jacrev
 
-from fedlib import policy as c
-from fedlib.policy import Gaussian, Logits
+from papers.fedsgm.cartpole import trpo as c
+from papers.fedsgm.cartpole.trpo import Gaussian, Logits
 
 HEADS = pytest.mark.parametrize("head", [Gaussian(), Logits()], ids=lambda h: type(h).__name__)
 

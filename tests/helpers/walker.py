@@ -13,7 +13,7 @@ from fedlib.checks import Count
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.policy import Episodes, Gaussian, Head
+from papers.fedsgm.cartpole.trpo import Episodes, Gaussian, Head
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from randoms import uniform
 from torch.func import grad, jacrev, vmap
 
-from fedlib.policy import LOG_STD, Gaussian, Head, Logits
+from papers.fedsgm.cartpole.trpo import LOG_STD, Gaussian, Head, Logits
 
 HEADS = {"gaussian": Gaussian(), "logits": Logits()}
 heads = pytest.mark.parametrize("name", HEADS)

@@ -9,11 +9,10 @@ from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.algorithms import PolicyFedSGM
-from fedlib.algorithms.policy_fedsgm import SCALE
 from fedlib.core.sampling import seeded
-from fedlib.policy import conjugate_gradient, cosine_features, normalized, ridge
+from papers.fedsgm.cartpole.method import SCALE, PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
+from papers.fedsgm.cartpole.trpo import conjugate_gradient, cosine_features, normalized, ridge
 
 ALGORITHM = PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=4)
 

@@ -28,7 +28,8 @@ from fedlib.core.sampling import (
     check_work,
     draw_round,
 )
-from fedlib.policy import (
+from fedlib.steps.switching import Hard, Switch
+from papers.fedsgm.cartpole.trpo import (
     Episodes,
     Simulator,
     advantages,
@@ -40,7 +41,6 @@ from fedlib.policy import (
     normalized,
     ridge,
 )
-from fedlib.steps.switching import Hard, Switch
 
 COSINES, RIDGE, SCALE = 100, 1e-3, 100.0  # the critics: width, penalty, unit of the returns
 BACKTRACK, TRIALS = 0.7, 6  # line search
@@ -76,7 +76,7 @@ class PolicyFedSGM(checks.Checked):
 
     With one client, n = 1 and no compression it is the centralized method.
 
-    >>> from fedlib import PolicyFedSGM, TopK
+    >>> from fedlib import TopK
     >>> PolicyFedSGM(participants=10, tolerance=0.0).remembers
     False
     >>> PolicyFedSGM(participants=10, tolerance=0.0, uplink=TopK(0.5)).remembers
