@@ -31,7 +31,6 @@ from fedlib import Vectorized
 from fedlib.compress import Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.sampling import seeded
-from fedlib.flower.job import answering, without
 from fedlib.flower.packing import receive, send
 
 APP = ROOT / "examples" / "federation"
@@ -121,9 +120,9 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
     """How far the models are from the simulation's, and what was measured."""
     held = told(folder, name)
     start = time.process_time()
-    together = simulated(method, problem, held["lost"], Vectorized)
+    together = simulated(method, problem, len(held["rounds"]), Vectorized)
     seconds = (time.process_time() - start) / len(together)
-    in_bytes = simulated(method, problem, held["lost"], InBytes)
+    in_bytes = simulated(method, problem, len(held["rounds"]), InBytes)
     files = [folder / "run" / name / f"model-{t}.pt" for t in range(1, len(together) + 1)]
     models = [torch.load(file, weights_only=True) for file in files]
     later = held["rounds"][1:]  # the first has no beginning, and starts the clients' processes
@@ -140,16 +139,14 @@ def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]
         "seconds": statistics.median(r["seconds"] for r in later),
         "plain": statistics.median(plain) if plain else None,
         "computation": seconds,
-        "left_out": sum(map(len, held["lost"])),
     }
 
 
-def simulated(method: Any, problem: Any, lost: list[list[int]], engine: Any) -> list[Any]:
-    """The model after each round of a simulation in which the same clients are left out."""
+def simulated(method: Any, problem: Any, rounds: int, engine: Any) -> list[Any]:
+    """The model after each round of a simulation."""
     state, rng, models = method.init(problem), seeded(0, "rounds"), []
-    for gone in lost:
-        draw = without(method.draw(problem, rng), gone)
-        state, _ = method.round(engine(answering(problem, draw, gone)), state, draw)
+    for _ in range(rounds):
+        state, _ = method.round(engine(problem), state, method.draw(problem, rng))
         models.append(state.w)
     return models
 

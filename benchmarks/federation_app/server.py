@@ -34,7 +34,8 @@ def watch(method, t, server, settings):
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(server.place.state.w, folder / f"model-{t}.pt")
     asks = len(server.place.blanks)
-    begin = max(i for i, event in enumerate(server.log) if event.kind == "begin")
+    ends = [i for i, event in enumerate(server.log) if event.kind == "over"]
+    begin = ends[-2] if len(ends) > 1 else 0
     frames = [event for event in server.log[begin:] if event.kind == "message"]
     up = server.sent["up"] - sum(r["up"] for r in rounds.get(method, []))
     server.asked_last = max((f.clients for f in frames[:asks]), key=len)
@@ -50,7 +51,6 @@ def watch(method, t, server, settings):
         }
     )
     told = {"counted": server.counted, "sent": server.sent, "rounds": kept, "asks": asks}
-    told["lost"] = server.lost
     (folder / "result.json").write_text(json.dumps(told), encoding="utf-8")
     began[method] = time.monotonic()
 

@@ -396,8 +396,6 @@ class NaiveFW(FrankWolfe):
     Raises what `FedFW` does.
     """
 
-    needs_all_clients: ClassVar[bool] = True
-
     schedule: Schedule = Convex()
     batch_size: Count | None = None
 

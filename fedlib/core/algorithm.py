@@ -14,11 +14,8 @@ from fedlib.core.problem import Draw, Info, Problem
 class Algorithm(Protocol):
     """A frozen dataclass of hyperparameters with three methods; a round is pure given its draw.
 
-    Two class variables, where an algorithm has them, tell a real federation what it must know:
-
-    - `client_state`, a tuple of names: the fields of the state that live at the clients, a row
-      each; the server has none of them, a client its own row;
-    - `needs_all_clients`: True if a round cannot be done without one of them.
+    Where clients remember something, the class variable `client_state` names the fields of the
+    state that live at the clients, a row each; the server has none of them, a client its own row.
     """
 
     def init(self, problem: Problem) -> Any:

@@ -90,8 +90,8 @@ def server_app(
 ) -> ServerApp:
     """A ServerApp that runs `job(run_config)`, for one method of the run's `method` after another.
 
-    Of the run's configuration it takes `method` (names between blanks), `quorum`, `deadline` and
-    `folder`, where the last model of each method is then `METHOD.pt`.
+    Of the run's configuration it takes `method` (names between blanks), `deadline` and `folder`,
+    where the last model of each method is then `METHOD.pt`.
     `watch(method, round, server, run_config)` is called after every round.
     """
     app = ServerApp()
@@ -99,13 +99,13 @@ def server_app(
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         settings, nodes = context.run_config, Nodes(grid)
-        limits: Settings = {name: settings[name] for name in ("quorum", "deadline")}
+        deadline: Any = settings["deadline"]
         for method in str(settings["method"]).split():
             nodes.method = method
-            server = Server(job({**settings, "method": method}), nodes, **limits)
+            server = Server(job({**settings, "method": method}), nodes, deadline)
 
             def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
-                print(f"{method}, round {t}: without {server.lost[-1] or 'nobody'}")
+                print(f"{method}, round {t}")
                 if watch:
                     watch(method, t, server, settings)
 

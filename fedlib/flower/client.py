@@ -27,12 +27,11 @@ class Client:
     def __init__(self, job: Job, me: int) -> None:
         self.place, self.me = Place(job, me), me
         self.base = 0  # where the round that is next begins in the server's log
-        self.begin(self.base, [])
+        self.begin(self.base)
 
-    def begin(self, at: int, lost: list[int]) -> None:
+    def begin(self, at: int) -> None:
         """Begin a round, at a place of the server's log."""
         self.at = at
-        self.lost = lost  # who is left out of it
         self.frames: list[bytes | None] = []  # what has come of it; None: for others
         self.answers: dict[int, Any] = {}  # what was answered in it
 
@@ -44,8 +43,8 @@ class Client:
                 return self.envelope("failed", why=f"it is of run {self.place.run}, another one")
             if request["since"] != self.at:
                 raise Garbled("the request goes on from elsewhere")
-            for (kind, lost), part in zip(request["events"], parts, strict=True):
-                self.follow(kind, lost, part)
+            for kind, part in zip(request["events"], parts, strict=True):
+                self.follow(kind, part)
             if not self.frames:  # it is asked for nothing, but to be up to date
                 raise Answered(b"")
             ClientEnd(self, over=False).run()
@@ -53,7 +52,7 @@ class Client:
         except Answered as end:
             return self.envelope("answer", [end.upload], at=request["at"])
         except Garbled:
-            self.begin(self.base, [])
+            self.begin(self.base)
             return self.hello()
         except Exception as error:  # its own data or machine: the others go on
             why = str(error).strip().splitlines() or [type(error).__name__]
@@ -67,18 +66,16 @@ class Client:
         """Where this client stands."""
         return self.envelope("hello", at=self.at)
 
-    def follow(self, kind: str, lost: list[int], data: bytes | None) -> None:
+    def follow(self, kind: str, data: bytes | None) -> None:
         """Take the next event of the server's log."""
-        if kind == "begin":
-            self.begin(self.at + 1, lost)
-        elif kind == "message":
+        if kind == "message":
             self.at += 1
             self.frames.append(data)
         else:  # over
             state, _ = ClientEnd(self, over=True).run()
             self.place.go_on(state)
-            self.begin(self.at + 1, [])
-            self.base = self.at
+            self.base = self.at + 1
+            self.begin(self.base)
 
 
 class ClientEnd(End):
@@ -88,7 +85,7 @@ class ClientEnd(End):
     """
 
     def __init__(self, client: Client, *, over: bool) -> None:
-        super().__init__(client.place, client.lost)
+        super().__init__(client.place)
         self.own, self.over = client, over
 
     def frame(self) -> bytes:

@@ -12,12 +12,12 @@ import copy
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Shaped
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
@@ -101,54 +101,6 @@ def samples(draw: Draw) -> list[list[int]]:
     return groups + [group for other in draw.others for group in samples(other)]
 
 
-def has_coins(draw: Draw) -> bool:
-    """Whether all clients are in the draw, each with a coin that says if it takes part."""
-    return isinstance(draw.chance, Tensor) and draw.chance.dim() == 1
-
-
-def fewest(draw: Draw) -> int:
-    """The number of clients in the smallest sample of a round."""
-    if has_coins(draw):
-        return int(torch.as_tensor(draw.chance).isfinite().sum())
-    return min(map(len, samples(draw)))
-
-
-def without(draw: Draw, lost: Collection[int]) -> Draw:
-    """The draw of a round that goes on without some clients.
-
-    Means are then over those who answer; where coins decide, those of the lost fall against them.
-    """
-
-    def stays(who: Int[Tensor, "n"]) -> Bool[Tensor, "n"]:
-        return torch.tensor([j not in lost for j in who.tolist()], dtype=torch.bool)
-
-    here = values = stays(draw.participants)
-    if has_coins(draw):
-        return draw._replace(chance=torch.as_tensor(draw.chance).where(here, torch.inf))
-    if isinstance(draw.value_clients, Tensor):
-        values = stays(draw.value_clients)
-    new: dict[str, Any] = {"others": tuple(without(other, lost) for other in draw.others)}
-    for name, x in draw._asdict().items():
-        if isinstance(x, Tensor) and name != "downlink":
-            new[name] = x[values if name.startswith("value") else here]
-    return draw._replace(**new)
-
-
-def answering(problem: Problem, draw: Draw, lost: Collection[int]) -> Problem:
-    """The problem whose sizes are those of all who are left, where everybody else takes part.
-
-    A method that weighs all clients by their sizes then weighs those who answer.
-    """
-    who = draw.participants.tolist()
-    if not lost or has_coins(draw) or set(who) != set(range(problem.num_clients)) - set(lost):
-        return problem
-    other = copy.copy(problem)
-    lengths = problem.lengths[draw.participants] if isinstance(problem.lengths, Tensor) else ()
-    sizes = tuple(problem.sizes[j] for j in who)
-    vars(other).update(sizes=sizes, lengths=lengths, rows_of=problem.rows_of)
-    return other
-
-
 class Place:
     """Where an end of a run stands: the round, the state before it, the randomness from it on."""
 
@@ -182,14 +134,14 @@ class Place:
 
 
 class End(Federation):
-    """One round at an end, the round at which `place` stands, without the clients `lost`.
+    """One round at an end, the round at which `place` stands.
 
     How a method is mapped, and what becomes of a broadcast, the server's and the clients' ends say.
     """
 
-    def __init__(self, place: Place, lost: Collection[int]) -> None:
-        self.place, self.draw = place, without(place.draw, lost)
-        super().__init__(answering(place.problem, self.draw, lost))
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.problem)
+        self.place, self.draw = place, place.draw
         self.count = 0  # asks and broadcasts so far
         self.active: Bool[Tensor, "n"] | None = None  # who of the participants is asked
 

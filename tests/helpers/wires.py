@@ -8,7 +8,7 @@ import torch
 from fedlib import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
-from fedlib.flower.job import Job, answering, client_problem, without
+from fedlib.flower.job import Job, client_problem
 
 
 class Wires:
@@ -18,7 +18,7 @@ class Wires:
         self.job, self.faults = job, dict(faults)
         self.clients = {j: Client(job, j) for j in range(clients)}
         self.requests = dict.fromkeys(range(clients), 0)
-        self.queue, self.later, self.answered = deque(), deque(), {}
+        self.queue, self.answered = deque(), {}
         self.happened = []
 
     def send(self, j, data):
@@ -40,8 +40,6 @@ class Wires:
             return self.restart(j)
         if fault == "not delivered":
             return self.queue.append((j, None))
-        if fault == "late":
-            return self.later.append((j, answer))
         if fault == "stale":
             self.queue.append((j, self.answered.get(j, b"")))
         changed = {"truncated": answer[:-3], "foreign": b"GET / HTTP/1.1", "empty": b""}
@@ -56,22 +54,18 @@ class Wires:
         self.queue.append((j, self.clients[j].hello()))
 
     def receive(self, seconds):  # noqa: ARG002 - no deadline is waited for
-        if self.queue:
-            return self.queue.popleft()
-        self.queue, self.later = self.later, deque()  # they come after the deadline
-        return None
+        return self.queue.popleft() if self.queue else None
 
 
 def job_of(algorithm, problem, rounds):
     return Job(algorithm, lambda client: client_problem(problem, client), rounds)
 
 
-def simulated(algorithm, problem, lost):
-    """The last state of a simulation whose round t goes on without the clients `lost[t]`."""
+def simulated(algorithm, problem, rounds):
+    """The last state of a simulation."""
     state, rng = algorithm.init(problem), seeded(0, "rounds")
-    for gone in lost:
-        draw = without(algorithm.draw(problem, rng), gone)
-        state, _ = algorithm.round(Vectorized(answering(problem, draw, gone)), state, draw)
+    for _ in range(rounds):
+        state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
     return state
 
 

@@ -63,7 +63,7 @@ def ran(mod):
 def test_flowers_clipping_fits_the_sums_of_ssca(most):
     state, sent = ran(LocalDpMod(most, 0.0, 1.0, 1e-5))
     norms = np.linalg.norm(sent, axis=1)
-    plain = simulated(METHOD, PROBLEM, [[]] * ROUNDS)
+    plain = simulated(METHOD, PROBLEM, ROUNDS)
     assert len(sent) == 4 * ROUNDS
     if most > 1:
         assert apart(state.w, plain.w) < 1e-6
