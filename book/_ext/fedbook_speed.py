@@ -60,7 +60,7 @@ class Speed(BookDirective):
         """The table, what was left out, and the machine below."""
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
-            "peers": peers, "peers-avx512": peers,
+            "peers": peers,
             "start": starts, "scale": clients, "tries": tries,
         }  # fmt: skip
         if name not in tables:

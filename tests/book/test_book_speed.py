@@ -66,7 +66,7 @@ def test_the_tables_and_the_figure(tmp_path, monkeypatch):
     status, messages, page = build(f"{tables}\n\n```{{cost-figure}}\n:alt: lines\n\nCosts.\n```")
     (warning,) = (line for line in messages.splitlines() if "WARNING" in line)
     assert status != 0
-    known = "peers, peers-avx512, start, scale, tries."
+    known = "peers, start, scale, tries."
     assert f"there is no table 'size'; known tables: {known}" in warning
     assert rows(page) == [
         "W1: small 0.3 – 0.5 1,240 0.5 – 0.60 (jax scan) 0.6 met",

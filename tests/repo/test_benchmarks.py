@@ -284,7 +284,7 @@ def test_unknown_names_are_refused(program, words, said, capsys):
 
 def test_what_the_book_shows_is_stored_whole_and_names_no_place():
     expected = {
-        **{name: {peers.RATES, *tasks.TASKS} for name in ("peers", "peers-avx512")},
+        "peers": {peers.RATES, *tasks.TASKS},
         "start": {*start.CASES},
         "scale": {f"{m}, {a}, {i}" for m in scale.METHODS for a in scale.AXES
                   for i in range(len(scale.AXES[a]))},
