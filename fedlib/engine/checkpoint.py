@@ -124,7 +124,11 @@ class Checkpoint:
         if self.path is None:
             return start
         try:
-            return self._progress(read_sealed(self.path), start, rounds)
+            content = read_sealed(self.path)
+            try:
+                return self._progress(content, start, rounds)
+            except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+                raise Misfit("hold what run writes, it holds something else") from error
         except FileNotFoundError:
             return start
         except (OSError, Misfit) as error:

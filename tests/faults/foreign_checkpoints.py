@@ -134,16 +134,14 @@ def checkpoints(folder: Path) -> Iterator[Attempt]:
 
 
 def refused(path: Path, left: Path, name: str, write: Callable[[], object]) -> Outcome:
-    """What the run makes of the file; it must be kept aside, whole, and no code may run."""
+    """What the run makes of the file; it must be left as it is, and no code may run."""
     write()
     before = path.read_bytes()
     found = judge(Case(name, lambda: run(checkpoint=path), ("checkpoint run.pt",)))
-    aside = path.with_name("run.pt.refused")
     if left.exists():
         return Outcome(name, "accepted", "its code has run")
-    if found.kind == "good" and (path.exists() or aside.read_bytes() != before):
-        return Outcome(name, "accepted", "the file was not kept aside")
-    aside.unlink(missing_ok=True)
+    if found.kind == "good" and path.read_bytes() != before:
+        return Outcome(name, "accepted", "the file was changed")
     path.unlink(missing_ok=True)
     return found
 
