@@ -27,6 +27,7 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import jupytext
+import matplotlib
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -96,6 +97,7 @@ def execute(
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
+    matplotlib.get_configdir()  # where it cannot be written to, kernels inherit a temporary one
     if keep is not None:
         shutil.rmtree(keep, ignore_errors=True)
         folder = str(keep.resolve())

@@ -79,7 +79,8 @@ def check_parameters(name: str, notebook: NotebookNode, given: Parameters) -> No
             rule = "be a whole number, at least 1, or a list of whole numbers from 0 on"
             raise NotebookError(f"{name}: parameter {key!r} must {rule}, got {value!r}.")
         if not same_kind(value, default):
-            kind = type(default).__name__
+            many = isinstance(default, list | tuple | range)
+            kind = "list" if many else type(default).__name__
             raise NotebookError(f"{name}: parameter {key!r} must be of kind {kind}, got {value!r}.")
     if "profile" in given:
         check_values(name, given)
@@ -134,11 +135,15 @@ def same_kind(value: object, default: object) -> bool:
 
 
 def literal(text: str) -> object:
-    """A value from the command line: true, false, none, a number, a list, else the text itself."""
+    """A value from the command line: true, false, none, a number, a list, else the text itself.
+
+    `0,1` and `(0, 1)` are lists, too: papermill would write a tuple as a text.
+    """
     words: dict[str, object] = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
     try:
-        return ast.literal_eval(text)
+        value: object = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # the latter two: too deep
         return text
+    return [*value] if isinstance(value, tuple) else value

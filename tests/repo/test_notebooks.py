@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import os
 import re
+import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -139,6 +141,29 @@ def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence
     assert said.endswith(".\n")
     assert said.count("\n") == 1
     assert not (folder / "quick").exists()
+
+
+@pytest.mark.parametrize("text", ["0,1", "(0, 1)", "[0, 1]"])
+def test_a_list_may_be_given_without_brackets(driver, text):
+    assert driver.literal(text) == [0, 1]
+
+
+def test_a_text_where_a_list_belongs_is_refused_as_such(driver, capsys):
+    assert driver.main(["np_workshop", "-p", "seeds", "[0, 1"]) == 1
+    assert "parameter 'seeds' must be of kind list, got '[0, 1'." in capsys.readouterr().err
+
+
+def test_a_cache_that_cannot_be_written_costs_no_notebook(tmp_path):
+    command = [sys.executable, ROOT / "notebooks" / "execute.py", "tutorial_problem"]
+    done = subprocess.run(
+        [*command, "-p", "rounds", "2", "--out", tmp_path],
+        cwd=ROOT,
+        env={**os.environ, "MPLCONFIGDIR": "/proc/nothing", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tutorial_problem.ipynb").exists()
 
 
 @pytest.mark.parametrize("name", STUDIES)
