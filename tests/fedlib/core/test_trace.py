@@ -3,7 +3,6 @@
 import datetime
 import json
 import platform
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -60,8 +59,7 @@ def test_the_file_has_these_entries(trace, tmp_path):
 def test_a_large_model_is_left_out(trace, tmp_path):
     for dim, kept in ((LARGEST_MODEL, True), (LARGEST_MODEL + 1, False)):
         parts = {**vars(trace), "state": torch.zeros(2, dim), "output": None}
-        with nullcontext() if kept else pytest.warns(UserWarning, match="1001 parameters"):
-            Trace(**parts).save(tmp_path / "a.json")
+        Trace(**parts).save(tmp_path / "a.json")
         held = Trace.load(tmp_path / "a.json")
         assert (held.state is not None) == kept
         assert held.output is None
