@@ -160,7 +160,7 @@ def test_a_cache_that_cannot_be_written_costs_no_notebook(tmp_path):
         cwd=ROOT,
         env={**os.environ, "MPLCONFIGDIR": "/proc/nothing", "PYTHONPATH": str(ROOT)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tutorial_problem.ipynb").exists()
