@@ -2,47 +2,81 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from fedlib import checks
 from fedlib.checks import Count, Rng
 
-Apply = Callable[..., Tensor]  # apply(w, *inputs) -> the module's output
+
+@dataclass(frozen=True)
+class ModuleFunction:
+    """A module as a function of its trainable parameters, one vector `w [d]`, and of its inputs.
+
+    Frozen parameters and buffers keep the values that they had. It is pure, works under `vmap` and
+    `grad`, and takes its dtype and device from `w` (the inputs must agree with it); ValueError if
+    `w` is not a vector of length d.
+    """
+
+    module: nn.Module
+    shapes: dict[str, torch.Size]
+    constants: dict[str, Shaped[Tensor, "..."]]
+
+    def __call__(
+        self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."]
+    ) -> Shaped[Tensor, "..."]:
+        """The module's output."""
+        sizes = [shape.numel() for shape in self.shapes.values()]
+        checks.vector("apply", "w", w, sum(sizes))
+        parts = zip(self.shapes.items(), torch.split(w, sizes), strict=True)
+        values = {name: part.view(shape) for (name, shape), part in parts}
+        for name, x in self.constants.items():
+            values[name] = x.to(w.device, w.dtype if x.is_floating_point() else x.dtype)
+        result: Tensor = functional_call(self.module, values, inputs)
+        return result
 
 
-def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], Apply]:
+def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
     """A module as `(w0 [d], apply)` with `apply(w, *inputs)` the module at parameters w.
 
-    `w0` is a detached copy of the parameters in the order of `module.named_parameters()`. `apply`
-    is pure, works under `vmap` and `grad`, and takes its dtype and device from `w` (the inputs
-    must agree with it); it raises ValueError if `w` is not a vector of length d.
+    `w0` is a detached copy of the trainable parameters in the order of `module.named_parameters()`.
+    What is frozen (`requires_grad_(False)`), a buffer, or in eval mode stays as it is now.
 
     Raises:
         TypeError: not a module.
-        ValueError: no parameters, parameters of several dtypes, dropout (random), or buffers such
-            as the running statistics of batch norm (a state beside w, which no round carries).
+        ValueError: no trainable parameters, some of several dtypes or not yet initialized; dropout
+            (random) or batch norm (a state beside w, which no round carries) in training mode.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
-    named = dict(module.named_parameters())
-    shapes = [p.shape for p in named.values()]
-    sizes = [p.numel() for p in named.values()]
+    module = copy.deepcopy(module)
+    named = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    constants = {name: p.detach() for name, p in module.named_parameters() if name not in named}
+    constants |= {name: x.detach() for name, x in module.named_buffers()}
+    w0 = torch.cat([p.detach().reshape(-1) for p in named.values()])
+    return w0, ModuleFunction(module, {name: p.shape for name, p in named.items()}, constants)
 
-    def apply(w: Float[Tensor, " d"], *inputs: Tensor) -> Tensor:
-        checks.vector("apply", "w", w, sum(sizes))
-        parts = torch.split(w, sizes)
-        views = {name: part.view(s) for name, part, s in zip(named, parts, shapes, strict=True)}
-        result: Tensor = functional_call(module, views, inputs)
-        return result
 
-    return torch.cat([p.detach().reshape(-1) for p in named.values()]), apply
+def is_recurrent(module: nn.Module) -> bool:
+    """Whether it holds an RNN, GRU or LSTM, over which torch cannot map."""
+    return any(isinstance(part, nn.RNNBase) for part in module.modules())
+
+
+def linear(inputs: Count, outputs: Count) -> nn.Linear:
+    """A linear map that starts at zero."""
+    checks.arguments(linear, locals())
+    layer = nn.Linear(inputs, outputs)
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
+    return layer
 
 
 def mlp(
@@ -113,18 +147,18 @@ def _check_pure(module: nn.Module) -> None:
     """Raise ValueError for what a function of the parameters cannot be."""
     for name, part in module.named_modules():
         where = f"{type(part).__name__}{f' ({name})' if name else ''}"
+        if any(map(nn.parameter.is_lazy, part.parameters(recurse=False))):
+            remedy = "call it once on some inputs"
+            checks.require(False, "ravel", "module", "be initialized", where, remedy)
         layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention, recurrent nets
         option = getattr(part, "p" if layer else "dropout", 0)
-        if isinstance(option, (int, float)) and option > 0:
-            raise ValueError(
-                f"ravel: module must be deterministic, got dropout in {where}; "
-                "leave it out or set its probability to 0."
-            )
-        for buffer, _ in part.named_buffers(recurse=False):
-            raise ValueError(
-                f"ravel: module must hold parameters only, got the buffer {buffer!r} in {where}; "
-                "use nn.GroupNorm for batch norm, and compute constants in forward."
-            )
-    dtypes = sorted({str(p.dtype) for p in module.parameters()})
-    rule = "have parameters of one dtype"
-    checks.require(len(dtypes) == 1, "ravel", "module", rule, " and ".join(dtypes))
+        random = isinstance(option, (int, float)) and option > 0 and part.training
+        rule, remedy = "be deterministic", "leave it out, or call module.eval()"
+        checks.require(not random, "ravel", "module", rule, f"dropout in {where}", remedy)
+        norm = isinstance(part, nn.modules.batchnorm._NormBase)
+        moving = norm and part.track_running_stats and part.training
+        rule, remedy = "have no running statistics", "take nn.GroupNorm, or call module.eval()"
+        checks.require(not moving, "ravel", "module", rule, where, remedy)
+    dtypes = sorted({str(p.dtype) for p in module.parameters() if p.requires_grad})
+    rule, remedy = "have trainable parameters of one dtype", "see requires_grad_"
+    checks.require(len(dtypes) == 1, "ravel", "module", rule, " and ".join(dtypes), remedy)

@@ -19,13 +19,14 @@ from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
 from fedlib.core.schedule import Every, Schedule
+from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
-from fedlib.engine.loop import RoundLoop
+from fedlib.engine.loop import Callback, RoundLoop
 
 
-def resolve_device(device: str) -> torch.device:
-    """`"auto"` (a GPU if there is one), `"cpu"`, `"cuda"` or `"cuda:1"` as a device that exists.
+def resolve_device(device: str | torch.device) -> torch.device:
+    """`"auto"` (a GPU if there is one) or a name that torch knows, as a device that exists.
 
     Raises
     ------
@@ -33,9 +34,11 @@ def resolve_device(device: str) -> torch.device:
         for another word, or a GPU that is not there.
     """
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count() * torch.cuda.is_available())]
-    known = ("auto", "cpu", *["cuda"][: len(gpus)], *gpus)
-    checks.one_of("run", "device", device, known)
-    return torch.device(("cuda" if gpus else "cpu") if device == "auto" else device)
+    known = ["auto", "cpu", *["cuda"][: len(gpus)], *gpus]
+    known += ["mps"] if torch.backends.mps.is_available() else []
+    name = str(device).removesuffix(":0") if str(device) in ("cpu:0", "mps:0") else str(device)
+    checks.one_of("run", "device", name, known)
+    return torch.device(("cuda" if gpus else "cpu") if name == "auto" else name)
 
 
 def run(
@@ -45,11 +48,13 @@ def run(
     rounds: Count,
     seeds: int | Sequence[int] = (0,),
     evaluate_every: Every = 1,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     checkpoint: Path | str | None = None,
     checkpoint_seconds: Nonnegative = 30.0,
     progress: bool = True,
     engine: type[Federation] | None = None,
+    start: Trace | None = None,
+    callback: Callback | None = None,
 ) -> Any:
     """Run one algorithm, or a grid of them that differ in floats only, for all seeds together.
 
@@ -65,7 +70,7 @@ def run(
         and after the last round in any case, and alone if it is no less than `rounds`.
         `"geometric"`: before every round up to 64, before every second one up to 128, every fourth
         up to 256 and so on, which shows what every round would and costs little in long runs.
-    device : `"cpu"`, `"cuda"`, `"auto"`.
+    device : `"cpu"`, `"cuda"`, `"auto"`, `"mps"` for a problem in float32, or a `torch.device`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
         folder that exists. With more `rounds` than it has, the run goes on. A file that is damaged
         or of another run is refused.
@@ -73,6 +78,12 @@ def run(
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
         `Loop` for tests and debugging.
+    start : the trace of one algorithm that is to go on: its rounds are the first of `rounds`, and
+        the whole is what it would have been at once. For a start from other models give the problem
+        another `w0`, for instance by a trained module.
+    callback : called as `callback(round, metrics, state)` after every evaluation but the last, with
+        metrics and state `[G, S, ...]` of the grid's algorithms and the seeds; if it returns True
+        the run ends there.
 
     Returns
     -------
@@ -105,9 +116,12 @@ def run(
     }
     saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = saver.resume(loop.start(), rounds)
-        now = RoundLoop(loop, rounds, schedule).run(begin, progress, saver)
-    traces = loop.traces(now, rounds, schedule, config)
+        begin = loop.start()
+        if start is not None:
+            begin = loop.go_on(begin, start, config)
+        begin = saver.resume(begin, rounds)
+        now = RoundLoop(loop, rounds, schedule, callback).run(begin, progress, saver)
+    traces = loop.traces(now, schedule, config | {"rounds": now.round})
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
 

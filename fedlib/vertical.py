@@ -254,14 +254,14 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
     ):
         rule = f"be divided as {problem.name} has them, shape {list(size)}"
         checks.require(list(size) == [part.size], "vertical", name, rule, [part.size])
-    x, *labels = (z[problem.rows[0, :2]] for z in problem.data)
+    x, *labels = (z[problem.own_rows(0)[:2]] for z in problem.data)
     batch = Batch((x, *labels), problem.w0.new_full((len(x),), 1 / len(x)))
     direct = problem.losses(problem.w0, batch)
     composed = composite.losses(problem.w0, x, tuple(labels)).mean(0)
     same = direct.shape == composed.shape and torch.allclose(direct, composed, rtol=1e-4)
     rule = f"give the losses of {problem.name}, {direct.tolist()} on its first samples"
     checks.require(same, "vertical", "composite", rule, composed.tolist())
-    pool = torch.cat([own[:size] for own, size in zip(problem.rows, problem.sizes, strict=True)])
+    pool = torch.cat([problem.own_rows(j) for j in range(problem.num_clients)])
     blocks = [_span(block) for block in composite.features.parts]
     changed = {
         "rows": pool.unsqueeze(0),

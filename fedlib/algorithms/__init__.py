@@ -9,6 +9,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+import torch
+
 
 def _found() -> dict[str, Any]:
     """The algorithms by name, file by file."""
@@ -24,7 +26,17 @@ def _found() -> dict[str, Any]:
     }
 
 
+def _states() -> list[Any]:
+    """What the files define, the states of the algorithms among it."""
+    files = [name for _, name, _ in iter_modules(__path__)]
+    return [x for name in files for x in vars(import_module(f"{__name__}.{name}")).values()]
+
+
 globals().update(_found())
+# so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
+torch.serialization.add_safe_globals(
+    [thing for thing in _states() if isinstance(thing, type) and hasattr(thing, "_fields")]
+)
 __all__ = sorted(_found())
 
 #: Every algorithm; the common test holds each of them to account.

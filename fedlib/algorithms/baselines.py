@@ -45,9 +45,8 @@ class LocalWork(checks.Checked):
     value_batch_size: int | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem: it has enough clients and rows."""
-        sizes = self.batch_size, self.value_batch_size
-        check_work(type(self).__name__, problem, self.participants, *sizes)
+        """Check against the problem: it has enough clients."""
+        check_work(type(self).__name__, problem, self.participants)
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
@@ -105,8 +104,9 @@ class FedAvg(LocalWork):
         )
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        u = fed.ask(self.local_update, fed.clients(draw), state.w)  # 1-3
-        return State(fed.project(u.mean(0))), fed.info()  # 4
+        clients = fed.clients(draw)
+        u = fed.ask(self.local_update, clients, state.w)  # 1-3
+        return State(fed.project(fed.mean(u, clients))), fed.info()  # 4
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ class PenaltyFedAvg(LocalWork):
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         clients = fed.clients(draw, model=state.w)  # 1
-        g, slope = fed.constraint(fed.ask(self.constraint_value, clients))  # 2
+        g, slope = fed.constraint(fed.ask(self.constraint_value, clients), clients)  # 2
         on = (g > self.level + self.tolerance).to(g.dtype)  # 3
-        change = fed.ask(self.local_update, clients, slope * on).mean(0)  # 4, 5
+        change = fed.mean(fed.ask(self.local_update, clients, slope * on), clients)  # 4, 5
         step = fed.project(state.w - change) - state.w
         return State(state.w + fed.broadcast(Identity(), step)), fed.info(g_hat=g, sigma=on)  # 6
 
@@ -227,7 +227,9 @@ class Centralized(checks.Checked):
         check_one_constraint(who, problem)
         remedy, n = "build it with clients=1", problem.num_clients
         checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
-        check_work(who, problem, 1, self.batch_size, self.value_batch_size)
+        check_work(who, problem, 1)
+        fits = not problem.whole_batches
+        checks.require(fits, who, "problem", "draw batches with replacement", "whole_batches")
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:

@@ -32,7 +32,7 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
-from fedlib.weights.rules import FindWeights, Least, MinNorm, Preference, Weights
+from fedlib.weights.rules import FindWeights, FixedWeights, Least, MinNorm, Preference, Weights
 
 
 class State(NamedTuple):
@@ -46,16 +46,14 @@ def first_state(
     who: str,
     problem: Problem,
     participants: int,
-    batch_size: int | None = None,
-    value_batch_size: int | None = None,
     shared: int | None = None,
 ) -> State:
     """The problem's start and equal weights.
 
-    Raises ValueError for too few clients or rows, a problem with constraints, or more shared
+    Raises ValueError for too few clients, a problem with constraints, or more shared
     parameters than there are.
     """
-    check_work(who, problem, participants, batch_size, value_batch_size)
+    check_work(who, problem, participants)
     given, rule = problem.num_constraints, "have objectives only"
     checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
     if shared is not None:
@@ -183,7 +181,8 @@ class FedCMOO(GramWeighted):
     participants : n.
     batch_size : rows of every minibatch, or None for full local gradients.
     gram : how G is estimated (`OneWay`, `TwoWay`, `MeanOfGrams`), and in it the sketch.
-    weights : the rule of line 4, `FindWeights` or `MinNorm`.
+    weights : the rule of line 4, `FindWeights`, `MinNorm` or `FixedWeights`, for which plain
+        numbers may stand.
     shared : the first parameters of the model, which all objectives share (the encoder): they alone
         enter G; None for all. The weights multiply the gradients of all parameters.
     shared_batch : one batch for all objectives in line 2, in place of one each.
@@ -200,9 +199,13 @@ class FedCMOO(GramWeighted):
 
     weights: Weights = FindWeights()
 
+    def __post_init__(self) -> None:
+        if isinstance(self.weights, (tuple, list)):
+            object.__setattr__(self, "weights", FixedWeights(tuple(self.weights)))
+        super().__post_init__()
+
     def init(self, problem: Problem) -> State:
-        sizes = self.participants, self.batch_size
-        return first_state("FedCMOO", problem, *sizes, shared=self.shared)
+        return first_state("FedCMOO", problem, self.participants, self.shared)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2 and 6 one after another, and the sketches' noise."""
@@ -213,7 +216,7 @@ class FedCMOO(GramWeighted):
         clients, shared = fed.clients(draw, model=w), self.shared or fed.problem.dim
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 2, 3
         lam = self.weights(G, state.weights)  # 4
-        delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
+        delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 5-7
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
         return State(w, lam), fed.info(**weight_info(G, lam))
 
@@ -260,8 +263,7 @@ class FedCMOOPref(GramWeighted):
 
     def init(self, problem: Problem) -> State:
         self.preference.check("FedCMOOPref", problem.num_objectives)
-        sizes = self.participants, self.batch_size, self.value_batch_size
-        return first_state("FedCMOOPref", problem, *sizes, shared=self.shared)
+        return first_state("FedCMOOPref", problem, self.participants, self.shared)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2, 3 and 7, and the sketches' noise."""
@@ -274,11 +276,11 @@ class FedCMOOPref(GramWeighted):
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients, shared = fed.clients(draw, model=w), self.shared or fed.problem.dim
-        losses = fed.ask(self.loss_values, clients).mean(0)  # 2
+        losses = fed.mean(fed.ask(self.loss_values, clients), clients)  # 2
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 3, 4
         lam, mu, fallback = self.preference(G, losses)  # 5
         lam = lam if self.least is None else self.least(lam)  # 5
-        delta = fed.ask(self.local_update, clients, lam).mean(0)  # 6-8
+        delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 6-8
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 9
         return State(w, lam), fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
 
@@ -330,7 +332,7 @@ class FedCMOOTheory(checks.Checked):
         remedy = "take Identity or a scaled RandK"
         rule = "be unbiased"
         checks.require(unbiased, "FedCMOOTheory", "compressor", rule, self.compressor, remedy)
-        return first_state("FedCMOOTheory", problem, self.participants, self.batch_size)
+        return first_state("FedCMOOTheory", problem, self.participants)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """S and its batches; A_1 and A_2, with what they compress with, as `others`."""
@@ -370,9 +372,9 @@ class FedCMOOTheory(checks.Checked):
         """Y_1 or Y_2, `[M, d]`."""
         tasks = fed.problem.num_objectives
         wire = Wire(Columns(self.compressor), tasks)
-        sent = fed.ask(self.task_gradients, fed.clients(some, model=w), wire=wire)  # 2
-        mean: Tensor = sent.mean(0).view(tasks, -1)  # 3
-        return mean
+        clients = fed.clients(some, model=w)
+        sent = fed.ask(self.task_gradients, clients, wire=wire)  # 2
+        return fed.mean(sent, clients).view(tasks, -1)  # 3
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         receivers = self.participants + 2 * self.gram_participants
@@ -381,7 +383,7 @@ class FedCMOOTheory(checks.Checked):
         G = Y[0] @ Y[1].mT  # 3
         lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4
         clients = fed.clients(draw, model=w)
-        delta = fed.ask(self.local_update, clients, lam).mean(0)  # 5-7
+        delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 5-7
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
         return State(w, lam), fed.info(**weight_info(G, lam))
 
@@ -427,8 +429,7 @@ class FSMGDA(checks.Checked):
     local: LocalSteps = added_field(SGD())
 
     def init(self, problem: Problem) -> State:
-        sizes = self.participants, self.batch_size
-        return first_state("FSMGDA", problem, *sizes, shared=self.shared)
+        return first_state("FSMGDA", problem, self.participants, self.shared)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, and E batches an objective, one objective after another."""
@@ -461,8 +462,9 @@ class FSMGDA(checks.Checked):
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
-        sent = fed.ask(self.local_updates, fed.clients(draw, model=w))  # 2-5
-        delta = sent.mean(0).view(fed.problem.num_objectives, -1)  # 5
+        clients = fed.clients(draw, model=w)
+        sent = fed.ask(self.local_updates, clients)  # 2-5
+        delta = fed.mean(sent, clients).view(fed.problem.num_objectives, -1)  # 5
         G = gram_of(delta[:, : self.shared or fed.problem.dim])
         lam = self.weights(G, state.weights)  # 6
         lam = lam if self.least is None else self.least(lam)  # 6
@@ -494,6 +496,7 @@ class Scalarized(checks.Checked):
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
+    weights : how much each objective counts, in proportion; none: equally.
 
     Raises ValueError or TypeError as `FSMGDA`; in `init` also for an objective that there is not.
     """
@@ -505,9 +508,15 @@ class Scalarized(checks.Checked):
     batch_size: Count | None = None
     task: Count | None = None
     local: LocalSteps = added_field(SGD())
+    weights: tuple[Positive, ...] = added_field(())
 
     def init(self, problem: Problem) -> State:
-        state = first_state("Scalarized", problem, self.participants, self.batch_size)
+        state = first_state("Scalarized", problem, self.participants)
+        if self.weights:
+            rule = "be given without task"
+            checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
+            own = torch.zeros(len(state.weights), len(state.weights)).to(problem.w0)
+            state = state._replace(weights=FixedWeights(self.weights)(own, state.weights))
         if self.task is None:
             return state
         tasks = problem.num_objectives
@@ -537,7 +546,8 @@ class Scalarized(checks.Checked):
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         # the weights are part of the method and not sent
         update = partial(self.local_update, lam=state.weights)
-        delta = fed.ask(update, fed.clients(draw, model=w)).mean(0)  # 2-4
+        clients = fed.clients(draw, model=w)
+        delta = fed.mean(fed.ask(update, clients), clients)  # 2-4
         w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 5
         return State(w, state.weights), fed.info()
 
@@ -574,7 +584,7 @@ class MGDA(checks.Checked):
     weights: Weights = MinNorm()
 
     def init(self, problem: Problem) -> State:
-        return first_state("MGDA", problem, problem.num_clients, self.batch_size)
+        return first_state("MGDA", problem, problem.num_clients)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """All clients, and a batch for each objective."""
@@ -592,8 +602,9 @@ class MGDA(checks.Checked):
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w)  # 1
-        sent = fed.ask(self.task_gradients, fed.clients(draw, model=w))  # 1
-        g = sent.mean(0).view(fed.problem.num_objectives, -1)  # 1
+        clients = fed.clients(draw, model=w)
+        sent = fed.ask(self.task_gradients, clients)  # 1
+        g = fed.mean(sent, clients).view(fed.problem.num_objectives, -1)  # 1
         G = gram_of(g)
         lam = self.weights(G, state.weights)  # 2
         w = fed.project(w - self.lr * (lam @ g))  # 3

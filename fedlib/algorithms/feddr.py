@@ -85,7 +85,7 @@ class FedDR(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; everybody starts at its start."""
-        check_work("FedDR", problem, problem.num_clients, self.batch_size)
+        check_work("FedDR", problem, problem.num_clients)
         w = problem.w0
         return State(w, w, w.repeat(problem.num_clients, 3, 1))
 

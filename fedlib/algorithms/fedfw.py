@@ -64,7 +64,7 @@ class FrankWolfe(checks.Checked):
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which needs a feasible set; one model for all clients."""
         who, n = type(self).__name__, problem.num_clients
-        check_work(who, problem, n, self.batch_size)
+        check_work(who, problem, n)
         rule, free = "have objectives only", problem.num_constraints == 0
         checks.require(free, who, "problem", rule, problem.name)
         rule, remedy = "have a feasible set with its start in it", "build it with problem.within"

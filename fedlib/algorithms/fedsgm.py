@@ -112,7 +112,7 @@ class FedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""
-        check_work("FedSGM", problem, self.participants, self.batch_size, self.value_batch_size)
+        check_work("FedSGM", problem, self.participants)
         check_one_constraint("FedSGM", problem)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
@@ -163,14 +163,14 @@ class FedSGM(checks.Checked):
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         value_clients = fed.value_clients(draw, clients, model=w)
-        g, slope = fed.constraint(fed.ask(self.constraint_value, value_clients))  # 2
+        g, slope = fed.constraint(fed.ask(self.constraint_value, value_clients), value_clients)  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
         v = fed.ask(self.local_update, clients, slope * sigma, wire=self.uplink)  # 4-7
         residual = state.residual
         if self.remembers:
             v, e = v
             residual = fed.store_memory(residual, draw, e)
-        x = fed.project(state.x - self.lr * v.mean(0))  # 8
+        x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
         w_next = w + fed.broadcast(self.downlink, x - w, draw.downlink)  # 9
         weighted = state.weighted + (1 - sigma) * w  # 10
         weight = state.weight + (1 - sigma)

@@ -67,6 +67,7 @@ class Federation:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.averaged = False  # whether the method has asked for the clients' `mean`
         self.bits_up: int | Tensor = 0
         self.bits_down: int | Tensor = 0
 
@@ -102,7 +103,7 @@ class Federation:
         return self.clients(asked, model=model)
 
     def constraint(
-        self, answers: Float[Tensor, "n *s"]
+        self, answers: Float[Tensor, "n *s"], clients: ClientState | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The constraint's value from what the clients sent about it, and its slope.
 
@@ -110,15 +111,36 @@ class Federation:
         """
         if self.problem.pooled is not None:
             return self.problem.pooled.combine(answers)
+        if clients is not None and self.problem.client_weights:
+            return self.mean(answers, clients), answers.new_ones(())
         return answers.mean(), answers.new_ones(())
+
+    def mean(self, answers: Float[Tensor, "n *x"], clients: ClientState) -> Float[Tensor, "*x"]:
+        """The mean of what some clients have sent, by the problem's `client_weights`.
+
+        Where there are any, a client sends its own along, once a round: one number more.
+        """
+        who = torch.as_tensor(clients.who)
+        if self.problem.client_weights and not self.averaged:
+            self.bits_up += FLOAT_BITS * len(who)
+            if self.log is not None:
+                line = (PARTICIPANT, SERVER)
+                self.log.append(Sent.of(line, "weight", answers.new_ones(1), FLOAT_BITS, len(who)))
+        self.averaged = True
+        return self.problem.mean(answers, who)
 
     def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Batch | tuple[()]:
         if not isinstance(positions, Tensor):
             return ()
-        flat = positions.flatten(1)  # [n, E B]
-        rows = self.problem.rows[who].gather(1, flat).view(positions.shape)
-        weight = torch.ones_like(rows, dtype=self.problem.w0.dtype) / positions.shape[-1]
-        return Batch(self.problem.data_at(rows), weight)
+        p, size = self.problem, positions.shape[-1]
+        rows = p.row_numbers(who, positions.flatten(1)).view(positions.shape)
+        weight = torch.ones_like(rows, dtype=p.w0.dtype) / size
+        if p.whole_batches:
+            own = torch.tensor(p.sizes, device=who.device)[who].clamp(max=size)
+            own = own.view(-1, *(1,) * (positions.dim() - 1))
+            real = torch.arange(size, device=who.device) < own
+            weight = (real.to(p.w0.dtype) / own).expand(positions.shape)
+        return Batch(p.data_at(rows), weight)
 
     def ask(
         self,
@@ -187,12 +209,17 @@ class Federation:
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
         """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        if self.problem.client_weights and not self.averaged:
+            raise ValueError(
+                "run: the method must average by the problem's client_weights, it weighs clients "
+                "in its own way; give the problem without weights."
+            )
         like = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
         bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
         return {**metrics, **bits}
 
-    def client(self, state: ClientState) -> Client:
-        """One client: its own tensors, and the form of the problem's losses."""
+    def client(self, state: ClientState, most: int | None = None) -> Client:
+        """One client: its own tensors, `most` rows or less, and the form of the losses."""
         p = self.problem
         return Client(
             state,
@@ -203,7 +230,7 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
-            partial(p.rows_of_client, present(state.who, "number")),
+            partial(p.rows_of_client, present(state.who, "number"), most),
         )
 
     def only_client(self, draw: Draw) -> Client:
@@ -230,8 +257,24 @@ class Vectorized(Federation):
         del wire  # only the plain twin sends real messages
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
-        each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
-        return each(clients)
+
+        def answers(clients: ClientState, most: int | None = None) -> Any:
+            each = vmap(lambda state: method(self.client(state, most), *broadcast), in_dims=(axes,))
+            return each(clients)
+
+        if not self.problem.ragged:
+            return answers(clients)
+        numbers = torch.as_tensor(clients.who).tolist()
+        groups = self.problem.size_groups(numbers)
+        parts = [
+            answers(
+                index_tree(clients._replace(model=()), group)._replace(model=clients.model),
+                max(self.problem.sizes[numbers[place]] for place in group),
+            )
+            for group in groups
+        ]
+        order = torch.tensor([place for group in groups for place in group]).argsort()
+        return pytree.tree_map(lambda *x: torch.cat(x)[order], *parts)
 
 
 class Sequential(Federation):

@@ -8,9 +8,9 @@ G grid points, T rounds.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -19,9 +19,9 @@ from torch.func import grad
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.checks import Count, Whole
+from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
-from fedlib.core.trees import explain_map_error
+from fedlib.core.trees import explain_map_error, loop_map
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have: columns of `Trace.to_frame`.
@@ -99,7 +99,9 @@ class Problem:
     ----------
     name : what errors and stored runs call it.
     data : tensors `[R, ...]`; row r of all of them is one sample. One copy, on one device.
-    rows : `[N, m]`, the row indices of every client, padded by repetition.
+    rows : `[N, m]`, the row indices of every client, padded by repetition; or those of one client
+        after another `[sum(sizes)]`, for clients of very unequal size: rows are then padded for
+        clients of similar size together, and only while a method reads all of them.
     sizes : how many of a client's rows are real, N numbers.
     losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
     num_objectives : M, at least 1.
@@ -109,11 +111,15 @@ class Problem:
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
         without it autograd is used. Algorithms do not notice.
     heldout : tensors that only `metrics` uses.
+    host_metrics : `(w [d], problem) -> {name: number}`, by any Python, of plain tensors on the CPU.
     set : the feasible set of `w`, if any.
     simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
     pooled : how the constraint's value is formed, where it is not the mean over clients.
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     sequential_clients : whether clients go one after another on a CPU, as convolutions do better.
+    client_weights : how much each client counts in averages, N positive numbers; none: equally.
+    whole_batches : whether a client with fewer rows than a minibatch takes each of them once; else
+        it draws as many as all do, with replacement.
     config : what a stored run records about it, JSON values only.
 
     Raises
@@ -125,7 +131,7 @@ class Problem:
 
     name: str
     data: tuple[Shaped[Tensor, "R ..."], ...]
-    rows: Int[Tensor, "N m"]
+    rows: Int[Tensor, "N m"] | Int[Tensor, "R"]
     sizes: tuple[int, ...]
     losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
     num_objectives: Count
@@ -136,11 +142,14 @@ class Problem:
         Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
     ) = None
     heldout: tuple[Shaped[Tensor, "..."], ...] = ()
+    host_metrics: Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None = None
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | None = None
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     sequential_clients: bool = False
+    client_weights: tuple[Positive, ...] = ()
+    whole_batches: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,27 +169,73 @@ class Problem:
         """The number of parameters, d."""
         return self.w0.shape[-1]
 
+    @property
+    def ragged(self) -> bool:
+        """Whether rows padded to the largest client would be more than four times as many."""
+        return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
+
+    def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
+        """Places of some clients (all) in groups of similar size: one, unless sizes are `ragged`.
+
+        The largest client of a group has at most twice the rows of the smallest.
+        """
+        chosen = range(self.num_clients) if clients is None else clients
+        if not self.ragged:
+            return [[*range(len(chosen))]]
+        groups = dict[int, list[int]]()
+        for place, j in enumerate(chosen):
+            groups.setdefault(self.sizes[j].bit_length(), []).append(place)
+        return [groups[bits] for bits in sorted(groups)]
+
     def all_clients(self) -> Batch:
         """Every client's rows at once: data `[N, m, ...]`, weight `[N, m]`."""
         return self.rows_of(torch.arange(self.num_clients, device=self.rows.device))
 
-    def rows_of(self, clients: Int[Tensor, "n"]) -> Batch:
-        """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding."""
-        rows = self.rows[clients]
+    def own_rows(self, client: int) -> Int[Tensor, "m"]:
+        """The row indices of one client, without padding."""
+        if self.rows.dim() == 2:
+            return self.rows[client, : self.sizes[client]]
+        first = sum(self.sizes[:client])
+        return self.rows[first : first + self.sizes[client]]
+
+    def rows_of(self, clients: Int[Tensor, "n"], most: int | None = None) -> Batch:
+        """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding.
+
+        `most` is m where it is less than the rows of the largest of all clients.
+        """
+        if most is None:
+            many = self.ragged and _has_values(clients)
+            most = max(self.sizes[j] for j in clients.tolist()) if many else max(self.sizes)
+        if self.rows.dim() == 2:
+            rows, most = self.rows[clients], self.rows.shape[-1]
+        if not isinstance(self.lengths, Tensor) and min(self.sizes) == most:  # no padding anywhere
+            if self.rows.dim() == 1:
+                rows = self.row_numbers(clients, torch.arange(most, device=clients.device))
+            weight = torch.full_like(rows, 1 / most, dtype=self.w0.dtype)
+            return Batch(self.data_at(rows), weight)
         lengths = self.lengths
         if not isinstance(lengths, Tensor):
-            if min(self.sizes) == rows.shape[-1]:  # no padding anywhere
-                weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
-                return Batch(self.data_at(rows), weight)
-            lengths = torch.tensor(self.sizes, device=rows.device)
-        size = lengths[clients].unsqueeze(-1)
-        real = torch.arange(self.rows.shape[-1], device=rows.device) < size
-        weight = real.to(self.w0.dtype) / size  # whole numbers alone would meet in float32
+            lengths = torch.tensor(self.sizes, device=self.rows.device)
+        size, place = lengths[clients].unsqueeze(-1), torch.arange(most, device=self.rows.device)
+        if self.rows.dim() == 1:
+            rows = self.row_numbers(clients, torch.minimum(place, size - 1))
+        weight = (place < size).to(self.w0.dtype) / size  # whole numbers alone: in float32
         return Batch(self.data_at(rows), weight)
 
-    def rows_of_client(self, client: Int[Tensor, ""]) -> Batch:
+    def row_numbers(
+        self, clients: Int[Tensor, "n"], positions: Int[Tensor, "*n k"]
+    ) -> Int[Tensor, "n k"]:
+        """The row indices at some positions within some clients."""
+        if self.rows.dim() == 2:
+            return self.rows[clients].gather(1, positions)
+        sizes = torch.tensor(self.sizes, device=clients.device)
+        first = (sizes.cumsum(0) - sizes)[clients].unsqueeze(-1)
+        rows: Tensor = self.rows[first + positions]
+        return rows
+
+    def rows_of_client(self, client: Int[Tensor, ""], most: int | None = None) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""
-        data, weight = self.rows_of(client.view(1))
+        data, weight = self.rows_of(client.view(1), most)
         return Batch(tuple(x[0] for x in data), weight[0])
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "*b ..."], ...]:
@@ -190,8 +245,44 @@ class Problem:
 
     def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""
-        each: Tensor = torch.func.vmap(self.losses, in_dims=(None, 0))(w, self.all_clients())
-        return each.mean(0)
+        return self.mean_over_clients(lambda batch: self.losses(w, batch))
+
+    def mean_over_clients(
+        self, value: Callable[[Batch], Shaped[Tensor, "..."]]
+    ) -> Shaped[Tensor, "..."]:
+        """The mean over all clients of `value(rows of a client)`, by `client_weights`."""
+        over_clients = loop_map if self.sequential_clients else torch.func.vmap
+        groups = self.size_groups()
+        each = [over_clients(value, (0,))(self.rows_of(self.numbers(g))) for g in groups]
+        return self.mean(torch.cat(each), [j for group in groups for j in group])
+
+    def numbers(self, clients: Sequence[int]) -> Int[Tensor, "n"]:
+        """The numbers of some clients as a tensor beside the rows."""
+        return torch.tensor(clients, device=self.rows.device)
+
+    def mean(
+        self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]
+    ) -> Float[Tensor, "*x"]:
+        """The mean of some clients' answers, by their `client_weights`."""
+        if not self.client_weights:
+            return answers.mean(0)
+        every = torch.tensor(self.client_weights, dtype=answers.dtype, device=answers.device)
+        weights = every[clients]
+        weights = weights / weights.sum()
+        return (weights.view(-1, *(1,) * (answers.dim() - 1)) * answers).sum(0)
+
+    def weighted(self, weights: Literal["rows"] | Sequence[float]) -> Problem:
+        """The same problem with clients that count by their `"rows"`, or by N positive numbers.
+
+        Averages of clients' models, steps and losses then weigh them so, as in McMahan's FedAvg.
+        """
+        if isinstance(weights, str):
+            checks.one_of("weighted", "weights", weights, ("rows",))
+        chosen = self.sizes if isinstance(weights, str) else weights
+        own = tuple(map(float, chosen))
+        rule, n = "hold one number a client", len(self.sizes)
+        checks.require(len(own) == n, "weighted", "weights", f"{rule}, {n}", own)
+        return replace(self, client_weights=own, config={**self.config, "weights": [*own]})
 
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
@@ -289,12 +380,19 @@ def _check_shapes(problem: Problem) -> None:
     got = [list(x.shape) for x in data]
     _require(len({len(x) for x in data}) == 1, "data", "hold tensors with equally many rows", got)
     _require(len(w0), "w0", "be a vector [d], d at least 1", w0)
-    table = rows.dtype == torch.int64 and 0 not in rows.shape
-    _require(table, "rows", "be a table of int64 [N, m], N and m at least 1", rows)
-    n, m = rows.shape
-    _require(len(sizes) == n, "sizes", f"have {n} entries, one for each line of rows", sizes)
-    fits = all(1 <= size <= m for size in sizes)
-    _require(fits, "sizes", f"lie in 1..{m} (the columns of rows)", sizes)
+    fits = rows.dtype == torch.int64 and 0 not in rows.shape and rows.dim() in (1, 2)
+    _require(fits, "rows", "be int64 [N, m], N and m at least 1, or [sum(sizes)]", rows)
+    if rows.dim() == 1:
+        fits = bool(sizes) and min(sizes) > 0 and sum(sizes) == len(rows)
+        _require(fits, "sizes", f"be positive and add up to the {len(rows)} rows", sizes)
+        n = len(sizes)
+    else:
+        n, m = rows.shape
+        _require(len(sizes) == n, "sizes", f"have {n} entries, one for each line of rows", sizes)
+        fits = all(1 <= size <= m for size in sizes)
+        _require(fits, "sizes", f"lie in 1..{m} (the columns of rows)", sizes)
+    weights = problem.client_weights
+    _require(len(weights) in (0, n), "client_weights", f"be {n} numbers, one a client", weights)
     fits = not isinstance(problem.lengths, Tensor) or problem.lengths.shape == (n,)
     _require(fits, "lengths", f"be whole numbers [{n}]", problem.lengths)
 

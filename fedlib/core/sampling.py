@@ -39,7 +39,8 @@ def draw_round(
     rng : the seed's CPU generator; the order of the draws is part of the format of stored runs.
     participants : n.
     local_steps : E, the number of minibatches.
-    batch_size : B, or None for full batches.
+    batch_size : B, or None for full batches; a client may have fewer rows (see `whole_batches` of
+        the problem).
     value_batch_size : rows of the separate batch for loss values, or None for all rows.
     uplink, downlink : asked for the randomness of n messages and of one.
     resample : whether loss values come from a second, independent sample of n clients.
@@ -51,8 +52,8 @@ def draw_round(
     return Draw(
         participants=who,
         value_clients=again,
-        batches=_positions(sizes, local_steps, batch_size, rng),
-        values=_squeeze(_positions(asked, 1, value_batch_size, rng), 1),
+        batches=_positions(problem, sizes, local_steps, batch_size, rng),
+        values=_squeeze(_positions(problem, asked, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
@@ -101,7 +102,7 @@ def draw_coins(
     return Draw(
         participants=torch.arange(n),
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(problem, list(problem.sizes), local_steps, batch_size, rng),
     )
 
 
@@ -152,25 +153,21 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
 
 
 def check_work(
-    who: str,
-    problem: Problem,
-    participants: int,
-    batch_size: int | None = None,
-    value_batch_size: int | None = None,
+    who: str, problem: Problem, participants: int, distinct_batch: int | None = None
 ) -> None:
     """Check what a round asks of the clients against the problem.
 
     Raises
     ------
     ValueError
-        if there are fewer clients than participants, or a batch is larger than a client.
+        if there are fewer clients than participants, or a batch of distinct rows is larger than a
+        client.
     """
     n = problem.num_clients
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    smallest = min(problem.sizes)
-    for name, size in (("batch_size", batch_size), ("value_batch_size", value_batch_size)):
-        if size is not None:
-            checks.count(who, name, size, high=smallest, note="the rows of the smallest client")
+    if distinct_batch is not None:
+        note, smallest = "its rows are distinct: the smallest client's", min(problem.sizes)
+        checks.count(who, "batch_size", distinct_batch, high=smallest, note=note)
 
 
 def check_one_constraint(who: str, problem: Problem) -> None:
@@ -194,12 +191,17 @@ def check_compressors(
 
 
 def _positions(
-    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+    problem: Problem, sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
-    return (unit * torch.tensor(sizes).view(-1, 1, 1)).long()
+    each = torch.tensor(sizes).view(-1, 1, 1)
+    drawn = (unit * each).long()
+    if not problem.whole_batches:
+        return drawn
+    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows weigh nothing
+    return torch.where(each <= batch, torch.minimum(whole, each - 1), drawn)
 
 
 def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from fedlib import checks
 from fedlib.core import files
@@ -71,6 +75,8 @@ class Trace:
         """
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
+        if np.isnan(x).any():
+            warnings.warn(f"late: metric {name!r} is NaN in some rounds.", stacklevel=2)
         if isinstance(self.config.get("evaluate_every"), str):
             end = self.rounds[1:]  # of what an evaluation stands for
             late = np.minimum(np.diff(self.rounds), end - (1 - share) * end[-1]).clip(min=0)
@@ -85,11 +91,49 @@ class Trace:
         columns = {"seed": np.repeat(self.seeds, t), "round": np.tile(self.rounds, s)}
         return pd.DataFrame({**columns, **{k: x.reshape(-1) for k, x in self.metrics.items()}})
 
+    def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
+        """The final model `[d]` of a seed; the seed may be left out where there is one.
+
+        Raises
+        ------
+        ValueError
+            for a seed that was not run, or a trace without models.
+        """
+        held, remedy = getattr(self.state, "w", self.state), "save the state beside the trace"
+        checks.require(held is not None, "Trace", "state", "hold the final models", None, remedy)
+        if seed is None and len(self.seeds) == 1:
+            seed = self.seeds[0]
+        checks.one_of("Trace", "seed", seed, self.seeds)
+        return torch.as_tensor(held[self.seeds.index(seed)]).cpu()
+
+    def state_dict(
+        self, module: nn.Module, seed: int | None = None
+    ) -> dict[str, Shaped[Tensor, "..."]]:
+        """The `state_dict` of the module that the problem was made of, at the final model.
+
+        Raises
+        ------
+        ValueError
+            as `model`, or if the module has another number of trainable parameters.
+        """
+        w = self.model(seed)
+        named = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        sizes = [p.numel() for p in named.values()]
+        checks.vector("state_dict", "the final model", w, sum(sizes))
+        parts = zip(named.items(), torch.split(w, sizes), strict=True)
+        own = {name: x.view(p.shape).clone() for (name, p), x in parts}
+        return {name: own.get(name, x) for name, x in module.state_dict().items()}
+
+    def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
+        """The module, its parameters set to the final model; raises as `state_dict`."""
+        module.load_state_dict(self.state_dict(module, seed))
+        return module
+
     def save(self, path: Path | str) -> None:
         """Write curves, configuration and provenance as one JSON file, whole or not at all.
 
-        The final models `[S, d]` go with them where d is at most 1000; `torch.save(trace.state)`
-        keeps larger ones. Numbers keep all their digits.
+        The final models `[S, d]` go with them where d is at most 1000; larger ones are kept by
+        `torch.save(trace.state_dict(module, seed), path)`. Numbers keep all their digits.
 
         Raises
         ------
@@ -99,6 +143,12 @@ class Trace:
         checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
+        if w is not None and models is None:
+            warnings.warn(
+                f"Trace.save: models of {w.shape[-1]} parameters are left out; keep them by "
+                "torch.save(trace.state_dict(module, seed), path).",
+                stacklevel=2,
+            )
         content = {
             "schema": files.SCHEMA,
             "kind": KIND,

@@ -67,7 +67,9 @@ class BatchedRuns:
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
-        self._over_grid: Callable[..., Any] = loop_map if self.engine.sequential_clients else vmap
+        # sizes are looked at where clients of very unequal size are grouped
+        self.in_turn = self.engine.sequential_clients or self.one.form.ragged
+        self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
         self._map_runs()
 
     def _map_runs(self) -> None:
@@ -85,6 +87,34 @@ class BatchedRuns:
             lambda x: x.to(self.device).expand(len(self.grid), *x.shape).contiguous(), all_seeds
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
+
+    def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
+        """The progress at the end of a trace of this session, to go on from.
+
+        Raises
+        ------
+        ValueError
+            unless the trace is one of this run, but for its number of rounds, with its state.
+        """
+        own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
+        del own["algorithms"]
+        fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
+        rule = "be a trace of this algorithm, problem, seeds and evaluate_every"
+        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"))
+        fits = type(trace.state) is type(now.state)
+        rule, remedy = "hold the run's state", "a file keeps models alone: see `checkpoint`"
+        checks.require(fits, "run", "start", rule, type(trace.state).__name__, remedy)
+        now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
+        now.round = int(trace.rounds[-1])
+        for _ in range(now.round):
+            self.draws(now.rngs, 1)
+        parts = ((now.metrics, trace.metrics, -1), (now.info, trace.info, None))
+        for blocks, curves, end in parts:
+            tensors = {
+                k: torch.as_tensor(v[None, :, :end]).to(self.device) for k, v in curves.items()
+            }
+            blocks.append(tensors)
+        return now
 
     def sample_data(self) -> list[Float[Tensor, "n"]]:
         """Entries of all data, evenly spread, which tell them from other data."""
@@ -118,7 +148,17 @@ class BatchedRuns:
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         values: Info = self._explained("_measure", w)
-        return values
+        return values | self._measure_on_host(w)
+
+    def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
+        """What the problem measures by plain Python, one run after another."""
+        found: dict[str, list[float]] = {}
+        for models in w.detach().cpu():
+            for problem, model in zip(self.problems, models, strict=True):
+                if problem.host_metrics is not None:
+                    for name, value in problem.host_metrics(model, problem).items():
+                        found.setdefault(name, []).append(value)
+        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in found.items()}
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """What a mapped function gives; a sentence for what no map can follow."""
@@ -152,7 +192,7 @@ class BatchedRuns:
 
     def _map(self, function: Callable[..., Any], seed_dims: Any, grid_dims: Any) -> Any:
         """`function` over grid and seeds, by vmap or plain loops."""
-        mapper = loop_map if self.engine.sequential_clients else vmap
+        mapper = loop_map if self.in_turn else vmap
         over_seeds, over_grid = (
             (None, 0, None, *seed_dims),
             (0 if self.hyper else None, None, None, *grid_dims),
@@ -167,7 +207,7 @@ class BatchedRuns:
         be written down one by one, and their episodes part where a number is rounded otherwise.
         """
         simulated = self.problems[0].simulator is not None
-        if self.engine.sequential_clients or simulated or rounds < CAPTURE:
+        if self.in_turn or simulated or rounds < CAPTURE:
             return None
         now = self.start()
         draw = index_tree(self.draws(now.rngs, 1), 0)
@@ -194,12 +234,18 @@ class BatchedRuns:
             return None
         return np.asarray(vmap(self.template.output)(state).double().cpu())
 
-    def traces(
-        self, now: Progress, rounds: int, schedule: Schedule, config: dict[str, Any]
-    ) -> list[Trace]:
+    def traces(self, now: Progress, schedule: Schedule, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
-        evaluated = np.array([*schedule.before(rounds), rounds])
+        evaluated = np.array([*schedule.before(now.round), now.round])
+        for name, curves in metrics.items():
+            if len(bad := np.argwhere(np.isnan(curves))):
+                _, s, t = bad[bad[:, 2].argmin()]
+                warnings.warn(
+                    f"run: metric {name!r} is NaN from round {evaluated[t]} on (seed "
+                    f"{self.seeds[s]}); look for a quotient or a logarithm in it.",
+                    stacklevel=3,
+                )
         common = {k: v for k, v in config.items() if k != "algorithms"}
         gpu = self.device.type == "cuda"
         ran_on = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from fedlib.core.problem import Draw
@@ -15,6 +17,8 @@ from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
 from fedlib.engine.compile import stack_rounds
 
+#: `(round, metrics, state) -> whether to stop`.
+Callback = Callable[[int, dict[str, Tensor], Any], bool | None]
 CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
 SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
 
@@ -42,10 +46,18 @@ class RoundLoop:
     runs : the rounds and evaluations.
     rounds : of the whole run.
     schedule : the evaluated rounds.
+    callback : see `run`.
     """
 
-    def __init__(self, runs: BatchedRuns, rounds: int, schedule: Schedule) -> None:
+    def __init__(
+        self,
+        runs: BatchedRuns,
+        rounds: int,
+        schedule: Schedule,
+        callback: Callback | None = None,
+    ) -> None:
         self.runs, self.rounds, self.schedule = runs, rounds, schedule
+        self.callback, self.stopped = callback, False
         self.compiled = runs.speed_up(rounds, schedule)
 
     def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
@@ -54,7 +66,7 @@ class RoundLoop:
         with tqdm(
             total=self.rounds, initial=now.round, desc=name, delay=3, disable=not show
         ) as bar:
-            while now.round < self.rounds:
+            while now.round < self.rounds and not self.stopped:
                 began = time.perf_counter()
                 before, first = clone_tree(now.state), now.round
                 draws = self.advance(now, length)
@@ -78,7 +90,11 @@ class RoundLoop:
         while first < count:
             gap = self.schedule.gap(now.round)
             if now.round % gap == 0:
-                now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
+                measured = self.runs.measure(now.state.w)
+                if self.callback and self.callback(now.round, measured, now.state):
+                    self.stopped = True
+                    return index_tree(draws, slice(first))  # type: ignore[no-any-return]
+                now.metrics.append(stack_rounds([measured]))
             many = min(count - first, gap - now.round % gap)  # before the next evaluation
             whole = many // call * call
             if self.compiled and whole and now.round % call == 0:

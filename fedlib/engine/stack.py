@@ -168,12 +168,15 @@ def _shapes(problem: Problem) -> dict[str, Any]:
 
     The number of rows a client is not among them.
     """
-    names = ("name", "num_objectives", "num_constraints", "sequential_clients")
+    names = [
+        *("name", "num_objectives", "num_constraints", "num_clients", "client_weights"),
+        *("sequential_clients", "whole_batches"),
+    ]
     alike = {name: getattr(problem, name) for name in names}
     if (own := problem.set) is not None:
         others = {f.name for f in fields(own)} - floats(own).keys()  # type: ignore[arg-type]
         alike["set"] = (type(own).__name__, {name: getattr(own, name) for name in others})
-    tensors = {**problem.tensors(), "clients": problem.rows[:, 0]}
+    tensors = problem.tensors()
     del tensors["rows"]
     for path, x in pytree.tree_flatten_with_path(tensors)[0]:
         name = pytree.keystr(path).removeprefix("['").replace("']", "", 1)
@@ -183,10 +186,12 @@ def _shapes(problem: Problem) -> dict[str, Any]:
 
 def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
     """The problems with equally many rows a client, by repetition, and `lengths` that say so."""
-    most = max(p.rows.shape[1] for p in problems)
+    most = max(max(p.sizes) for p in problems)
     padded = []
     for p in problems:
-        more = p.rows[:, :1].expand(-1, most - p.rows.shape[1])
-        rows, lengths = torch.cat([p.rows, more], 1), torch.tensor(p.sizes, device=p.rows.device)
+        lengths = torch.tensor(p.sizes, device=p.rows.device)
+        place = torch.arange(most, device=p.rows.device)
+        places = torch.where(place < lengths.unsqueeze(1), place, 0)
+        rows = p.row_numbers(p.numbers(range(p.num_clients)), places)
         padded.append(replace(p, rows=rows, lengths=lengths))
     return padded

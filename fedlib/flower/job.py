@@ -67,7 +67,7 @@ def client_problem(problem: Problem, client: int | None) -> Problem:
     tensor([[nan, nan]])
     """
     here = 0 if client is None else client
-    own = problem.rows[here, : problem.sizes[here]]
+    own = problem.own_rows(here)
     return with_rows(problem, [x[own] for x in problem.data], client, problem.sizes)
 
 
@@ -78,12 +78,12 @@ def with_rows(
     sizes: Sequence[int],
 ) -> Problem:
     """The problem of `len(sizes)` clients in which client number `client` has the rows `data`."""
-    other, most = copy.copy(problem), max(sizes)
-    rows = torch.zeros(len(sizes), most, dtype=torch.int64, device=problem.w0.device)
+    other, first = copy.copy(problem), sum(sizes[:client])
+    rows = torch.zeros(sum(sizes), dtype=torch.int64, device=problem.w0.device)
     if client is None:
         data = [blank(x[:1]) for x in data]
     else:
-        rows[client] = torch.arange(most).clamp_max(sizes[client] - 1)
+        rows[first : first + sizes[client]] = torch.arange(sizes[client])
     heldout = tuple(map(blank, problem.heldout))
     new = {"data": tuple(data), "rows": rows, "sizes": tuple(sizes), "heldout": heldout}
     vars(other).update(**new, lengths=())

@@ -3,12 +3,13 @@
 from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
 from fedlib.problems.fairness import fairness
 from fedlib.problems.neyman_pearson import neyman_pearson
-from fedlib.problems.own import ClientRows, from_clients, from_frame
+from fedlib.problems.own import ClientRows, GroupGap, from_clients, from_frame
 from fedlib.problems.pareto import pareto
 from fedlib.problems.quadratics import quadratics
 
 __all__ = [
     "ClientRows",
+    "GroupGap",
     "classifier",
     "fairness",
     "from_clients",

@@ -1,27 +1,36 @@
 """A problem of your own: clients' rows, any module, and plain functions of what it gives.
 
-`from_frame` takes a pandas data frame with a column that names the client, `from_clients` one tuple
-of tensors a client. Both try the module and the functions out before anything runs, so that a
-mistake is one sentence and not a traceback from inside a `vmap`.
+`from_frame` takes a pandas data frame with a column that names the client, `from_clients` tensors,
+arrays, Datasets or DataLoaders, one a client. Both try the module and the functions out before
+anything runs, so that a mistake is one sentence and not a traceback from inside a `vmap`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import numbers
+import traceback
+import warnings
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from fedlib import checks, models
-from fedlib.core.problem import Batch, Problem
-from fedlib.core.trees import explain_map_error
-from fedlib.data.split import padded
+from fedlib.core.describe import describe
+from fedlib.core.problem import Batch, Pooled, Problem
+from fedlib.core.trees import explain_map_error, loop_map
+from fedlib.problems.fairness import combine_gaps, group_gap, sums
+from fedlib.problems.rows import Rows, as_rows, as_tensor, cast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +58,8 @@ class ClientRows(NamedTuple):
     ) -> Float[Tensor, ""]:
         """The mean of one number a row, over all rows or those `where` a condition holds.
 
-        Where it holds for none the mean is 0. On a minibatch, a mean over some rows only estimates
-        that over all such rows of the client.
+        A client must have rows for which it holds, else the problem is refused. A minibatch may
+        have none, and then counts 0: its mean only estimates that over all such rows.
 
         Raises
         ------
@@ -66,16 +75,43 @@ class ClientRows(NamedTuple):
                 checks.require(fits, "ClientRows.mean", name, rule, got, remedy)
         if where is not None:
             chosen = weight * where.to(weight.dtype)
+            _SHARES.append(chosen.sum())
             weight = chosen / chosen.sum().clamp(min=torch.finfo(weight.dtype).tiny)
         return weight @ values.to(weight.dtype)
 
 
+#: The shares of rows that conditions held for, while a function is tried.
+_SHARES = deque[Tensor](maxlen=100)
+
 #: An objective, a constraint or a measure: one number of some rows of one client.
-Function = Callable[[ClientRows], Tensor]
+Function = Callable[[ClientRows], Any]
 Functions = Function | Sequence[Function]
-Value = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, ""]]
-#: Inputs, target and further columns of some rows.
-Rows = Sequence[Shaped[Tensor, "m ..."]]
+SPREAD = 0.1  # of the random point beside the start at which functions are tried
+
+
+@dataclass(frozen=True)
+class GroupGap(checks.Checked):
+    """Constraint: the absolute gap between two groups' mean outputs, pooled over the clients.
+
+    A client sends sums and counts of both groups, so that a client without one of them, and gaps
+    of opposite sign, do no harm. The output is a logit; its sigmoid is what is compared.
+
+    Parameters
+    ----------
+    column : the column that says who is in the first group (1) and who is in the second (0).
+    given : compare rows with this target alone: 1 is equal opportunity; None (all rows) is
+        demographic parity.
+    """
+
+    column: Hashable
+    given: float | None = None
+
+    def four(self, rows: ClientRows, scale: Float[Tensor, "*B"]) -> Float[Tensor, "4"]:
+        """Sum of outputs and number of rows of the first group, then of the second."""
+        weight, group = rows.weight * scale, rows.columns[self.column].to(rows.weight.dtype)
+        if self.given is not None:
+            weight = weight * (rows.target == self.given)
+        return sums(torch.sigmoid(rows.output.reshape(weight.shape)), weight, group)
 
 
 def from_frame(
@@ -85,27 +121,36 @@ def from_frame(
     target: Hashable,
     module: nn.Module,
     objective: Functions,
-    constraint: Functions = (),
+    constraint: Functions | GroupGap = (),
     features: Iterable[Hashable] | None = None,
     columns: Sequence[Hashable] = (),
     measures: Mapping[str, Function] | None = None,
     heldout: pd.DataFrame | None = None,
+    weights: Literal["rows"] | Sequence[float] | None = None,
+    encode: bool = False,
     name: str = "own",
 ) -> Problem:
     """The problem of a data frame whose rows belong to clients.
 
     Parameters
     ----------
-    frame : one row a sample; numbers without gaps, already scaled as the module likes them.
+    frame : one row a sample; numbers without gaps (see `encode`), already scaled as the module
+        likes them.
     client : the column that says whose row it is; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network without dropout and batch norm; its parameters are where methods start.
+    module : a network, deterministic as it is (dropout and batch norm in eval mode); its trainable
+        parameters are where methods start, frozen ones stay as they are.
     objective : `ClientRows -> number`, minimized in the mean over clients; or several.
-    constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none.
+    constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none; or
+        a `GroupGap`, for equal treatment of two groups.
+    weights : how clients count in averages: None for equally, `"rows"`, or a number each.
+    encode : whether text and categories become numbers: a feature one column of 0 and 1 a value,
+        a target its place among the sorted values, as the configuration's `encoding` says.
     features : columns that the module sees, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
     measures : name -> `ClientRows -> number`, reported at every evaluation: of `heldout` if it is
-        given, else of the clients in the mean.
+        given, else of the clients in the mean. A number of Python's, or of numpy's (scikit-learn's
+        AUC, say), is as good as a tensor.
     heldout : rows that no client trains on, with the same columns (that of the client may lack).
     name : what errors and stored runs call the problem.
 
@@ -124,6 +169,11 @@ def from_frame(
     who = "from_frame"
     checks.arguments(from_frame, locals())
     checks.value(who, "frame", frame, pd.DataFrame)
+    if isinstance(constraint, GroupGap):
+        columns = [*dict.fromkeys([*columns, constraint.column])]
+    encoding: dict[str, list[Any]] = {}
+    if encode:
+        frame, heldout, encoding = encode_columns(who, frame, heldout, client, (target, *columns))
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     used = [target, *features, *columns]
@@ -142,29 +192,34 @@ def from_frame(
     groups = frame.groupby(client, sort=True, observed=False)
     clients = {label: tensors_of(own, target, columns, used) for label, own in groups}
     functions = objective, constraint, measures or {}
-    return make_problem(who, name, clients, module, *functions, columns, held)
+    problem = make_problem(who, name, clients, module, *functions, columns, held)
+    if encoding:
+        problem = replace(problem, config={**problem.config, "encoding": encoding})
+    return problem if weights is None else problem.weighted(weights)
 
 
 def from_clients(
-    clients: Sequence[Rows],
+    clients: Sequence[Any],
     *,
     module: nn.Module,
     objective: Functions,
-    constraint: Functions = (),
+    constraint: Functions | GroupGap = (),
     columns: Sequence[str] = (),
     measures: Mapping[str, Function] | None = None,
-    heldout: Rows = (),
+    heldout: Any = (),
+    weights: Literal["rows"] | Sequence[float] | None = None,
     name: str = "own",
 ) -> Problem:
-    """The problem of clients that hold tensors: pictures, sequences, whatever the module takes.
+    """The problem of clients that hold pictures, sequences, whatever the module takes.
 
     Parameters
     ----------
-    clients : per client `(inputs [m, ...], target [m, ...], further columns [m, ...])`; m may
-        differ from client to client.
+    clients : per client `(inputs [m, ...], target [m, ...], further columns [m, ...])`, tensors or
+        arrays; or a torch Dataset or DataLoader of such samples, read once; or a dict of them. m
+        may differ from client to client.
     columns : the names of the further columns, in their order.
-    heldout : such a tuple of rows that no client trains on.
-    module, objective, constraint, measures, name : as in `from_frame`.
+    heldout : rows that no client trains on, in one of these forms.
+    module, objective, constraint, measures, weights, name : as in `from_frame`.
 
     Raises
     ------
@@ -173,11 +228,13 @@ def from_clients(
     """
     who = "from_clients"
     checks.arguments(from_clients, locals())
+    if isinstance(constraint, GroupGap):
+        columns = [*dict.fromkeys([*columns, str(constraint.column)])]
     parts = ("inputs", "target", *columns)
+    clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
+    held = as_rows(who, "heldout", heldout, columns) if heldout else ()
     several = {f"client {j}": own for j, own in enumerate(clients)}
-    for label, own in (several | ({"heldout": heldout} if len(heldout) else {})).items():
-        rule = f"be {len(parts)} tensors: {', '.join(parts)}"
-        checks.require(len(own) == len(parts), who, label, rule, len(own))
+    for label, own in (several | ({"heldout": held} if held else {})).items():
         shapes = [list(x.shape) for x in own]
         equal = all(shapes) and len({shape[0] for shape in shapes}) == 1
         checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
@@ -186,10 +243,11 @@ def from_clients(
         checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
         for part, x in zip(parts, own, strict=True):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
-    checks.require(not len(heldout) or len(heldout[0]), who, "heldout", "have rows", 0)
+    checks.require(not held or len(held[0]), who, "heldout", "have rows", 0)
     functions = objective, constraint, measures or {}
     numbered = dict(enumerate(clients))
-    return make_problem(who, name, numbered, module, *functions, columns, heldout)
+    problem = make_problem(who, name, numbered, module, *functions, columns, held)
+    return problem if weights is None else problem.weighted(weights)
 
 
 def check_columns(
@@ -205,7 +263,7 @@ def check_columns(
         checks.require(labels.count(column) == 1, who, name, rule, labels, remedy)
     for column in numeric:
         values, what = frame[column], f"column {column!r}"
-        fits, remedy = values.dtype.kind in "biuf", "encode it or leave it out"
+        fits, remedy = values.dtype.kind in "biuf", "pass encode=True, or leave it out"
         checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
@@ -220,7 +278,111 @@ def tensors_of(
     more = (frame[label] for label in (target, *columns))
     # pandas' own dtypes, Int64 and the like, have a plain one of the same name
     plain = (x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype)) for x in more)
-    return inputs, *map(torch.tensor, plain)
+    return inputs, *(as_tensor("from_frame", "a column", x) for x in plain)
+
+
+def encode_columns(
+    who: str,
+    frame: pd.DataFrame,
+    heldout: pd.DataFrame | None,
+    client: Hashable,
+    single: Sequence[Hashable],
+) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, list[Any]]]:
+    """Both frames with numbers in place of texts, and the values that each column had.
+
+    Columns in `single` become the place of a value among the sorted ones, others a column a value.
+    Raises ValueError for a value of `heldout` that the frame has not.
+    """
+    import pandas as pd
+
+    encoding = {
+        str(label): sorted(frame[label].astype(str).unique())
+        for label in frame.columns
+        if label != client and frame[label].dtype.kind not in "biuf"
+    }
+
+    def encoded(one: pd.DataFrame, which: str) -> pd.DataFrame:
+        for label, values in encoding.items():
+            texts = one[label].astype(str)
+            unknown, rule = sorted({*texts} - {*values}), f"have values of {values}"
+            checks.require(not unknown, who, f"column {label!r} of {which}", rule, unknown)
+            if label in single:
+                one = one.assign(**{label: texts.map(values.index)})
+                continue
+            new = {f"{label}={v}": (texts == v).astype(float) for v in values}
+            one = pd.concat([one.drop(columns=label), pd.DataFrame(new, index=one.index)], axis=1)
+        return one
+
+    held = None if heldout is None else encoded(heldout, "heldout")
+    return encoded(frame, "the frame"), held, encoding
+
+
+@dataclass(frozen=True)
+class OwnFunctions:
+    """The losses and metrics of a problem of one's own, as methods, so that they can be pickled."""
+
+    apply: models.ModuleFunction
+    objectives: tuple[Function, ...]
+    constraints: tuple[Function, ...]
+    measures: Mapping[str, Function]  # tensors
+    host_measures: Mapping[str, Function]  # numbers of Python's
+    columns: tuple[Hashable, ...]
+    group_gap: GroupGap | None = None
+
+    def rows(self, w: Float[Tensor, "d"], batch: Batch) -> ClientRows:
+        """What the functions see of a batch."""
+        inputs, goal, *more = batch.data
+        extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
+        return ClientRows(self.apply(w, inputs), goal, extra, batch.weight)
+
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        """Objectives, then constraints."""
+        rows = self.rows(w, batch)
+        found = [function(rows) for function in (*self.objectives, *self.constraints)]
+        if self.group_gap is not None:
+            found.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
+        return torch.stack(found)
+
+    def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
+        """What a client sends about a `GroupGap`; of a minibatch estimates for all its rows."""
+        assert self.group_gap is not None
+        return self.group_gap.four(self.rows(w, batch), batch.data[-1])
+
+    def means(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+        """The mean objective, the largest constraint, and each where there are several."""
+        mean, m = problem.mean_losses(w), problem.num_objectives
+        f, g = mean[:m], mean[m:]
+        if self.group_gap is not None:
+            groups = problem.size_groups()
+            own = vmap(partial(self.statistics, w))
+            sent = torch.cat([own(problem.rows_of(problem.numbers(group))) for group in groups])
+            g = combine_gaps(sent)[0].unsqueeze(0)
+        values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
+        for letter, each in (("f", f), ("g", g)):
+            if len(each) > 1:
+                values |= {f"{letter}_{k + 1}": value for k, value in enumerate(each)}
+        return values
+
+    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+        """The means, and the measures."""
+        values = self.means(w, problem)
+        return values | {k: self.measured(m, w, problem) for k, m in self.measures.items()}
+
+    def measured(
+        self, measure: Function, w: Float[Tensor, "d"], problem: Problem
+    ) -> Float[Tensor, ""]:
+        """A measure of the rows held out, or in the mean over clients."""
+        if problem.heldout:
+            return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
+        return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
+
+    def on_host(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, float]:
+        """The measures that no tensor operation can follow, of plain tensors on the CPU."""
+        batches = [heldout_rows(problem)] if problem.heldout else plain_clients(problem)
+        with torch.no_grad():
+            seen = [self.rows(w, batch) for batch in batches]
+            each = {k: [float(m(rows)) for rows in seen] for k, m in self.host_measures.items()}
+        return {k: sum(values) / len(values) for k, values in each.items()}
 
 
 def make_problem(
@@ -229,108 +391,166 @@ def make_problem(
     clients: Mapping[Any, Rows],
     module: nn.Module,
     objective: Functions,
-    constraint: Functions,
+    constraint: Functions | GroupGap,
     measures: Mapping[str, Function],
     columns: Sequence[Hashable],
     heldout: Rows,
 ) -> Problem:
     """The problem of some clients' tensors, once everything in it has been tried."""
+    gap = constraint if isinstance(constraint, GroupGap) else None
     objectives, constraints = (
-        (given,) if callable(given) else tuple(given) for given in (objective, constraint)
+        (given,) if callable(given) else tuple(given)
+        for given in (objective, () if isinstance(constraint, GroupGap) else constraint)
     )
     checks.require(clients, who, "the problem", "have a client", 0)
     checks.require(objectives, who, "the problem", "have an objective", 0)
     for label, own in clients.items():
         remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
         checks.require(len(own[0]), who, f"client {label!r}", "have rows", 0, remedy)
+    if any(map(nn.parameter.is_lazy, module.parameters())):
+        dtype = torch.get_default_dtype()
+        with torch.no_grad():
+            inputs = cast(next(iter(clients.values()))[0][:2], dtype, whole=False)
+            attempt(f"{who}: module must take the inputs, it failed with", module, inputs)
     w0, apply = models.ravel(module)
-
-    def forward(w: Float[Tensor, "d"], batch: Batch) -> ClientRows:
-        inputs, goal, *more = batch.data
-        extra = dict(zip(columns, more, strict=True))
-        return ClientRows(apply(w, inputs), goal, extra, batch.weight)
-
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
-        rows = forward(w, batch)
-        return torch.stack([function(rows) for function in (*objectives, *constraints)])
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        batches, values = measured_rows(problem), means(problem, w)
-        for label, measure in measures.items():
-            values[label] = vmap(lambda b, m=measure: m(forward(w, b)))(batches).mean()
-        return values
-
-    ends = torch.tensor([len(own[0]) for own in clients.values()]).cumsum(0)
-    rows, sizes = padded(list(torch.arange(int(ends[-1])).tensor_split(ends[:-1])))
+    sizes = tuple(len(own[0]) for own in clients.values())
     parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
+    data = [cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(parts)]
+    held = tuple(cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(heldout))
+    if gap is not None:
+        values = sorted(set(data[2 + [*columns].index(gap.column)].tolist()))
+        rule = "be 1 for one group and 0 for the other"
+        checks.require({*values} == {0, 1}, who, f"column {gap.column!r}", rule, values[:6])
+        data.append(torch.tensor(sizes, dtype=w0.dtype).repeat_interleave(torch.tensor(sizes)))
+    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns), gap)
     problem = Problem(
         name=name,
-        data=tuple(cast(x, w0.dtype) for x in parts),
-        rows=rows,
+        data=tuple(data),
+        rows=torch.arange(sum(sizes)),
         sizes=sizes,
-        losses=losses,
+        losses=functions.losses,
         num_objectives=len(objectives),
-        num_constraints=len(constraints),
+        num_constraints=len(constraints) + (gap is not None),
         w0=w0,
-        metrics=metrics,
-        heldout=tuple(cast(x, w0.dtype) for x in heldout),
+        metrics=functions.metrics,
+        heldout=held,
+        pooled=Pooled(functions.statistics, combine_gaps) if gap is not None else None,
+        sequential_clients=models.is_recurrent(module),
         config={
             "name": name,
             "clients": len(sizes),
             "rows": sum(sizes),
             "module": " ".join(str(module).split()),
             "objective": [title(f) for f in objectives],
-            "constraint": [title(f) for f in constraints],
+            "constraint": [title(f) for f in constraints] if gap is None else describe(gap),
             "data": digest(parts),
         },
     )
-    first = problem.data[0][problem.rows[0]]
+    first = problem.data[0][problem.own_rows(0)]
     takes = f"module must take inputs of shape {list(first.shape)}, it failed with"
     attempt(f"{who}: {takes}", apply, w0, first)
-
-    def on_rows(function: Function) -> Value:
-        return lambda w, batch: function(forward(w, batch))
-
-    for kind, functions in (("objective", objectives), ("constraint", constraints)):
-        for function in functions:
-            try_function(who, f"{kind} {title(function)!r}", on_rows(function), problem)
-    taken = ("", "seed", "round", *means(problem, w0))
+    for kind, several in (("objective", objectives), ("constraint", constraints)):
+        for function in several:
+            try_function(who, f"{kind} {title(function)!r}", functions, function, problem)
+    taken = ("", "seed", "round", *functions.means(w0, problem))
+    kinds: tuple[dict[str, Function], dict[str, Function]] = {}, {}
     for label, measure in measures.items():
         fits, rule = label not in taken, f"be none of {taken}"
         checks.require(fits, who, "the name of a measure", rule, label)
-        batches = measured_rows(problem)
-        try_function(who, f"measure {label!r}", on_rows(measure), problem, batches)
-    return problem
+        tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
+        kinds[not tensor][label] = measure
+    functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
+    return replace(
+        problem, metrics=functions.metrics, host_metrics=functions.on_host if kinds[1] else None
+    )
 
 
 def try_function(
-    who: str, name: str, value: Value, problem: Problem, measured: Batch | None = None
+    who: str, name: str, functions: OwnFunctions, function: Function, problem: Problem
 ) -> None:
-    """Raise ValueError unless a function gives one finite number, by rows that count alone.
+    """Raise ValueError unless a loss gives one finite number, by rows that count alone.
 
-    A measure is tried on the rows that it is of, `measured`, and needs no gradient.
+    Warn where its gradient is zero on the rows of every client. Both are looked at where methods
+    start and at a random point: at a symmetric start all rows may have one loss.
     """
-    w, batches = problem.w0, problem.all_clients() if measured is None else measured
-    first = Batch(tuple(x[0] for x in batches.data), batches.weight[0])
+    over_clients = loop_map if problem.sequential_clients else vmap
     works = f"{who}: {name} must work on a client's rows, it failed"
-    alone = attempt(works, value, w, first)
+
+    def value(w: Tensor, batch: Batch) -> Any:
+        return function(functions.rows(w, batch))
+
+    def with_shares(w: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        _SHARES.clear()
+        found = value(w, batch)
+        return found, torch.stack([*_SHARES, found.new_ones(())]).min()
+
+    alone = attempt(works, value, problem.w0, plain_client(problem, 0))
     got = list(alone.shape) if isinstance(alone, Tensor) else alone
     remedy = "take the mean of values that are one a row: rows.mean(values)"
     checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
-    each = attempt(works, vmap(value, (None, 0)), w, batches)
-    check_finite(who, name, each)
-    if measured is not None:
-        return
-    slopes = attempt(works, vmap(grad(value), (None, 0)), w, batches)
-    check_finite(who, f"the gradient of {name}", slopes)
-    size, j = min((size, j) for j, size in enumerate(problem.sizes))
-    own = problem.rows[j, :size]
-    weight = torch.full_like(own, 1 / size, dtype=w.dtype)
-    cut = value(w, Batch(tuple(x[own] for x in problem.data), weight))
-    same = torch.allclose(cut, each[j], rtol=1e-3, atol=1e-5)
-    got = f"{float(each[j]):.4g} with them and {float(cut):.4g} without on client {j}"
-    remedy = "take rows.mean(values) in place of values.mean() or sum()"
-    checks.require(same, who, name, "not count padding rows", got, remedy)
+    rng = torch.Generator().manual_seed(0)
+    other = problem.w0 + SPREAD * torch.randn(problem.dim, generator=rng).to(problem.w0)
+    flat = True
+    for w in (problem.w0, other):
+        for group in problem.size_groups():
+            batch = problem.rows_of(problem.numbers(group))
+            each, shares = attempt(works, over_clients(partial(with_shares, w), (0,)), batch)
+            bad = f"none on client {group[int(shares.argmin())]}"
+            remedy = "leave such clients out, or take a GroupGap, which pools them"
+            rule = "find rows that its condition holds for on every client"
+            checks.require(bool((shares > 0).all()), who, name, rule, bad, remedy)
+            slopes = attempt(works, over_clients(partial(grad(value), w), (0,)), batch)
+            if w is problem.w0:
+                check_finite(who, name, each, group)
+                check_finite(who, f"the gradient of {name}", slopes, group)
+            flat = flat and not bool(slopes.nan_to_num().any())
+            size, place = min((problem.sizes[j], k) for k, j in enumerate(group))
+            if size < batch.weight.shape[1]:
+                own = plain_client(problem, group[place])
+                padded = Batch(tuple(x[place] for x in batch.data), batch.weight[place])
+                check_padding(who, name, value, w, own, padded)
+    if flat:
+        warnings.warn(
+            f"{who}: the gradient of {name} is zero on the rows of every client, so that no method "
+            "can lower it; pass a loss in its place, and this as a measure.",
+            stacklevel=4,
+        )
+
+
+def check_padding(
+    who: str, name: str, value: Callable[..., Any], w: Float[Tensor, "d"], own: Batch, padded: Batch
+) -> None:
+    """Raise ValueError unless value and gradient are the same with and without padding rows."""
+    for what in (value, grad(value)):
+        with_it, without = what(w, padded), what(w, own)
+        close = torch.allclose(with_it, without, rtol=1e-3, atol=1e-5, equal_nan=True)
+        got = f"{with_it.norm():.4g} with them and {without.norm():.4g} without"
+        remedy = "take rows.mean(values) in place of values.mean() or sum()"
+        checks.require(close, who, name, "not count padding rows", got, remedy)
+
+
+def try_measure(
+    who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
+) -> bool:
+    """Whether a measure gives a tensor; ValueError unless it gives one number of rows."""
+    works = f"{who}: {name} must work on a client's rows, it failed"
+    w, held = problem.w0, bool(problem.heldout)
+    _SHARES.clear()
+    with torch.no_grad():
+        first = heldout_rows(problem) if held else plain_client(problem, 0)
+        found = attempt(works, measure, functions.rows(w, first))
+    what = "the held-out rows" if held else "client 0"
+    rule = f"find rows that its condition holds for on {what}"
+    checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
+    if isinstance(found, numbers.Real) or (isinstance(found, np.ndarray) and not found.ndim):
+        return False
+    got = list(found.shape) if isinstance(found, Tensor) else found
+    remedy = "take the mean of values that are one a row: rows.mean(values)"
+    checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
+    _SHARES.clear()
+    value = attempt(works, functions.measured, measure, w, problem)
+    checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
+    return True
 
 
 def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -338,45 +558,53 @@ def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any
     try:
         return function(*arguments)
     except Exception as error:
-        if cause := explain_map_error(error):
-            raise ValueError(f"{sentence.partition(' must ')[0]} must not {cause}.") from error
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ValueError(f"{sentence}: {lines[0].rstrip('.')}.") from error
+        text, line = str(error).strip(), user_line(error)
+        dynamic = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
+        if dynamic or explain_map_error(error):
+            cause = "draw random numbers" if "random operation" in text else "look at values"
+            raise ValueError(
+                f"{sentence.partition(' must ')[0]} must not {cause}{line}: one recording serves "
+                "all clients; write rows.mean(values, where=condition), torch.where(condition, a, "
+                "b), or for F.one_hot(target, k): torch.eye(k)[target]."
+            ) from error
+        lines = text.splitlines() or [type(error).__name__]
+        casts = any(words in text for words in ("Long", "scalar type", "dtype", "Byte", "type"))
+        remedy = "; if it wants floats, write rows.target.float()" if casts else ""
+        raise ValueError(f"{sentence}{line}: {lines[0].rstrip('.')}{remedy}.") from error
 
 
-def check_finite(who: str, name: str, values: Shaped[Tensor, "N *d"]) -> None:
+def user_line(error: Exception) -> str:
+    """The last line of a traceback that is neither torch's nor ours."""
+    own = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
+    theirs = [f for f in frames if not f.filename.startswith(own) and f.line]
+    return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
+
+
+def check_finite(who: str, name: str, values: Shaped[Tensor, "n *d"], clients: list[int]) -> None:
     """Raise ValueError unless every client's values are finite; names the first that are not."""
     bad = (~torch.isfinite(values)).flatten(1).any(1) if values.dim() > 1 else ~values.isfinite()
     rule, remedy = "be finite where methods start", "look for a logarithm, a root or a quotient"
-    client = f"NaN or infinity on client {int(bad.int().argmax())}"
+    client = f"NaN or infinity on client {clients[int(bad.int().argmax())]}"
     checks.require(not bad.any(), who, name, rule, client, remedy)
 
 
-def means(problem: Problem, w: Float[Tensor, "d"]) -> dict[str, Float[Tensor, ""]]:
-    """The mean objective, the largest constraint, and each where there are several."""
-    mean = problem.mean_losses(w)
-    f, g = mean[: problem.num_objectives], mean[problem.num_objectives :]
-    values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
-    for letter, each in (("f", f), ("g", g)):
-        if len(each) > 1:
-            values |= {f"{letter}_{k + 1}": value for k, value in enumerate(each)}
-    return values
+def plain_client(problem: Problem, client: int) -> Batch:
+    """One client's rows without padding."""
+    rows = problem.own_rows(client)
+    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
+    return Batch(problem.data_at(rows), weight)
 
 
-def measured_rows(problem: Problem) -> Batch:
-    """The rows that measures are of: those held out as one batch, else every client's."""
-    if not problem.heldout:
-        return problem.all_clients()
+def plain_clients(problem: Problem) -> list[Batch]:
+    """Every client's rows without padding."""
+    return [plain_client(problem, j) for j in range(problem.num_clients)]
+
+
+def heldout_rows(problem: Problem) -> Batch:
+    """The rows that nobody trains on."""
     count = len(problem.heldout[0])
-    weight = problem.w0.new_full((1, count), 1 / count)
-    return Batch(tuple(x.unsqueeze(0) for x in problem.heldout), weight)
-
-
-def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype) -> Shaped[Tensor, "*b"]:
-    """Floats and truth values in the dtype of the parameters; whole numbers as they are."""
-    if x.is_floating_point() or x.dtype == torch.bool:
-        return x.to(dtype)
-    return x.to(torch.int64) if x.dtype != torch.uint8 else x
+    return Batch(problem.heldout, problem.w0.new_full((count,), 1 / count))
 
 
 def title(function: Function) -> str:
@@ -388,5 +616,6 @@ def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     """SHA-256 of the rows, so that a stored run knows other data from these."""
     sha = hashlib.sha256()
     for x in tensors:
+        x = x.float() if x.dtype == torch.bfloat16 else x  # which numpy does not know
         sha.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
     return sha.hexdigest()[:16]

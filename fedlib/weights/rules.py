@@ -131,6 +131,28 @@ class MinNorm:
 
 
 @dataclass(frozen=True)
+class FixedWeights(checks.Checked):
+    """The same weights in every round, in proportion to `values`, one number an objective.
+
+    >>> FixedWeights((3.0, 1.0))(torch.eye(2), torch.ones(2))
+    tensor([0.7500, 0.2500])
+    """
+
+    values: Ratios
+
+    def __call__(
+        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
+    ) -> Float[Tensor, "M"]:
+        """The values, which add up to one."""
+        n, own = len(before), len(self.values)
+        checks.require(
+            own == n, "FixedWeights", "values", f"hold a number for each of {n} objectives", own
+        )
+        weights = torch.tensor(self.values, dtype=gram.dtype, device=gram.device)
+        return weights / weights.sum()
+
+
+@dataclass(frozen=True)
 class Least(checks.Checked):
     """No weight below `share / M`, by a mixture with uniform weights or by Euclidean projection.
 

@@ -85,12 +85,14 @@ class Counting(nn.Module):
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), "running_mean' in BatchNorm1d (1)"),
-        (Counting(), "parameters only, got the buffer 'calls' in Counting; use nn.GroupNorm"),
-        (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)), "got dropout in Dropout (1); leave"),
-        (nn.MultiheadAttention(4, 2, dropout=0.1), "got dropout in MultiheadAttention"),
-        (nn.LSTM(2, 2, num_layers=2, dropout=0.5), "got dropout in LSTM"),
-        (nn.ReLU(), "have parameters of one dtype, got ''"),
+        (
+            nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)),
+            "got 'BatchNorm1d (1)'; take nn.GroupNorm",
+        ),
+        (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)), "got 'dropout in Dropout (1)'; leave"),
+        (nn.MultiheadAttention(4, 2, dropout=0.1), "got 'dropout in MultiheadAttention"),
+        (nn.LSTM(2, 2, num_layers=2, dropout=0.5), "got 'dropout in LSTM"),
+        (nn.ReLU(), "have trainable parameters of one dtype, got ''"),
         (
             nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()),
             "one dtype, got 'torch.float32 and torch.float64'",

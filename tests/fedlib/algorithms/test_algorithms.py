@@ -77,13 +77,15 @@ def test_refuses_what_the_problem_has_not(name):
     algorithm, problem = examples()[name][0]
     vertical = hasattr(problem, "composite")
     clients = problem.composite.clients if vertical else problem.num_clients
-    of = "the problem's samples" if vertical else "the rows of the smallest client"
+    distinct = "its rows are distinct: the smallest client's"
+    of = "the problem's samples" if vertical else distinct
     most = {
         **dict.fromkeys(("participants", "head"), f"{clients} (the problem's clients)"),
-        **dict.fromkeys(("batch_size", "value_batch_size"), f"{min(problem.sizes)} ({of})"),
         "shared": f"{problem.dim} (the model's parameters)",
         "task": f"{problem.num_objectives} (the problem's objectives)",
     }
+    if vertical or "SSCA" in name or name == "MiniBatchSGD":  # others draw a row more than once
+        most["batch_size"] = f"{min(problem.sizes)} ({of})"
     for field in most.keys() & {f.name for f in fields(algorithm)}:
         larger = replace(algorithm, **{field: int(most[field].split()[0]) + 1})
         refuses(f"{name}: {field} must lie in 1..{most[field]}, got", larger.init, problem)

@@ -147,8 +147,8 @@ def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters(
 
 
 def test_what_just_fits_the_problem_is_taken():
-    check_work("X", PROBLEM, 5, 3, 3)
-    check_work("X", PROBLEM, 1, 1, 1)
+    check_work("X", PROBLEM, 5, 3)
+    check_work("X", PROBLEM, 1, 1)
 
 
 @pytest.mark.parametrize("resample", [False, True])

@@ -1,0 +1,173 @@
+"""What people bring: modules as they are, rows as they are, runs that go on, the way back."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+import fedlib as fl
+from fedlib import problems
+from fedlib.problems import GroupGap
+
+RNG = torch.Generator().manual_seed(0)
+SIZES = (3, 12, 40)
+CLIENTS = [
+    (torch.randn(m, 5, generator=RNG), torch.randint(0, 2, (m,), generator=RNG)) for m in SIZES
+]
+
+
+def loss(rows):
+    return rows.mean(cross_entropy(rows.output, rows.target, reduction="none"))
+
+
+def accuracy(rows):
+    return rows.mean(rows.output.argmax(1) == rows.target)
+
+
+def network(*middle):
+    first, relu, last = fl.models.mlp((5, 8, 2))
+    return nn.Sequential(first, *middle, relu, last)
+
+
+def make(module=None, clients=CLIENTS, **options):
+    module = network() if module is None else module
+    return problems.from_clients(clients, module=module, objective=loss, **options)
+
+
+def quiet(method, problem, rounds=4, **options):
+    return fl.run(method, problem, rounds=rounds, progress=False, **options)
+
+
+FEDAVG = fl.FedAvg(0.3, 2, 3)
+
+
+def test_frozen_parameters_stay_and_do_not_count():
+    module = network()
+    module[0].requires_grad_(False)
+    before = module[0].weight.clone()
+    problem = make(module)
+    assert problem.dim == sum(p.numel() for p in module[-1].parameters())
+    trace = quiet(FEDAVG, problem)
+    trace.load_into(module)
+    assert torch.equal(module[0].weight, before)
+    assert not torch.equal(trace.state.w[0], problem.w0)
+
+
+def test_the_trained_module_is_one_call_away():
+    module = network()
+    trace = quiet(FEDAVG, make(module, measures={"accuracy": accuracy}), seeds=(0, 1))
+    with pytest.raises(ValueError, match="seed"):
+        trace.load_into(module)
+    trace.load_into(module, seed=1)
+    with torch.no_grad():
+        right = [(module(x).argmax(1) == y).double().mean().item() for x, y in CLIENTS]
+    assert np.mean(right) == pytest.approx(trace.metrics["accuracy"][1, -1], abs=1e-6)
+
+
+@pytest.mark.parametrize("part", [nn.BatchNorm1d(8), nn.Dropout(0.5)])
+def test_layers_in_eval_mode_are_taken(part):
+    assert quiet(FEDAVG, make(network(part).eval())).metrics["f"].shape == (1, 5)
+
+
+@pytest.mark.parametrize("form", ["datasets", "loaders", "arrays", "dicts"])
+def test_rows_come_in_the_forms_that_people_have(form):
+    sets = [TensorDataset(x, y) for x, y in CLIENTS]
+    clients = {
+        "datasets": sets,
+        "loaders": [DataLoader(s, batch_size=4, shuffle=True) for s in sets],
+        "arrays": [(x.numpy(), y.numpy()) for x, y in CLIENTS],
+        "dicts": [{"image": x.numpy(), "label": y.tolist()} for x, y in CLIENTS],
+    }[form]
+    found, plain = quiet(FEDAVG, make(clients=clients)), quiet(FEDAVG, make())
+    np.testing.assert_array_equal(found.metrics["f"], plain.metrics["f"])
+
+
+def test_a_batch_may_be_larger_than_a_client():
+    large = fl.FedAvg(0.3, 2, 3, batch_size=16)
+    loop = quiet(large, make(), engine=fl.Loop)
+    np.testing.assert_allclose(quiet(large, make()).metrics["f"], loop.metrics["f"], rtol=1e-5)
+
+
+def test_averages_weighted_by_rows_are_those_of_pooled_gradients():
+    problem = make(weights="rows")
+    w = quiet(fl.FedAvg(0.3, 1, 3), problem, rounds=1).state.w[0]
+    inputs, target = (torch.cat(x) for x in zip(*CLIENTS, strict=True))
+    module = network()
+    cross_entropy(module(inputs), target).backward()
+    step = torch.cat([(p - 0.3 * p.grad).detach().flatten() for p in module.parameters()])
+    torch.testing.assert_close(w, step)
+
+
+def test_a_run_goes_on_as_if_it_had_not_stopped():
+    first = quiet(FEDAVG, make(), rounds=3)
+    on, whole = quiet(FEDAVG, make(), rounds=6, start=first), quiet(FEDAVG, make(), rounds=6)
+    np.testing.assert_array_equal(on.metrics["f"], whole.metrics["f"])
+    assert torch.equal(on.state.w, whole.state.w)
+
+
+def test_a_callback_stops_a_run():
+    seen = []
+
+    def stop(round_, metrics, state):
+        seen.append(round_)
+        return round_ == 2
+
+    trace = quiet(FEDAVG, make(), rounds=9, callback=stop)
+    assert (seen, trace.rounds.tolist()) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_measures_may_be_of_plain_numbers():
+    from sklearn.metrics import f1_score
+
+    def f1(rows):
+        return f1_score(rows.target.numpy(), rows.output.argmax(1).numpy(), zero_division=0)
+
+    held = CLIENTS[2]
+    module = network()
+    trace = quiet(FEDAVG, make(module, measures={"f1": f1}, heldout=held))
+    trace.load_into(module)
+    by_hand = f1_score(held[1].numpy(), module(held[0]).argmax(1).numpy())
+    assert trace.metrics["f1"][0, -1] == pytest.approx(by_hand)
+
+
+def test_problems_pickle():
+    problem = pickle.loads(pickle.dumps(make()))
+    assert torch.equal(problem.mean_losses(problem.w0), make().mean_losses(problem.w0))
+
+
+def test_a_loss_without_slope_is_warned_of():
+    def rate(rows):
+        return rows.mean((rows.output.argmax(1) == rows.target).float())
+
+    with pytest.warns(UserWarning, match="the gradient of constraint 'rate' is zero"):
+        make(constraint=rate)
+
+
+def test_padding_is_found_where_the_start_is_symmetric():
+    module = fl.models.linear(5, 2)  # at zero, where every row has one loss
+
+    def plain(rows):
+        return cross_entropy(rows.output, rows.target)
+
+    with pytest.raises(ValueError, match="'plain' must not count padding rows"):
+        problems.from_clients(CLIENTS, module=module, objective=plain)
+
+
+def test_a_gap_between_groups_is_pooled():
+    groups = [torch.zeros(3), torch.ones(12), torch.arange(40) % 2.0]
+    clients = [(x, y, g) for (x, y), g in zip(CLIENTS, groups, strict=True)]
+    layer = fl.models.mlp((5, 1))
+    problem = problems.from_clients(
+        clients,
+        module=layer,
+        objective=lambda rows: rows.mean(rows.output.squeeze(-1) ** 2),
+        constraint=GroupGap("group"),
+    )
+    x, g = torch.cat([c[0] for c in clients]), torch.cat(groups)
+    p = torch.sigmoid(layer(x)).squeeze(-1).detach()
+    by_hand = (p[g == 1].mean() - p[g == 0].mean()).abs()
+    torch.testing.assert_close(problem.metrics(problem.w0, problem)["g"], by_hand)
