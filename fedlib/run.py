@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from numbers import Integral
@@ -55,6 +55,7 @@ def run(
     engine: type[Federation] | None = None,
     start: Trace | None = None,
     callback: Callback | None = None,
+    schedules: Mapping[str, Callable[[int], float]] | None = None,
 ) -> Any:
     """Run one algorithm, or a grid of them that differ in floats only, for all seeds together.
 
@@ -84,6 +85,8 @@ def run(
     callback : called as `callback(round, metrics, state)` after every evaluation but the last, with
         metrics and state `[G, S, ...]` of the grid's algorithms and the seeds; if it returns True
         the run ends there.
+    schedules : a field of the algorithm -> rule of the round t = 1, 2, ..., whose value multiplies
+        it: `{"lr": PowerLaw(1.0, 0.5)}`, or `{"lr": lambda t: 0.99**t}`.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def run(
     path, rounds = check_path(checkpoint), int(rounds)  # numpy's, too
     every = evaluate_every if isinstance(evaluate_every, str) else int(evaluate_every)
     schedule = Schedule(every)
-    loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine)
+    loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine, schedules or {})
     config = {
         "algorithms": [describe(a) for a in grid],
         "problem": describe(loop.problems[0].config),
@@ -114,6 +117,8 @@ def run(
         "evaluate_every": every,
         "dtype": str(loop.problems[0].w0.dtype),
     }
+    if schedules:
+        config["schedules"] = {k: describe_rule(rule) for k, rule in schedules.items()}
     saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
         begin = loop.start()
@@ -123,6 +128,13 @@ def run(
         now = RoundLoop(loop, rounds, schedule, callback).run(begin, progress, saver)
     traces = loop.traces(now, schedule, config | {"rounds": now.round})
     return traces if isinstance(algorithms, Sequence) else traces[0]
+
+
+def describe_rule(rule: Callable[[int], float]) -> Any:
+    """What a configuration says of a schedule: its fields, or values at some rounds."""
+    if is_dataclass(rule):
+        return describe(rule)
+    return {str(t): float(rule(t)) for t in (1, 2, 3, 10, 100, 1000)}
 
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:

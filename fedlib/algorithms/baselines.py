@@ -23,9 +23,9 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.core.sampling import check_one_constraint, check_work, draw_round
+from fedlib.core.sampling import check_constrained, check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
-from fedlib.steps.switching import Hard, Switch
+from fedlib.steps.switching import Hard, Switch, loss_weights
 
 Scalar = Float[Tensor, ""]
 
@@ -46,7 +46,8 @@ class LocalWork(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem: it has enough clients."""
-        check_work(type(self).__name__, problem, self.participants)
+        local = getattr(self, "local", None)
+        check_work(type(self).__name__, problem, self.participants, local=local)
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class FedAvg(LocalWork):
     local_steps : E.
     participants : n.
     batch_size : rows of a minibatch, or None for full local gradients.
-    local : the steps of line 3, `SGD()` or `Adam()`.
+    local : the steps of line 3, `SGD()`, `Adam()`, or `ClientRates`.
 
     Differs: clients are weighted equally (the papers' f is the plain mean over clients), and a
     local step is one minibatch, not an epoch.
@@ -99,7 +100,7 @@ class FedAvg(LocalWork):
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         weights = client.objective_weights(w)
-        return self.local(  # 2, 3
+        return client.local(self.local)(  # 2, 3
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
 
@@ -144,7 +145,7 @@ class FedProx(FedAvg):
         def slope(u: Tensor, step: int) -> Tensor:
             return client.gradient(u, client.batch(step), weights) + self.mu * (u - w)
 
-        return self.local(w, slope, self.local_steps, self.lr)  # 2, 3
+        return client.local(self.local)(w, slope, self.local_steps, self.lr)  # 2, 3
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,8 @@ class PenaltyFedAvg(LocalWork):
     local : the steps of line 5, `SGD()` or `Adam()`.
 
     Differs: as in the paper's appendix G.1, without its optional compression. Where the problem
-    pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign.
+    pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign. Of
+    several constraints the largest is g, as in `FedSGM`.
     """
 
     lr: Positive
@@ -186,21 +188,22 @@ class PenaltyFedAvg(LocalWork):
     local: LocalSteps = added_field(SGD())
 
     def init(self, problem: Problem) -> State:
-        check_one_constraint("PenaltyFedAvg", problem)
+        check_constrained("PenaltyFedAvg", problem)
         return super().init(problem)
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, on: Float[Tensor, ""]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, on: Float[Tensor, "*C"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the penalized objective; sends the change.
 
-        `on` in {-1, 0, 1} comes with the sign of the constraint's slope.
+        `on` in {-1, 0, 1} comes with the sign of the constraint's slope; of several constraints it
+        is 0 for all but the largest.
         """
         w = client.model  # 4
-        weights = torch.stack([torch.ones_like(on), on * self.rho])
-        u = self.local(  # 5
+        weights = loss_weights(w.new_ones(()), on * self.rho)
+        u = client.local(self.local)(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
         return w - u
@@ -224,7 +227,7 @@ class Centralized(checks.Checked):
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which must have one client with all data."""
         who = type(self).__name__
-        check_one_constraint(who, problem)
+        check_constrained(who, problem)
         remedy, n = "build it with clients=1", problem.num_clients
         checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
         check_work(who, problem, 1)
@@ -259,7 +262,7 @@ class Descent(Centralized):
     lr: float
 
     @abstractmethod
-    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
         """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -307,10 +310,10 @@ class SGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
         """The objective's gradient or the constraint's, by the switch."""
         sigma = self.switch(g - self.level - self.tolerance)  # 2
-        return sigma, torch.stack([1 - sigma, slope * sigma])
+        return sigma, loss_weights(1 - sigma, slope * sigma)
 
 
 @dataclass(frozen=True)
@@ -343,10 +346,10 @@ class PenaltySGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Scalar, slope: Scalar) -> tuple[Scalar, Float[Tensor, "2"]]:
+    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
         """The objective's gradient, and the constraint's where it is violated."""
         on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
-        return on, torch.stack([torch.ones_like(on), slope * on * self.rho])
+        return on, loss_weights(torch.ones_like(on), slope * on * self.rho)
 
 
 class ConExState(NamedTuple):
@@ -437,7 +440,7 @@ class ConEx(Centralized):
             values = self.values(pool, step)
             g, sign = fed.constraint(pool.constraint(w, values).unsqueeze(0))
             phi = g + self.constraint_prox * moved @ moved
-            only_g = torch.stack([torch.zeros_like(sign), sign])
+            only_g = loss_weights(torch.zeros_like(g), sign)
             slope = pool.gradient(w, values, only_g) + 2 * self.constraint_prox * moved
             first = now.step == 0
             model = torch.where(first, phi, now.value + now.slope @ (w - now.before))  # 3

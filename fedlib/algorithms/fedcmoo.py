@@ -32,7 +32,15 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
-from fedlib.weights.rules import FindWeights, FixedWeights, Least, MinNorm, Preference, Weights
+from fedlib.weights.rules import (
+    FindWeights,
+    FixedWeights,
+    Least,
+    MinNorm,
+    Preference,
+    Ratios,
+    Weights,
+)
 
 
 class State(NamedTuple):
@@ -47,13 +55,14 @@ def first_state(
     problem: Problem,
     participants: int,
     shared: int | None = None,
+    local: LocalSteps | None = None,
 ) -> State:
     """The problem's start and equal weights.
 
     Raises ValueError for too few clients, a problem with constraints, or more shared
     parameters than there are.
     """
-    check_work(who, problem, participants)
+    check_work(who, problem, participants, local=local)
     given, rule = problem.num_constraints, "have objectives only"
     checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
     if shared is not None:
@@ -151,7 +160,7 @@ class GramWeighted(checks.Checked):
                 return lam @ client.memory
             return client.gradient(u, client.batch(before + step - 1), lam)
 
-        u = self.local(client.model, gradient, self.local_steps, self.lr)
+        u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
 
@@ -191,6 +200,9 @@ class FedCMOO(GramWeighted):
     Differs: projection onto the problem's set, if it has one, as everywhere in this library; the
     authors' code rolls the model back when the loss grows, which is not done here.
 
+    The weights favour the objectives with short gradients, so that losses of a much larger scale
+    hardly fall: `problem.scaled()` brings all to one scale first.
+
     Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
     that does not fit the problem, or a problem with constraints.
 
@@ -201,11 +213,13 @@ class FedCMOO(GramWeighted):
 
     def __post_init__(self) -> None:
         if isinstance(self.weights, (tuple, list)):
-            object.__setattr__(self, "weights", FixedWeights(tuple(self.weights)))
+            given = tuple(self.weights)
+            checks.value("FedCMOO", "weights", given, Ratios)
+            object.__setattr__(self, "weights", FixedWeights(given))
         super().__post_init__()
 
     def init(self, problem: Problem) -> State:
-        return first_state("FedCMOO", problem, self.participants, self.shared)
+        return first_state("FedCMOO", problem, self.participants, self.shared, self.local)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2 and 6 one after another, and the sketches' noise."""
@@ -263,7 +277,8 @@ class FedCMOOPref(GramWeighted):
 
     def init(self, problem: Problem) -> State:
         self.preference.check("FedCMOOPref", problem.num_objectives)
-        return first_state("FedCMOOPref", problem, self.participants, self.shared)
+        who = "FedCMOOPref"
+        return first_state(who, problem, self.participants, self.shared, self.local)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, the batches of lines 2, 3 and 7, and the sketches' noise."""
@@ -429,7 +444,7 @@ class FSMGDA(checks.Checked):
     local: LocalSteps = added_field(SGD())
 
     def init(self, problem: Problem) -> State:
-        return first_state("FSMGDA", problem, self.participants, self.shared)
+        return first_state("FSMGDA", problem, self.participants, self.shared, self.local)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants, and E batches an objective, one objective after another."""
@@ -453,7 +468,7 @@ class FSMGDA(checks.Checked):
             def gradient(u: Tensor, e: int) -> Tensor:
                 return client.gradient(u, batches if axis is None else select(batches, e), task)
 
-            u = self.local(client.model, gradient, steps, self.lr)  # 2, 3
+            u = client.local(self.local)(client.model, gradient, steps, self.lr)  # 2, 3
             return (client.model - u) / (steps * self.lr)  # 4
 
         each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
@@ -511,7 +526,7 @@ class Scalarized(checks.Checked):
     weights: tuple[Positive, ...] = added_field(())
 
     def init(self, problem: Problem) -> State:
-        state = first_state("Scalarized", problem, self.participants)
+        state = first_state("Scalarized", problem, self.participants, local=self.local)
         if self.weights:
             rule = "be given without task"
             checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
@@ -534,7 +549,7 @@ class Scalarized(checks.Checked):
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
-        u = self.local(  # 2, 3
+        u = client.local(self.local)(  # 2, 3
             client.model,
             lambda u, t: client.gradient(u, client.batch(t), lam),
             self.local_steps,

@@ -27,12 +27,12 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import (
     check_compressors,
-    check_one_constraint,
+    check_constrained,
     check_work,
     draw_round,
 )
 from fedlib.steps.local import SGD, LocalSteps
-from fedlib.steps.switching import Hard, Switch
+from fedlib.steps.switching import Hard, Switch, loss_weights
 
 
 class State(NamedTuple):
@@ -81,12 +81,13 @@ class FedSGM(checks.Checked):
     value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
     resample_for_update : line 2 asks a second sample of n clients, independent of S, as the
         theorems for n < N assume; False is the algorithm as printed, one sample for both.
-    local : the steps of line 5, `SGD()` as printed, or `Adam()`.
+    local : the steps of line 5, `SGD()` as printed, `Adam()`, or `ClientRates`.
 
     Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
     problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
     problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
-    sign.
+    sign. Of several constraints the largest is the g of lines 3 to 5, the one constraint that they
+    amount to; a client sends all their values, and gets sigma with the largest's place.
 
     Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
     that does not fit the problem.
@@ -112,8 +113,8 @@ class FedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""
-        check_work("FedSGM", problem, self.participants)
-        check_one_constraint("FedSGM", problem)
+        check_work("FedSGM", problem, self.participants, local=self.local)
+        check_constrained("FedSGM", problem)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         residual = w.new_zeros(problem.num_clients, memory)
@@ -143,14 +144,17 @@ class FedSGM(checks.Checked):
         """At the client: g_j(w), or its statistics."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, sigma: Float[Tensor, ""]) -> Float[Tensor, "d"] | Reply:
+    def local_update(
+        self, client: Client, sigma: Float[Tensor, "*C"]
+    ) -> Float[Tensor, "d"] | Reply:
         """At the client: E local steps, then the compressed sum of their directions.
 
-        `sigma` in [-1, 1] comes with the sign of the constraint's slope.
+        `sigma` in [-1, 1] comes with the sign of the constraint's slope; of several constraints it
+        is 0 for all but the largest.
         """
         w = client.model  # 4
-        weights = torch.stack([1 - sigma.abs(), sigma])
-        u = self.local(  # 5
+        weights = loss_weights(1 - sigma.abs().sum(), sigma)
+        u = client.local(self.local)(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
         delta = (w - u) / self.lr  # 6

@@ -105,10 +105,21 @@ class Client:
         return self.loss_function(w, batch)
 
     def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "*s"]:
-        """What the client sends about its (first) constraint at `w`: its value, or statistics."""
+        """What the client sends about its constraints at `w`: their values, or statistics.
+
+        One constraint is a number, several are `[C]`.
+        """
         if self.pooled is not None:
             return self.pooled.statistics(w, batch)
-        return self.losses(w, batch)[self.num_objectives]
+        values = self.losses(w, batch)[self.num_objectives :]
+        return values[0] if self.num_constraints == 1 else values
+
+    def local(self, rule: Part) -> Part:
+        """A method's rule of local steps as it is at this client: see `ClientRates`."""
+        if not hasattr(rule, "at"):
+            return rule
+        own: Part = rule.at(present(self.state.who, "number"))
+        return own
 
     def gradient(
         self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]

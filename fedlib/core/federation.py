@@ -104,16 +104,21 @@ class Federation:
 
     def constraint(
         self, answers: Float[Tensor, "n *s"], clients: ClientState | None = None
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, "*C"]]:
         """The constraint's value from what the clients sent about it, and its slope.
 
-        The mean over clients and 1, unless the problem pools statistics (`Pooled`).
+        The mean over clients and 1, unless the problem pools statistics (`Pooled`). Of several
+        constraints the largest, as if their maximum were the one constraint: its slope is `[C]`, 1
+        for that constraint and 0 for the others.
         """
         if self.problem.pooled is not None:
             return self.problem.pooled.combine(answers)
-        if clients is not None and self.problem.client_weights:
-            return self.mean(answers, clients), answers.new_ones(())
-        return answers.mean(), answers.new_ones(())
+        weighted = clients is not None and self.problem.client_weights
+        means = self.mean(answers, clients) if weighted and clients else answers.mean(0)
+        if not means.dim():
+            return means, means.new_ones(())
+        place = torch.arange(len(means), device=means.device)
+        return means.amax(), (place == means.argmax()).to(means.dtype)
 
     def mean(self, answers: Float[Tensor, "n *x"], clients: ClientState) -> Float[Tensor, "*x"]:
         """The mean of what some clients have sent, by the problem's `client_weights`.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -284,6 +285,27 @@ class Problem:
         checks.require(len(own) == n, "weighted", "weights", f"{rule}, {n}", own)
         return replace(self, client_weights=own, config={**self.config, "weights": [*own]})
 
+    def scaled(self) -> Problem:
+        """The same problem with every objective divided by its mean at the start.
+
+        For objectives of very different scale: a method that weighs their gradients by length
+        trains the smallest first. Constraints, and metrics that do not ask for losses, are as
+        before.
+
+        Raises
+        ------
+        ValueError
+            unless all objectives are positive there.
+        """
+        start = self.mean_losses(self.w0)[: self.num_objectives]
+        rule = "have objectives that are positive at the start"
+        checks.require(bool((start > 0).all()), "scaled", "the problem", rule, start.tolist())
+        scales = (*map(float, start), *[1.0] * self.num_constraints)
+        gradient = None if self.gradient is None else partial(_scaled_gradient, self, scales)
+        config = {**self.config, "scales": [*scales]}
+        losses = partial(_scaled_losses, self.losses, scales)
+        return replace(self, losses=losses, gradient=gradient, config=config)
+
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
         checks.value("within", "convex_set", convex_set, ConvexSet)
@@ -307,6 +329,19 @@ class Problem:
     def to(self, device: torch.device | str) -> Problem:
         """The same problem with all its tensors on `device`."""
         return self.with_tensors(pytree.tree_map(lambda x: x.to(device), self.tensors()))
+
+
+def _scaled_losses(losses: Any, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
+    found: Tensor = losses(w, batch)
+    return found / found.new_tensor(scales)
+
+
+def _scaled_gradient(
+    problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch, weights: Tensor
+) -> Tensor:
+    return pullback(
+        problem.losses, problem.gradient, w, batch, weights / weights.new_tensor(scales)
+    )
 
 
 def pullback(

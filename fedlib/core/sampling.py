@@ -153,27 +153,34 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
 
 
 def check_work(
-    who: str, problem: Problem, participants: int, distinct_batch: int | None = None
+    who: str,
+    problem: Problem,
+    participants: int,
+    distinct_batch: int | None = None,
+    local: Any = None,
 ) -> None:
     """Check what a round asks of the clients against the problem.
 
     Raises
     ------
     ValueError
-        if there are fewer clients than participants, or a batch of distinct rows is larger than a
-        client.
+        if there are fewer clients than participants, a batch of distinct rows is larger than a
+        client, or `local` steps that differ by client are of another number of clients.
     """
     n = problem.num_clients
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
+    own = len(getattr(local, "factors", ())) or n
+    checks.require(own == n, who, "local.factors", f"be one for each of {n} clients", own)
     if distinct_batch is not None:
         note, smallest = "its rows are distinct: the smallest client's", min(problem.sizes)
         checks.count(who, "batch_size", distinct_batch, high=smallest, note=note)
 
 
-def check_one_constraint(who: str, problem: Problem) -> None:
-    """Raise ValueError unless the problem has one objective and one constraint."""
+def check_constrained(who: str, problem: Problem) -> None:
+    """Raise ValueError unless the problem has one objective, and a constraint at least."""
     kinds = (problem.num_objectives, problem.num_constraints)
-    checks.require(kinds == (1, 1), who, "problem", "have one objective and one constraint", kinds)
+    rule = "have one objective, and one constraint or several"
+    checks.require(kinds[0] == 1 and kinds[1], who, "problem", rule, kinds)
 
 
 def check_compressors(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_m
 from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import CompiledRounds, rounds_per_call
-from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, stack
+from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
 
 SMALL = 50_000  # below so many parameters a second thread makes a round slower
 CAPTURE = 200  # rounds from which on they are captured, which takes as long as some tens of them
@@ -39,7 +40,7 @@ class BatchedRuns:
 
     Parameters
     ----------
-    grid, problem, seeds, device, engine : as `run` takes them, checked.
+    grid, problem, seeds, device, engine, schedules : as `run` takes them, checked.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class BatchedRuns:
         seeds: tuple[int, ...],
         device: torch.device,
         engine: type[Federation] | None,
+        schedules: Mapping[str, Callable[[int], float]] = types.MappingProxyType({}),
     ) -> None:
         self.grid, self.seeds, self.device = grid, seeds, device
         self.problems = (
@@ -62,6 +64,17 @@ class BatchedRuns:
         self.engine = engine or (Sequential if alone else Vectorized)
         self.template, values = stack(grid, self.problems[0].w0)
         self.hyper = {k: v.to(device) for k, v in values.items()}
+        self.schedules, own = dict(schedules), floats(self.template)
+        for name in self.schedules:
+            rule = (
+                f"name fields of {type(self.template).__name__} that are floats: {', '.join(own)}"
+            )
+            checks.require(name in own, "run", "schedules", rule, name)
+            each = torch.tensor(
+                [floats(one)[name] for one in grid], dtype=self.problems[0].w0.dtype
+            )
+            self.hyper.setdefault(name, each.to(device))
+        self.base = {name: self.hyper[name].clone() for name in self.schedules}
         self.one = StackedProblem(self.problems, device)
         self.fixed = (self.hyper, self.one.own, self.one.common)
         self.gradient = (
@@ -134,14 +147,19 @@ class BatchedRuns:
             return x.pin_memory().to(self.device, non_blocking=True)
         return x.to(self.device)
 
-    def step(self, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """One round of every run.
+    def step(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
+        """One round of every run, the first has number 0.
 
         Raises
         ------
         ValueError
-            if the round branches on a tensor's value or draws random numbers.
+            if the round branches on a tensor's value or draws random numbers, or a schedule gives
+            no finite number.
         """
+        for name, rule in self.schedules.items():
+            factor = rule(number + 1)
+            checks.number("run", f"schedules[{name!r}]({number + 1})", factor)
+            torch.mul(self.base[name], float(factor), out=self.hyper[name])
         after: tuple[Any, Info] = self._explained("_step", state, draw)
         return after
 
@@ -220,7 +238,7 @@ class BatchedRuns:
             return None
         self._step, self._measure = step, measure
         call = rounds_per_call(step, rounds, schedule)
-        if not call:
+        if not call or self.schedules:
             return None
         try:
             return CompiledRounds(plain, self.fixed, now.state, draw, call)

@@ -104,7 +104,8 @@ class RoundLoop:
             else:
                 infos = []
                 for t in range(first, first + many):
-                    now.state, one = self.runs.step(now.state, index_tree(draws, t))
+                    number = now.round + t - first
+                    now.state, one = self.runs.step(now.state, index_tree(draws, t), number)
                     infos.append(one)
                 info = stack_rounds(infos)
             now.info.append(info)
@@ -115,7 +116,7 @@ class RoundLoop:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""
         runs, count = self.runs, len(draws.participants)
         for t in range(count):
-            after, _ = runs.step(clone_tree(state), index_tree(draws, t))
+            after, _ = runs.step(clone_tree(state), index_tree(draws, t), first + t)
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
             if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
                 break

@@ -138,8 +138,8 @@ def from_frame(
         likes them.
     client : the column that says whose row it is; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network, deterministic as it is (dropout and batch norm in eval mode); its trainable
-        parameters are where methods start, frozen ones stay as they are.
+    module : a network, batch norm in eval mode; its trainable parameters are where methods start,
+        frozen ones stay as they are. Dropout is for training: metrics are without it.
     objective : `ClientRows -> number`, minimized in the mean over clients; or several.
     constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none; or
         a `GroupGap`, for equal treatment of two groups.
@@ -329,15 +329,17 @@ class OwnFunctions:
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
 
-    def rows(self, w: Float[Tensor, "d"], batch: Batch) -> ClientRows:
-        """What the functions see of a batch."""
+    def rows(self, w: Float[Tensor, "d"], batch: Batch, *, train: bool = False) -> ClientRows:
+        """What the functions see of a batch; with dropout, if the module has any, to `train`."""
         inputs, goal, *more = batch.data
         extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
-        return ClientRows(self.apply(w, inputs), goal, extra, batch.weight)
+        return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+    def losses(
+        self, w: Float[Tensor, "d"], batch: Batch, *, train: bool = True
+    ) -> Float[Tensor, "K"]:
         """Objectives, then constraints."""
-        rows = self.rows(w, batch)
+        rows = self.rows(w, batch, train=train)
         found = [function(rows) for function in (*self.objectives, *self.constraints)]
         if self.group_gap is not None:
             found.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
@@ -350,7 +352,8 @@ class OwnFunctions:
 
     def means(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The mean objective, the largest constraint, and each where there are several."""
-        mean, m = problem.mean_losses(w), problem.num_objectives
+        exact = partial(self.losses, w, train=False)
+        mean, m = problem.mean_over_clients(exact), problem.num_objectives
         f, g = mean[:m], mean[m:]
         if self.group_gap is not None:
             groups = problem.size_groups()

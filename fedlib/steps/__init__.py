@@ -1,7 +1,18 @@
 """How far and which way: local steps, step sizes, switching, convex stand-ins."""
 
-from fedlib.steps.local import SGD, Adam
+from fedlib.steps.local import SGD, Adam, ClientRates
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic
 from fedlib.steps.switching import Hard, Soft
 
-__all__ = ["SGD", "Adam", "Convex", "Fixed", "Hard", "Nonconvex", "PowerLaw", "Soft", "Stochastic"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "ClientRates",
+    "Convex",
+    "Fixed",
+    "Hard",
+    "Nonconvex",
+    "PowerLaw",
+    "Soft",
+    "Stochastic",
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -22,6 +23,13 @@ class Switch(Protocol):
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
+
+
+def loss_weights(
+    objective: Float[Tensor, ""], constraints: Float[Tensor, "*C"]
+) -> Float[Tensor, "K"]:
+    """The weights `[1 + C]` of the gradients: of the objective, then of one constraint or more."""
+    return torch.cat([objective.reshape(1), constraints.reshape(-1)])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem, pullback
-from fedlib.core.sampling import check_one_constraint
+from fedlib.core.sampling import check_constrained
 
 
 class Skewness(NamedTuple):
@@ -90,7 +90,7 @@ def client_gradients(
     """
     checks.arguments(client_gradients, locals())
     checks.vector("client_gradients", "w", w, problem.dim)
-    check_one_constraint("client_gradients", problem)
+    check_constrained("client_gradients", problem)
     clients = problem.all_clients()
 
     def gradients(batch: Batch) -> tuple[Tensor, Tensor]:

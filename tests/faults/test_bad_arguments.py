@@ -32,7 +32,7 @@ INTERNAL = {
     *("papers.kit.health:Health", "papers.kit.numbers:Number"),
     *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
-    "fedlib.vertical:Party",
+    *("fedlib.vertical:Party", "fedlib.models:ModuleFunction", "fedlib.problems.own:OwnFunctions"),
 }
 #: Declared, and tried elsewhere: problems by the corpus of problems, what a study is made of by the
 #: tests that every study passes.
@@ -40,7 +40,7 @@ ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
     *("papers.kit.rules:Rule", "papers.kit.study:Study"),
-    "fedlib.vertical:VerticalProblem",
+    *("fedlib.vertical:VerticalProblem", "fedlib.problems.own:GroupGap"),
 }
 
 

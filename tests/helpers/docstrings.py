@@ -8,15 +8,20 @@ from dataclasses import fields
 def check_docstring(algorithm):
     """The docstring has numbered pseudocode that the code cites, and words for every field."""
     kind = type(algorithm)
-    doc, own = kind.__doc__ or "", [c for c in kind.__mro__ if c.__module__ == kind.__module__]
+    doc, own = (
+        inspect.cleandoc(kind.__doc__ or ""),
+        [c for c in kind.__mro__ if c.__module__ == kind.__module__],
+    )
     source = "".join(inspect.getsource(c) for c in own)
-    steps = [int(n) for n in re.findall(r"^ {8}(\d+) ", doc, re.MULTILINE)]
+    steps = [int(n) for n in re.findall(r"^ {4}(\d+) ", doc, re.MULTILINE)]
     _require(
         steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,
-        "the docstring must hold the method's lines, indented by eight and numbered 1, 2, 3, ...",
+        "the docstring must hold the method's lines, indented by four and numbered 1, 2, 3, ...",
     )
     cited = set()
-    for comment in re.findall(r"#\s(\d[\d, -]*)$", source.replace(doc, ""), re.MULTILINE):
+    for comment in re.findall(
+        r"#\s(\d[\d, -]*)$", re.sub(r'""".*?"""', "", source, flags=re.DOTALL), re.MULTILINE
+    ):
         for part in comment.split(","):
             low, _, high = part.strip().partition("-")
             cited |= set(range(int(low), int(high or low) + 1))

@@ -74,7 +74,8 @@ def test_what_is_not_finite_comes_back_as_nan(two, tmp_path):
 
 def test_large_models_are_left_out(two, tmp_path):
     large = replace(two[0], state=np.zeros((3, 1001)))
-    large.save(tmp_path / "a.json")
+    with pytest.warns(UserWarning, match="models of 1001 parameters are left out"):
+        large.save(tmp_path / "a.json")
     assert fl.Trace.load(tmp_path / "a.json").state is None
 
 

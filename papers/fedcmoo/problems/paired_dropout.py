@@ -73,12 +73,5 @@ def coins(
     each = pictures.flatten(1).long().sum(1) * 1_000_003
     row = torch.arange(count, device=w.device) * 7_919
     unit = torch.arange(layers * width, device=w.device) * 104_729
-    x = mixed(model + each + row).unsqueeze(1) + unit
-    return (mixed(x) >> 17 & 1).view(count, layers, width)
-
-
-def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
-    """Integers of 64 bits, scrambled (the finalizer of splitmix64)."""
-    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
-        x = (x ^ (x >> shift)) * factor
-    return x ^ (x >> 31)
+    x = models.mixed(model + each + row).unsqueeze(1) + unit
+    return (models.mixed(x) >> 17 & 1).view(count, layers, width)

@@ -24,7 +24,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import (
     check_compressors,
-    check_one_constraint,
+    check_constrained,
     check_work,
     draw_round,
 )
@@ -127,7 +127,7 @@ class PolicyFedSGM(checks.Checked):
         rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
         checks.require(isinstance(sim, Simulator), who, "problem", rule, problem.name, remedy)
         check_work(who, problem, self.participants)
-        check_one_constraint(who, problem)
+        check_constrained(who, problem)
         check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)

@@ -171,3 +171,115 @@ def test_a_gap_between_groups_is_pooled():
     p = torch.sigmoid(layer(x)).squeeze(-1).detach()
     by_hand = (p[g == 1].mean() - p[g == 0].mean()).abs()
     torch.testing.assert_close(problem.metrics(problem.w0, problem)["g"], by_hand)
+
+
+def test_dropout_trains_with_coins_and_measures_without():
+    module = network(nn.Dropout(0.5))
+    problem = make(module, measures={"accuracy": accuracy})
+    plain = make()
+    w = problem.w0
+    torch.testing.assert_close(problem.metrics(w, problem)["f"], plain.metrics(w, plain)["f"])
+    batch = problem.rows_of_client(torch.tensor(2))
+    losses = torch.stack([problem.losses(w + k * 1e-6, batch)[0] for k in range(200)])
+    assert torch.equal(losses[0], problem.losses(w, batch)[0])  # the same model, the same coins
+    assert losses.unique().numel() > 190
+    module.train()
+    torch.manual_seed(0)  # noqa: TID251  nn.Dropout draws from torch's own generator
+    x, y = CLIENTS[2]
+    with torch.no_grad():
+        torchs = torch.stack([cross_entropy(module(x), y) for _ in range(200)])
+    assert losses.mean().item() == pytest.approx(torchs.mean().item(), rel=0.03)
+    assert losses.std().item() == pytest.approx(torchs.std().item(), rel=0.3)
+    trace = quiet(FEDAVG, problem, rounds=40, seeds=(0, 1))
+    assert (trace.metrics["f"][:, -1] < 0.9 * trace.metrics["f"][:, 0]).all()
+
+
+def test_coins_of_dropout_fall_in_the_share_that_was_asked_for():
+    layer = fl.models.HashedDropout(0.2)
+    rows = torch.randn(2000, 5, generator=RNG)
+    layer.coins = fl.models.row_hashes(torch.ones(3), rows)
+    dropped = (layer(torch.ones(2000, 50)) == 0).double()
+    assert dropped.mean().item() == pytest.approx(0.2, abs=0.01)
+    assert dropped.mean(0).max() < 0.25
+    assert np.abs(np.corrcoef(dropped.T)[np.triu_indices(50, 1)]).max() < 0.11
+    assert layer(torch.ones(2000, 50)).max().item() == 1.25
+
+
+def test_the_largest_of_several_constraints_is_the_one_that_counts():
+    def constraint(k):
+        return lambda rows: rows.mean((rows.output[:, k] - 1) ** 2)
+
+    one = make(constraint=[constraint(0), constraint(1)])
+    method = fl.FedSGM(0.1, 1, 3, tolerance=0.5)
+    values = one.mean_losses(one.w0)[1:]
+    largest = int(values.argmax())
+    assert values.max() > 0.5
+    alone = make(constraint=constraint(largest))
+    both = [quiet(method, p, rounds=1) for p in (one, alone)]
+    assert torch.equal(both[0].state.w, both[1].state.w)
+    assert both[0].metrics["g"][0, 0] == pytest.approx(values.max().item())
+    up, down = (both[0].info[k] - both[1].info[k] for k in ("bits_up", "bits_down"))
+    assert (up, down) == (3 * 32, 3 * 32)  # one value more each way, three clients
+    end = quiet(method, one, rounds=200).metrics
+    assert max(end["g_1"][0, -1], end["g_2"][0, -1]) < 0.6
+
+
+def test_a_schedule_multiplies_the_step_size():
+    problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    grid = [fl.FedAvg(lr, 1, 4) for lr in (0.1, 0.2)]
+    options = {"rounds": 3, "seeds": (0, 1), "progress": False}
+    both = fl.run(grid, problem, schedules={"lr": fl.PowerLaw(1.0, 1.0)}, **options)
+    for lr, trace in zip((0.1, 0.2), both, strict=True):
+        w = problem.w0
+        for t in (1, 2, 3):
+            w = w - lr / t * torch.func.grad(lambda u: problem.mean_losses(u)[0])(w)
+        torch.testing.assert_close(trace.state.w, w.expand(2, 2))
+        assert trace.config["schedules"]["lr"] == {
+            "type": "PowerLaw",
+            "scale": 1.0,
+            "exponent": 1.0,
+        }
+    with pytest.raises(ValueError, match="schedules must name fields of FedAvg"):
+        fl.run(grid, problem, schedules={"rate": lambda t: 1 / t}, **options)
+    with pytest.raises(
+        ValueError, match=r"schedules\['lr'\]\(1\) must be a finite number, got inf"
+    ):
+        fl.run(grid, problem, schedules={"lr": lambda _: float("inf")}, **options)
+
+
+def test_a_long_run_with_a_schedule_is_as_one_of_plain_rounds():
+    problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    options = {"rounds": 250, "progress": False, "schedules": {"lr": lambda t: 0.9**t}}
+    captured = fl.run(fl.FedAvg(0.1, 1, 4), problem, **options)
+    loop = fl.run(fl.FedAvg(0.1, 1, 4), problem, engine=fl.Loop, **options)
+    np.testing.assert_allclose(captured.metrics["f"], loop.metrics["f"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
+def test_step_sizes_differ_by_client(engine):
+    problem = problems.quadratics(torch.ones(2, 2), torch.zeros(2, 2), level=0.5)
+    method = fl.FedAvg(0.1, 1, 2, local=fl.ClientRates((1.0, 3.0)))
+    w = quiet(method, problem, rounds=1, engine=engine).state.w[0]
+    slope = torch.func.grad(lambda u: problem.mean_losses(u)[0])(problem.w0)
+    torch.testing.assert_close(w, problem.w0 - 0.2 * slope)
+    three = fl.FedAvg(0.1, 1, 2, local=fl.ClientRates((1.0, 3.0, 1.0)))
+    with pytest.raises(ValueError, match="must be one for each of 2 clients, got 3"):
+        quiet(three, problem)
+
+
+def test_objectives_are_brought_to_one_scale():
+    def task(k, scale):
+        return lambda rows: scale * rows.mean((rows.output[:, k] - rows.target[:, k]) ** 2)
+
+    clients = [(x, torch.stack([x[:, 0], x[:, 1]], 1)) for x, _ in CLIENTS]
+    module, objective = fl.models.linear(5, 2), [task(0, 1.0), task(1, 100.0)]
+    problem = problems.from_clients(clients, module=module, objective=objective)
+    scaled = problem.scaled()
+    torch.testing.assert_close(scaled.mean_losses(problem.w0), torch.ones(2))
+    assert scaled.config["scales"] == pytest.approx(problem.mean_losses(problem.w0).tolist())
+
+    def left(problem, lr):
+        metrics = quiet(fl.FedCMOO(lr, 2, 3), problem, rounds=100).metrics
+        return metrics["f_2"][0, -1] / metrics["f_2"][0, 0]
+
+    assert left(scaled, 0.2) < 0.2 < left(problem, 0.002)

@@ -185,7 +185,7 @@ MISTAKES = {
     ),
     "no features": ({"features": []}, "features must hold a column at least"),
     "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
-    "dropout": ({"module": nn.Sequential(net(), nn.Dropout(0.5))}, "must be deterministic"),
+    "dropout": ({"module": nn.Sequential(net(), nn.AlphaDropout(0.5))}, "must be deterministic"),
     "a vector": ({"constraint": no_mean}, r"constraint 'no_mean' must return one number.*\[7\]"),
     "padding": (
         {"constraint": plain_mean},

@@ -108,9 +108,3 @@ def test_runs_that_were_recomputed_since_are_not_mentioned(small, tmp_path, caps
     change(tmp_path, "error_memory", "memory")
     small.load()
     assert "2 of 2 runs were recomputed at commit" in capsys.readouterr().err
-
-
-def test_runs_without_recorded_files_are_not_mentioned(capsys):
-    ledger._say.cache_clear()
-    STUDIES["np_workshop"].load()
-    assert not capsys.readouterr().err
