@@ -30,6 +30,7 @@ level = 0.1  # what the constraint must stay below
 
 # %%
 import numpy as np
+import torch
 from sklearn.datasets import load_breast_cancer
 
 table = load_breast_cancer(as_frame=True)
@@ -47,7 +48,7 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 # %% [markdown]
 # ## A network, and two plain functions
 #
-# Any `nn.Module` serves, except that dropout and batch norm are refused: a round must be a function of its parameters and its data. (`models.mlp` is an `nn.Sequential` whose start is drawn from a generator of its own, so that the numbers of this page repeat.) What is minimized and what is constrained are functions of `rows`, the rows of one client:
+# Any `nn.Module` serves, with dropout or without; frozen parameters stay as they are, and batch norm is taken in eval mode (its running statistics would be a state beside the parameters). (`models.mlp` is an `nn.Sequential` whose start is drawn from a generator of its own, so that the numbers of this page repeat.) What is minimized and what is constrained are functions of `rows`, the rows of one client:
 #
 # * `rows.output` is what the network makes of them, `rows.target` what it should have been, `rows.columns[name]` a further column;
 # * `rows.mean(values)` averages one number a row, `rows.mean(values, where=condition)` over some rows only. It knows which rows are padding (hospitals have different numbers of them), which `values.mean()` would not.
@@ -92,7 +93,7 @@ problem = problems.from_frame(
 )
 
 # %% [markdown]
-# `problems.from_frame` has tried all of it out: the network on the first hospital's rows, each function and its gradient on every hospital's. Pictures, sequences and whatever else is no table go through `problems.from_clients`, which takes a list with one pair of tensors a client.
+# `problems.from_frame` has tried all of it out: the network on the first hospital's rows, each function and its gradient on every hospital's. Pictures, sequences and whatever else is no table go through `problems.from_clients`: see [the page before](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
@@ -104,6 +105,7 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # FedSGM {cite}`fedsgm2025` switches to the constraint in rounds that find it violated; averaging {cite}`mcmahan2017fedavg` looks at the objective alone and shows what the constraint costs. Four of eight hospitals take part in a round and make five local steps. All seeds run together as one computation.
 
 # %%
+level = float(level)  # a text where it came from YAML, as 1e-1
 rounds = rounds or {"quick": 30, "full": 150}[profile]
 seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2, 3, 4]}[profile]
 common = {"lr": 0.3, "local_steps": 5, "participants": 4}
@@ -152,6 +154,18 @@ more = bits["FedSGM"] - bits["FedAvg"]
 check("FedSGM keeps the level, up to a tenth", end["FedSGM"] < 1.1 * level)
 check("averaging, which ignores it, does not", end["FedAvg"] > 1.1 * level)
 _ = check("a client sends one number more", bool((more == 4 * 32).all()))
+
+# %% [markdown]
+# ## Take the model back
+#
+# `load_into` puts the final model of a seed into a module like the one that the problem was made of; `state_dict` gives its numbers alone.
+
+# %% tags=["nbval-check-output"]
+network = traces["FedSGM"].load_into(models.mlp((30, 8, 1)), seed=seeds[0])
+rows = torch.tensor(frame[features.columns].to_numpy(), dtype=torch.float32)
+with torch.no_grad():
+    found = network(rows).squeeze(-1) > 0
+print(found.shape, found.dtype)
 
 # %% [markdown]
 # ## Save and compare

@@ -123,6 +123,13 @@ def test_all_quick_notebooks_together_take_less_than_ten_minutes_on_two_cores():
     assert sum(took.values()) / 2 < 600, f"give the quick profile of {slowest} less to do"
 
 
+def test_each_situation_takes_at_most_fifteen_lines():
+    source = (ROOT / "notebooks" / "src" / "tutorial_own.py").read_text(encoding="utf-8")
+    cells = [c.source for c in jupytext.reads(source, "py:percent").cells if "situation" in tags(c)]
+    assert len(cells) == 5
+    assert max(len([x for x in cell.splitlines() if x.strip()]) for cell in cells) <= 15
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

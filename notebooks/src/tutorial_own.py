@@ -1,0 +1,246 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Bring your own
+#
+# Five situations, each in at most fifteen lines from data to curve: a table with a client column, a list of DataLoaders and a module, clients of very unequal size, a fairness constraint, several objectives. Take the one that is nearest to yours and put your data in place of the example's. The pages after this one go into detail: [a problem with a constraint](tutorial_problem.ipynb), and [a method of your own](tutorial_algorithm.ipynb).
+
+# %% tags=["parameters"]
+profile = "full"  # "quick": fewer rounds and seeds
+rounds = None  # communication rounds; None: 100 in the full profile, 20 in the quick one
+seeds = None  # list of seeds; None: three in the full profile, two in the quick one
+
+# %%
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.datasets import load_breast_cancer, load_digits
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits as two_classes
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+import fedlib as fl
+from fedlib import models, problems
+from papers.kit import plot
+
+rounds = rounds or {"quick": 20, "full": 100}[profile]
+seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2]}[profile]
+often = {"rounds": rounds, "seeds": seeds, "progress": False}
+
+
+def show(traces, metric):
+    def draw(fig):
+        ax = fig.subplots()
+        plot.bands(ax, traces, metric)
+        ax.set_ylabel(metric)
+        ax.legend()
+
+    names = " and ".join(traces)
+    ends = [f"{t.metrics[metric][:, -1].mean():.2f}" for t in traces.values()]
+    plot.show(
+        draw,
+        alt=f"{metric} of {names} over the rounds, at the end {' and '.join(ends)}.",
+        caption=f"{metric} of {names}, {len(seeds)} seeds.",
+        size=(4.6, 2.8),
+    )
+
+
+# %% [markdown]
+# ## What is minimized, and what is measured
+#
+# Both are plain functions of `rows`, the rows of one client: `rows.output` is what the module makes of them, `rows.target` what it should have been, and `rows.mean` averages one number a row. A *measure* is reported and nothing else; it may be any Python, scikit-learn's `roc_auc_score` say.
+
+
+# %%
+def two_class_loss(rows):
+    values = two_classes(rows.output.squeeze(-1), rows.target, reduction="none")
+    return rows.mean(values)
+
+
+def many_class_loss(rows):
+    return rows.mean(cross_entropy(rows.output, rows.target, reduction="none"))
+
+
+def right(rows):
+    return rows.mean((rows.output.squeeze(-1) > 0) == (rows.target == 1))
+
+
+def right_digit(rows):
+    return rows.mean(rows.output.argmax(1) == rows.target)
+
+
+# %% [markdown]
+# ## A table with a client column
+#
+# One row a sample, and a column that says whose row it is. Numbers are taken as they are; text and categories become numbers by `encode=True`.
+
+# %%
+table = load_breast_cancer(as_frame=True)
+frame = (table.data - table.data.mean()) / table.data.std()
+frame["malignant"] = 1.0 - table.target
+frame["hospital"] = np.digitize(frame["mean radius"], [-1, -0.5, 0, 0.5, 1])
+
+# %% tags=["situation"]
+problem = problems.from_frame(
+    frame,
+    client="hospital",
+    target="malignant",
+    module=models.linear(30, 1),
+    objective=two_class_loss,
+    measures={"accuracy": right},
+)
+method = fl.FedAvg(lr=0.1, local_steps=5, participants=3)
+show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
+
+# %% [markdown]
+# ## A list of DataLoaders, and a module
+#
+# `from_clients` takes one entry a client: a DataLoader or a Dataset (read once, with its `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module is any `nn.Module`; dropout is for training, and measures are taken without it.
+
+# %%
+x, y = load_digits(return_X_y=True)
+pictures, labels = torch.tensor(x / 16).float().view(-1, 1, 8, 8), torch.tensor(y)
+order = (labels + 10 * (torch.arange(len(labels)) % 2)).argsort()  # two digits each
+parts = order.chunk(10)
+loaders = [
+    DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in parts
+]
+first, last = models.mlp((64, 32)), models.mlp((32, 10))
+module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Dropout(0.2), last)
+
+# %% tags=["situation"]
+problem = problems.from_clients(
+    loaders,
+    module=module,
+    objective=many_class_loss,
+    measures={"accuracy": right_digit},
+)
+method = fl.FedAvg(lr=0.3, local_steps=5, participants=5, batch_size=16)
+trace = fl.run(method, problem, **often)
+show({"FedAvg": trace}, "accuracy")
+
+# %% [markdown]
+# The way back is one call: `load_into` puts what was learnt into the module that you came with.
+
+# %% tags=["nbval-check-output"]
+trace.load_into(module, seed=seeds[0]).eval()
+with torch.no_grad():
+    share = (module(pictures).argmax(1) == labels).double().mean().item()
+print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
+
+# %% [markdown]
+# ## Clients of very unequal size
+#
+# Rows are kept one after another, and padded only for clients of similar size together. A minibatch may be larger than a client, which then draws its rows with replacement (`replace(problem, whole_batches=True)`: each of them once). The papers count every client equally. `weights="rows"` counts every *row* equally, as McMahan's averaging does {cite}`mcmahan2017fedavg`; a list of numbers weighs clients as you like.
+
+# %%
+sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
+flat = pictures.flatten(1).split(sizes)
+*uneven, heldout = zip(flat, labels.split(sizes), strict=True)
+
+# %% tags=["situation"]
+make = partial(
+    problems.from_clients,
+    uneven,
+    module=models.mlp((64, 10)),
+    objective=many_class_loss,
+    measures={"accuracy": right_digit},
+    heldout=heldout,
+)
+method = fl.FedAvg(lr=0.3, local_steps=5, participants=5, batch_size=32)
+equal_clients = fl.run(method, make(), **often)
+equal_rows = fl.run(method, make(weights="rows"), **often)
+show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
+
+# %% [markdown]
+# ## A fairness constraint
+#
+# The gap between two groups is not the mean of the clients' gaps: a client may have one group only, and gaps of opposite sign would cancel. With `GroupGap` every client sends sums and counts of both groups, and what is compared are the means over all rows of the output's sigmoid: demographic parity, or with `given=1` equal opportunity. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. (Other constraints are functions like the objective, one or a list of them, of which the largest counts.)
+
+# %%
+r, n = np.random.default_rng(0), 2000
+people = pd.DataFrame({"job": r.choice(["clerk", "nurse", "driver"], n)})
+people["woman"], people["bank"] = r.integers(0, 2, n), r.integers(0, 8, n)
+people["income"] = r.normal(size=n) - 0.8 * people.woman
+people["repaid"] = (people.income + r.normal(size=n) > 0).astype(float)
+
+# %% tags=["situation"]
+problem = problems.from_frame(
+    people,
+    client="bank",
+    target="repaid",
+    encode=True,
+    module=models.linear(4, 1),
+    objective=two_class_loss,
+    constraint=problems.GroupGap("woman"),
+)
+work = {"lr": 0.3, "local_steps": 5, "participants": 4}
+fair = fl.FedSGM(**work, tolerance=0.05, switch=fl.Soft(40))
+traces = {"FedSGM": fl.run(fair, problem, **often)}
+traces["FedAvg"] = fl.run(fl.FedAvg(**work), problem, **often)
+show(traces, "g")
+
+# %% [markdown]
+# ## Several objectives
+#
+# `objective` is a list, and FedCMOO {cite}`askin2025fedcmoo` goes where all of them fall. It favours the objectives with short gradients; where losses have very different scale, as here, `problem.scaled()` divides each by its value at the start. `weights=(3, 1)` fixes the weights instead.
+
+# %%
+goals = torch.stack([labels % 2, labels // 5], 1).float()
+clients = [(pictures[k].flatten(1), goals[k]) for k in parts]
+
+
+# %% tags=["situation"]
+def odd(rows):
+    values = two_classes(rows.output[:, 0], rows.target[:, 0], reduction="none")
+    return rows.mean(values)
+
+
+def large(rows):
+    values = two_classes(rows.output[:, 1], rows.target[:, 1], reduction="none")
+    return 50 * rows.mean(values)
+
+
+module = models.mlp((64, 32, 2))
+problem = problems.from_clients(clients, module=module, objective=[odd, large])
+method = fl.FedCMOO(lr=0.3, local_steps=5, participants=5, batch_size=16)
+trace = fl.run(method, problem.scaled(), **often)
+show({"FedCMOO": trace}, "f_2")
+
+# %% [markdown]
+# ## Go on, stop early, keep the best
+#
+# A finished run goes on with `start=trace`: the whole is what it would have been at once. (`checkpoint="run.pt"` does the same over the end of a process, also with more rounds.) `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round, and `local=fl.ClientRates(...)` gives each client a step size of its own.
+
+# %%
+best = {}
+
+
+def keep_best(round_, metrics, state):
+    f = metrics["f"][0, 0].item()
+    if f < best.get("f", np.inf):
+        best.update(f=f, round=round_, w=state.w[0, 0].clone())
+    return f < 0.1  # stop there
+
+
+halved = {"lr": lambda t: 0.5 ** (t // 50)}
+method = fl.FedAvg(lr=0.3, local_steps=5, participants=4)
+once = {"seeds": [0], "progress": False, "schedules": halved}
+half = fl.run(method, problem, rounds=10, **once)
+whole = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
+
+# %% tags=["nbval-check-output"]
+print(whole.rounds[-1], sorted(best))
