@@ -165,9 +165,11 @@ def folded(line: nodes.paragraph, sentence: str, command: str, title: str = "") 
 
 
 def shown_by(source: str, name: str, number: int) -> Shown:
-    """What the cell's call of `plot.show` shows."""
+    """What the cell's call of `plot.show`, by itself or in a function of the page, shows."""
     calls = [c for c in ast.walk(ast.parse(source)) if isinstance(c, ast.Call)]
-    show = next(c for c in calls if ast.unparse(c.func) == "plot.show")
+    show = next((c for c in calls if ast.unparse(c.func) == "plot.show"), None)
+    if show is None:
+        return Shown(f"{name}-{number}", "", None)
     sizes = [k.value for k in show.keywords if k.arg == "size"]
     try:
         size = ast.literal_eval(sizes[0]) if sizes else None
