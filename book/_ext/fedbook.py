@@ -25,7 +25,6 @@ import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
 import fedbook_explorer
-import fedbook_faults
 import fedbook_federation
 import fedbook_figures
 import fedbook_gallery
@@ -73,7 +72,6 @@ PARTS = (
     fedbook_speed,
     fedbook_federation,
     fedbook_errata,
-    fedbook_faults,
     fedbook_intervals,
     fedbook_overview,
     fedbook_record,

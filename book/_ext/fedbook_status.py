@@ -18,7 +18,6 @@ from fedbook_data import (
     folder_of,
     health_of,
     page_link,
-    read_stored,
     runs_of,
     table,
 )
@@ -152,8 +151,7 @@ class Status(BookDirective):
         rows = [*(self.row(line) for line in lines), totals(lines)]
         result = table(HEAD, rows, WIDTHS, "status")
         text = summary(lines)
-        score = [nodes.paragraph(one, one, classes=["mutants"]) for one in mutants(self.env)]
-        return [nodes.paragraph(text, text, classes=["status-summary"]), *score, result]
+        return [nodes.paragraph(text, text, classes=["status-summary"]), result]
 
     def row(self, line: Line) -> list[Cell]:
         """The cells of one notebook."""
@@ -221,23 +219,6 @@ def summary(lines: Sequence[Line]) -> str:
         f"{head}{'; not so: ' + ', '.join(bad) if bad else ''}. "
         f"{len(runs)} runs are stored. What was recorded took: {', '.join(spent)}."
     )
-
-
-def mutants(env: BuildEnvironment) -> list[str]:
-    """How many one-token mutants the tests notice, as the weekly job stored it; none before."""
-    from papers.kit.store import results_dir
-
-    path = results_dir() / "mutants" / "score.json"
-    if not path.is_file():
-        return []
-    held = read_stored(env, path)
-    origin = held["provenance"]
-    commit = (origin["commit"] or "none")[:7]
-    return [
-        f"Of {held['tried']} mutants of one token, drawn by {held['tool']} with seed "
-        f"{held['seed']} from the algorithms and ingredients of commit {commit} on "
-        f"{origin['date']}, {held['killed']} fail a test."
-    ]
 
 
 def seconds(value: float | None) -> str:

@@ -34,8 +34,6 @@ CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", *STAMPED)  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 BESIDE = (
-    "faults",
-    "mutants",
     "recheck.json",
     "campaign.json",
 )  # of the results folder: what is of no study

@@ -104,20 +104,6 @@ def test_a_changed_digit_stops_the_build(build, notebook, tmp_path):
     assert "toy/full/new.json must agree with its digest" in messages
 
 
-def test_the_score_of_the_mutants_stands_below_the_summary(build, notebook, tmp_path):
-    notebook("note_a")
-    score = {"kind": "mutants", "tool": "cosmic-ray 1.2", "seed": 7, "tried": 90, "killed": 88}
-    score |= {"survived": [], "provenance": {"commit": "0123456789ab", "date": "2026-01-02"}}
-    (tmp_path / "results" / "mutants").mkdir(parents=True)
-    toy_book.seal(tmp_path / "results" / "mutants" / "score.json", score)
-    status, messages, page = build("```{status}\n```")
-    assert status == 0, messages
-    assert re.search(r'<p class="mutants">(.*?)</p>', page)[1] == (
-        "Of 90 mutants of one token, drawn by cosmic-ray 1.2 with seed 7 from the algorithms and "
-        "ingredients of commit 0123456 on 2026-01-02, 88 fail a test."
-    )
-
-
 def test_what_was_computed_again_is_told_by_study(build, tmp_path):
     stored = tmp_path / "results" / "toy" / "full" / "numbers.json"
     marks = {"old": "a mark", "new": "another", "third": "a third"}

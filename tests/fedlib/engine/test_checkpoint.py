@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def stopped(monkeypatch, path, after, **settings):
     """A run that Ctrl-C ends once it has done some rounds."""
     step, done = BatchedRuns.step, []
 
-    def counted(self, state, draw):
+    def counted(self, state, draw, number=0):
         done.append(1)
         if len(done) > after:
             raise KeyboardInterrupt
@@ -95,6 +96,41 @@ def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path):
     path.write_bytes(held)
     refuses("run: checkpoint run.pt must agree with its digest", quiet, AVG, checkpoint=path)
     assert path.read_bytes() == held
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.7, 0.99])
+def test_a_flipped_bit_is_refused(tmp_path, share):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    held = bytearray(path.read_bytes())
+    held[int(share * len(held))] ^= 1
+    path.write_bytes(held)
+    refuses("run: checkpoint run.pt must *", quiet, AVG, checkpoint=path)
+
+
+LONG = """
+import sys, torch, fedlib as fl
+from fedlib import problems
+a = torch.ones(4, 2, dtype=torch.float64)
+fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=6_000,
+       evaluate_every=100, checkpoint=sys.argv[1], checkpoint_seconds=0.0, progress=False)
+"""
+
+
+def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
+    path, seen = tmp_path / "run.pt", []
+    for wait in (0.0, 0.1, 0.2):  # seconds after the checkpoint has changed
+        child = subprocess.Popen([sys.executable, "-c", LONG, path])
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        while child.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
+            time.sleep(0.01)
+        time.sleep(wait)
+        child.kill()
+        child.wait()
+        seen.append(read_sealed(path)["round"])
+    assert 0 < seen[0] < seen[1] < seen[2] <= 6_000
+    options = {"rounds": 6_000, "evaluate_every": 100}
+    same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):

@@ -8,9 +8,7 @@ takes is read here apart from the code that checks it; `ALSO` has what no annota
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import sys
 import types
 import typing
 import warnings
@@ -25,7 +23,7 @@ import torch
 from good_calls import Call, calls
 from good_records import records
 from jaxtyping import AbstractArray
-from judging import Case, Outcome, judge, main
+from judging import Case, Outcome, judge
 
 import fedlib as fl
 from fedlib import checks
@@ -269,22 +267,13 @@ def outcome(who: str, name: str, take: Callable[..., Any], value: Any, taken: bo
     return Outcome(what, "good")
 
 
-def outcomes(options: argparse.Namespace | None = None) -> Iterator[Outcome]:
-    """All of them, or a share that is drawn."""
-    count = getattr(options, "count", None)
-    every = [*cases()]
-    if count is not None:
-        rng = np.random.default_rng(getattr(options, "seed", 0))
-        every = [every[i] for i in rng.permutation(len(every))[:count]]
+def outcomes() -> Iterator[Outcome]:
+    """All of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch, about a complex number that becomes real
-        yield from (outcome(*case) for case in every)
+        yield from (outcome(*case) for case in cases())
 
 
 def short(found: Collection[Outcome]) -> list[str]:
     """What fell short, as lines."""
     return [f"{each.kind} {each.name}: {each.said}" for each in found if each.kind != "good"]
-
-
-if __name__ == "__main__":
-    sys.exit(main("Bad arguments of records, functions and methods", outcomes))
