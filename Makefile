@@ -118,15 +118,8 @@ claims: $(STAMP)
 recheck: $(STAMP)
 	$(BIN)/python -m papers recheck $(ARGS)
 
-# The three that the book shows; with ARGS one of fedlib's workloads alone.
 bench: $(STAMP)
-ifeq ($(strip $(ARGS)),)
-	$(BIN)/python -m benchmarks.peers --json benchmarks/peers.json
-	$(BIN)/python -m benchmarks.start --json benchmarks/start.json
-	$(BIN)/python -m benchmarks.scale --json benchmarks/scale.json
-else
 	$(BIN)/python -m benchmarks $(ARGS)
-endif
 
 # What it needs is installed here, and only here. The tests then run in a clone under _build.
 mutants: $(STAMP)

@@ -1,8 +1,6 @@
-"""`python -m benchmarks`: the command line of bench.py."""
-
-import sys
+"""`python -m benchmarks`: see bench.py."""
 
 from benchmarks.bench import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

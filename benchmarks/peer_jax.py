@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks.tasks import SCALE, Advance, Models, Work
+from benchmarks.workloads import SCALE, Advance, Models, Work
 
 Params = tuple[Any, ...]
 
@@ -75,7 +75,7 @@ LOSSES: dict[str, Callable[..., Any]] = {
 
 def scan(work: Work) -> tuple[Advance, Models]:
     """All rounds of a turn in one compiled call, and all runs in it."""
-    grad = jax.grad(LOSSES[work.task.kind])
+    grad = jax.grad(LOSSES[work.workload.kind])
 
     def client(w: Params, rows: Any, lr: Any, data: Params) -> Params:
         def step(u: Params, batch: Any) -> tuple[Params, None]:
@@ -119,7 +119,7 @@ def fedjax_loop(work: Work) -> tuple[Advance, Models]:
     import fedjax
 
     (lr,) = work.lr
-    loss = LOSSES[work.task.kind]
+    loss = LOSSES[work.workload.kind]
 
     def step(state: Params, batch: tuple[Any, ...]) -> Params:
         slope = jax.grad(loss)(state, *batch)
@@ -142,13 +142,6 @@ def fedjax_loop(work: Work) -> tuple[Advance, Models]:
         jax.block_until_ready(held["w"])
 
     return advance, lambda: flat(held["w"], 0)
-
-
-def product(side: int) -> Callable[[], object]:
-    """A product of two square matrices."""
-    x = jnp.ones((side, side))
-    times = jax.jit(lambda a, b: a @ b)
-    return lambda: jax.block_until_ready(times(x, x))
 
 
 def flat(w: Params, ahead: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The speed workloads: problems of fixed shapes, and the algorithms that run on them."""
+"""The six workloads, as fedlib and its peers run them: same data, start, participants, batches."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ import torch
 from torch import Tensor
 
 from fedlib import data
-from fedlib.algorithms.baselines import FedAvg
-from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms import FedAvg, FedSGM
 from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
+from fedlib.engine.batch import BatchedRuns
 from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression
+from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
+from papers.fedcmoo.problems.paired_digits import paired_digits
 
-__all__ = ["ALGORITHMS", "WORKLOADS", "Workload"]
+#: Of W2: clients, rows of each, the paper's network, and (x / 255 - mean) / std of its pictures.
+CLIENTS, ROWS = 100, 600
+CODE = ((10, 1, 3, 3), (10,), (15, 10, 3, 3), (15,), (50, 540), (50,))
+LENET = (*CODE, *((50, 50), (50,), (10, 50), (10,)) * 2)
+SCALE = (MNIST_SCALE.mean[0], MNIST_SCALE.std[0])
+#: The classes whose loss is the constraint of FedSGM on W1 and W4, where it starts at log 10 = 2.3.
+LAST_CLASSES, LEVEL = (5, 6, 7, 8, 9), 2.0
 
-ALGORITHMS = ("FedAvg", "FedSGM")
-TOLERANCE = 0.05  # FedSGM's switching threshold on W3
-LAST_CLASSES = (5, 6, 7, 8, 9)  # their loss is the constraint of FedSGM on W1 and W4
-LEVEL = 2.0  # which it is to keep below; the start has log 10 = 2.3, so that both branches are met
+#: Advances an entry over the rounds `first` to `last`; and gives its models, `[G, S, d]`.
+Advance = Callable[[int, int], None]
+Models = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
@@ -30,45 +37,58 @@ class Workload:
 
     Parameters
     ----------
-    name, title : what tables call it.
-    build : `(rows, constrained) -> Problem`; `rows` data rows in all, `constrained` says whether
-        some classes are a constraint.
-    rows : the size that is timed.
+    title : what a table calls it.
+    kind : the model, `softmax`, `logistic`, `network` or `lenet`.
+    shapes : of its parameters, in the order of the flat vector.
     work : participants, local steps and batch size, as the algorithms take them.
-    lr : step size.
-    level, tolerance : of FedSGM's constraint.
-    rounds : rounds of one timed pass.
-    together : whether 33 runs are timed, 3 seeds x 11 step sizes.
+    lr, level, tolerance : step size, and FedSGM's threshold.
+    rounds, turns : of one turn, and how many turns are taken.
+    rows : of the data; fewer for tests.
+    seeds, sizes : runs together: so many seeds, times eleven step sizes or one.
     """
 
-    name: str
     title: str
-    build: Callable[[int, bool], Problem]
-    rows: int
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
     work: dict[str, int | None]
     lr: float
     level: float
     tolerance: float
     rounds: int
-    together: bool = False
+    turns: int
+    rows: int
+    seeds: int = 1
+    sizes: int = 1
 
-    def problem(self, algorithm: str, rows: int | None = None) -> Problem:
-        """The problem that `algorithm` runs on; fewer `rows` for tests."""
-        return self.build(self.rows if rows is None else rows, algorithm == "FedSGM")
+    def problem(self, *, constrained: bool = False) -> Problem:
+        """The problem, with a constraint for FedSGM."""
+        if self.kind == "logistic":
+            table = data.breast_cancer()
+            return neyman_pearson(table.X[: self.rows], table.y[: self.rows], clients=20)
+        if self.kind == "lenet":
+            problem = paired(self.rows)
+            one = {"num_objectives": 1, "num_constraints": 1}
+            return replace(problem, **one) if constrained else problem
+        (X, y), classes = digits_like(self.rows), LAST_CLASSES if constrained else ()
+        if self.kind == "softmax":
+            return softmax_regression(X, y, dealt(self.rows, 100), 10, constrained=classes)
+        return mlp_classification(X, y, dealt(self.rows, 10), 128, 10, constrained=classes)
 
-    def algorithm(self, name: str) -> Algorithm:
-        """FedAvg, or FedSGM with hard switching and without compression."""
+    def algorithm(self, *, constrained: bool = False) -> Any:
+        """FedAvg, or FedSGM with hard switching and as many rows for g's value as for a step."""
         work: dict[str, Any] = {"lr": self.lr, **self.work}
-        if name == "FedAvg":
+        if not constrained:
             return FedAvg(**work)
-        batch = self.work["batch_size"]  # as many rows for the constraint's value as for a step
+        batch = self.work["batch_size"]
         return FedSGM(tolerance=self.tolerance, level=self.level, value_batch_size=batch, **work)
 
-    def grid(self, name: str) -> list[Algorithm]:
-        """Eleven step sizes, from a fifth of the workload's own to twice it."""
-        sizes = torch.linspace(0.2, 2.0, 11, dtype=torch.float64).tolist()
-        at: Any = self.algorithm(name)
-        return [replace(at, lr=self.lr * s) for s in sizes]
+    def grid(self, *, constrained: bool = False) -> list[Algorithm]:
+        """The algorithm, or eleven step sizes of it from a fifth of its own to twice it."""
+        one = self.algorithm(constrained=constrained)
+        if self.sizes == 1:
+            return [one]
+        factors = torch.linspace(0.2, 2.0, self.sizes, dtype=torch.float64).tolist()
+        return [replace(one, lr=self.lr * s) for s in factors]
 
 
 def digits_like(rows: int) -> tuple[Tensor, Tensor]:
@@ -85,62 +105,105 @@ def dealt(rows: int, clients: int) -> Tensor:
     return order[: rows // clients * clients].view(clients, -1)
 
 
-def softmax(rows: int, constrained: bool) -> Problem:
-    """W1: multinomial logistic regression on 100 clients."""
-    X, y = digits_like(rows)
-    classes = LAST_CLASSES if constrained else ()
-    return softmax_regression(X, y, dealt(rows, 100), 10, constrained=classes)
+def paired(rows: int) -> Problem:
+    """W2: two tasks on random pictures: what is learned does not matter to the clock."""
+    rng = torch.Generator().manual_seed(0)
+    X = torch.randint(256, (rows, 1, 28, 28), generator=rng, dtype=torch.uint8)
+    y = torch.randint(10, (rows, 2), generator=rng)
+    whole = Pairs(X, y, ("first", "second"), MNIST_SCALE)
+    return paired_digits(whole, whole, clients=CLIENTS, evaluate=128)
 
 
-def logistic(rows: int, constrained: bool) -> Problem:  # noqa: ARG001 - it always has one
-    """W3: logistic regression on breast cancer, 20 clients of 22 samples."""
-    table = data.breast_cancer()
-    return neyman_pearson(table.X[:rows], table.y[:rows], clients=20)
-
-
-def network(rows: int, constrained: bool) -> Problem:
-    """W4: a network with one hidden layer of 128 on 10 clients."""
-    X, y = digits_like(rows)
-    classes = LAST_CLASSES if constrained else ()
-    return mlp_classification(X, y, dealt(rows, 10), 128, 10, constrained=classes)
-
-
+W3 = Workload(
+    "logistic regression, 30 features, 20 clients of 22 rows, 10 a round, 5 full steps",
+    *("logistic", ((30,),), {"participants": 10, "local_steps": 5, "batch_size": None}),
+    **{"lr": 0.1, "level": 0.0, "tolerance": 0.05, "rounds": 304, "turns": 15, "rows": 460},  # type: ignore[arg-type]
+)
 WORKLOADS = {
-    w.name: w
-    for w in (
-        Workload(
-            "W1",
-            "multinomial logistic regression 784x10, 100 clients, all take part, 1 step, batch 64",
-            softmax,
-            60_000,
-            {"participants": 100, "local_steps": 1, "batch_size": 64},
-            lr=0.05,
-            level=LEVEL,
-            tolerance=0.0,
-            rounds=20,
-        ),
-        Workload(
-            "W3",
-            "logistic regression, 30 features, 20 clients of 22 samples, 10 a round, 5 full steps",
-            logistic,
-            460,
-            {"participants": 10, "local_steps": 5, "batch_size": None},
-            lr=0.1,
-            level=0.0,
-            tolerance=TOLERANCE,
-            rounds=500,
-            together=True,
-        ),
-        Workload(
-            "W4",
-            "network 784-128-10, 10 clients, all take part, 1 step, batch 100",
-            network,
-            60_000,
-            {"participants": 10, "local_steps": 1, "batch_size": 100},
-            lr=0.1,
-            level=LEVEL,
-            tolerance=0.0,
-            rounds=30,
-        ),
+    "W1": Workload(
+        "softmax regression 784x10, 100 clients, all take part, 1 step on a batch of 64",
+        *("softmax", ((10, 784),), {"participants": 100, "local_steps": 1, "batch_size": 64}),
+        **{"lr": 0.05, "level": LEVEL, "tolerance": 0.0, "rounds": 20, "turns": 21},  # type: ignore[arg-type]
+        rows=60_000,
+    ),
+    "W2": Workload(
+        "LeNet of two tasks, 34,635 parameters, 100 clients, 10 a round, 10 steps on batches of "
+        "128",
+        *("lenet", LENET, {"participants": 10, "local_steps": 10, "batch_size": 128}),
+        **{"lr": 0.01, "level": LEVEL, "tolerance": 0.05, "rounds": 1, "turns": 9},  # type: ignore[arg-type]
+        rows=CLIENTS * ROWS,
+    ),
+    "W3": W3,
+    "W3, 33 runs": replace(
+        W3, title="the same, 3 seeds and 11 step sizes together", rounds=200, turns=21, seeds=3,
+        sizes=11,
+    ),
+    "W3, 330 runs": replace(
+        W3, title="the same, 30 seeds and 11 step sizes together", rounds=50, turns=21, seeds=30,
+        sizes=11,
+    ),
+    "W4": Workload(
+        "network 784-128-10, 10 clients, all take part, 1 step on a batch of 100",
+        *("network", ((128, 784), (128,), (10, 128), (10,))),
+        {"participants": 10, "local_steps": 1, "batch_size": 100},
+        **{"lr": 0.1, "level": LEVEL, "tolerance": 0.0, "rounds": 30, "turns": 21},  # type: ignore[arg-type]
+        rows=60_000,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Work:
+    """A workload with its data and everything drawn; `[S]` seeds, `[T]` rounds, `[n]` participants.
+
+    Parameters
+    ----------
+    workload, problem, grid : the workload, fedlib's problem and its FedAvg, one a step size.
+    data : tensors whose rows the batches name: inputs, labels, and weights on W3.
+    rows : `[S, T, n, E, B]` rows of each local step's batch; `E = 1` where all steps have one.
+    """
+
+    workload: Workload
+    problem: Problem
+    grid: list[Any]
+    data: tuple[Tensor, ...]
+    rows: Tensor
+
+    @property
+    def steps(self) -> int:
+        """Local steps of a client."""
+        return int(self.grid[0].local_steps)
+
+    @property
+    def lr(self) -> list[float]:
+        """The step sizes."""
+        return [float(a.lr) for a in self.grid]
+
+    def start(self) -> list[Tensor]:
+        """The start, as the model's parameters."""
+        shapes = self.workload.shapes
+        parts = self.problem.w0.split([torch.Size(s).numel() for s in shapes])
+        return [p.view(s) for p, s in zip(parts, shapes, strict=True)]
+
+    def loss(self, models: Tensor) -> float:
+        """The mean over all runs of the final loss, of models `[G, S, d]`."""
+        found = [self.problem.metrics(w, self.problem) for w in models.flatten(0, 1)]
+        return float(torch.stack([m["loss"] if "loss" in m else m["f"] for m in found]).mean())
+
+
+def drawn(workload: Workload, turns: int) -> Work:
+    """A workload with its data; the draws are those that fedlib makes."""
+    problem, grid = workload.problem(), workload.grid()
+    drawing = BatchedRuns(
+        grid[:1], problem, tuple(range(workload.seeds)), torch.device("cpu"), None
     )
-}
+    draws = drawing.draws(drawing.start().rngs, workload.rounds * (turns + 1))
+    who = draws.participants.transpose(0, 1)
+    own = problem.rows[who].unsqueeze(-2)  # [S, T, n, 1, m]
+    if isinstance(draws.batches, Tensor):
+        places = draws.batches.transpose(0, 1)
+        own = own.expand(*places.shape[:-1], -1).gather(-1, places)
+    tensors = problem.data[:2]
+    if workload.kind == "logistic":
+        tensors = (*tensors, problem.data[2][:, 0].contiguous())
+    return Work(workload, problem, grid, tensors, own)

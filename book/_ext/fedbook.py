@@ -25,7 +25,6 @@ import fedbook_docstrings
 import fedbook_downloads
 import fedbook_errata
 import fedbook_explorer
-import fedbook_federation
 import fedbook_figures
 import fedbook_gallery
 import fedbook_intervals
@@ -70,7 +69,6 @@ PARTS = (
     fedbook_methods,
     fedbook_rounds,
     fedbook_speed,
-    fedbook_federation,
     fedbook_errata,
     fedbook_intervals,
     fedbook_overview,

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 SIZE = (7.5, 4.6)
-OURS, REPLAYED, SWITCHED, LOOP, SCAN, FEDJAX = (
-    "fedlib FedAvg", "fedlib FedAvg, replayed", "fedlib FedSGM", "torch loop", "jax scan", "FedJAX",
+STORED = "benchmarks/results.json"
+OURS, SWITCHED, LOOP, SCAN, FEDJAX = (
+    "fedlib FedAvg", "fedlib FedSGM", "torch loop", "jax scan", "FedJAX",
 )  # fmt: skip
 PEERS = (
     "Workload, a round",
     OURS,
-    "replayed",
     SWITCHED,
     LOOP,
     SCAN,
@@ -42,7 +42,6 @@ CLIENTS = (
     f"Goal: {TIMES:g} and {GB:g} GB",
 )
 EVERYBODY = ("SSCA",)
-TRIES = ("First try", "Command", "Seconds")
 AXES = {
     "clients": "clients N, 100 take part",
     "parameters": "parameters d",
@@ -51,7 +50,7 @@ AXES = {
 
 
 class Speed(BookDirective):
-    """``{speed} peers``, ``start``, ``scale``, ...: the table of that measurement, its machine."""
+    """``{speed} peers``, ``start`` or ``scale``: the table of that part, and its machine."""
 
     required_arguments = 1
     kind = "speed"
@@ -61,7 +60,7 @@ class Speed(BookDirective):
         name = self.arguments[0]
         tables: dict[str, Callable[[dict[str, Any]], list[nodes.Node]]] = {
             "peers": peers,
-            "start": starts, "scale": clients, "tries": tries,
+            "start": starts, "scale": clients,
         }  # fmt: skip
         if name not in tables:
             raise BookError(f"there is no table {name!r}; known tables: {', '.join(tables)}.")
@@ -69,40 +68,29 @@ class Speed(BookDirective):
         return [*tables[name](held), machine(held)]
 
 
-def measured(env: BuildEnvironment, name: str) -> dict[str, Any]:
-    """A stored measurement; it must be whole."""
-    path = stored(env, name)
+def measured(env: BuildEnvironment, part: str) -> dict[str, Any]:
+    """A part of the stored measurements."""
+    path = Path(env.srcdir) / STORED
     env.note_dependency(str(path))
     try:
-        held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BookError(f"benchmarks/{name}.json cannot be read ({error}); make bench.") from None
-    if not held.get("finished"):
-        raise BookError(f"benchmarks/{name}.json is not finished; give its command again.")
+        held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[part]
+    except (OSError, ValueError, KeyError) as error:
+        raise BookError(f"{STORED} cannot be read ({error!r}); make bench.") from None
     return held
-
-
-def stored(env: BuildEnvironment, name: str) -> Path:
-    """Where a measurement lies."""
-    return Path(env.srcdir) / "benchmarks" / f"{name}.json"
 
 
 def peers(held: dict[str, Any]) -> list[nodes.Node]:
     """A line for every workload, with the ratio to the best peer."""
-    found = {k: its for k, its in held["results"].items() if "entries" in its}
-    rows = [[f"{name}: {its['title']}", *beside(its)] for name, its in found.items()]
-    rates = held["results"].get("GFLOP/s", {})
-    each = ", ".join(f"{k} {v:.0f}" for k, v in rates.items())
-    text = f"Products of 1024 x 1024 matrices on this machine, GFLOP/s of one thread: {each}."
-    widths = (26, 8, 8, 8, 12, 8, 8, 10, 13)
-    return [table(PEERS, rows, widths, "speed"), nodes.paragraph("", text)]
+    found = held["results"].items()
+    rows = [[f"{name}: {its['title']}", *beside(its)] for name, its in found]
+    return [table(PEERS, rows, (26, 8, 8, 12, 8, 8, 10, 13), "speed")]
 
 
 def beside(its: dict[str, Any]) -> list[Cell]:
     """The cells of one workload: CPU ms a run and round, the ratio, the goal."""
     times = {k: entry["cpu_ms"] for k, entry in its["entries"].items()}
     others = {k: v for k, v in times.items() if not k.startswith("fedlib")}
-    cells: list[Cell] = [digits(times.get(k)) for k in (OURS, REPLAYED, SWITCHED)]
+    cells: list[Cell] = [digits(times.get(k)) for k in (OURS, SWITCHED)]
     cells.append("; ".join(loops(others)) or "–")
     cells += [digits(times.get(k)) for k in (SCAN, FEDJAX)]
     if not others:
@@ -135,16 +123,6 @@ def starts(held: dict[str, Any]) -> list[nodes.Node]:
         for its in held["results"].values()
     ]
     return [table(STARTS, rows, (40, 12, 12, 12, 12), "speed")]
-
-
-def tries(held: dict[str, Any]) -> list[nodes.Node]:
-    """A line for every command."""
-    rows: list[list[Cell]] = [
-        ["" if i else its["title"], [nodes.literal("", step["command"])], f"{step['s']:.0f}"]
-        for its in held["results"].values()
-        for i, step in enumerate(its["steps"])
-    ]
-    return [table(TRIES, rows, (30, 50, 10), "speed")]
 
 
 def code(text: str) -> list[nodes.Node]:
@@ -191,8 +169,8 @@ def machine(held: dict[str, Any]) -> nodes.paragraph:
     threads = f"{m['threads']} thread" + "s" * (m["threads"] != 1)
     text = (
         f"Measured on {m['date']} at commit {commit}: {m['processor']} ({m['instructions']}, "
-        f"{m['cores']} cores), {threads}, freed memory {m['memory']}; {versions}."
-    ).replace("memory default", "memory given back")
+        f"{m['cores']} cores), {threads}; {versions}."
+    )
     return nodes.paragraph("", "", nodes.emphasis("", text))
 
 
@@ -224,10 +202,10 @@ class CostFigure(ThemedFigure):
     def below(self) -> list[nodes.Node]:
         """The files of the figure, and the command that measures again."""
         line = nodes.paragraph("", "", classes=["figure-downloads"])
-        paths = (self.files["-light.svg"], self.files[".csv"], stored(self.env, "scale"))
+        paths = (self.files["-light.svg"], self.files[".csv"], Path(self.env.srcdir) / STORED)
         for label, path in zip(("SVG", "CSV", "JSON"), paths, strict=True):
             line += [download_link(self.env, path, label), nodes.Text(" ")]
-        command = ".venv/bin/python -m benchmarks.scale --json benchmarks/scale.json"
+        command = ".venv/bin/python -m benchmarks scale"
         return folded(line, "Measure it again:", command)
 
 

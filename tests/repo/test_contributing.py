@@ -1,21 +1,20 @@
 """What CONTRIBUTING.md prints: its differences apply to this tree, and its programs then run."""
 
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from process import python, ran
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-sys.path.insert(0, str(ROOT))  # benchmarks/ is no part of the package
 
-from benchmarks.tries import TRIES, printed, seconds  # noqa: E402
+
+def printed(language):
+    """The blocks of CONTRIBUTING.md in one language, in their order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.M | re.S)
 
 
 def copied(folder, *names):
@@ -77,34 +76,3 @@ def test_a_method_is_one_file_and_one_line_and_passes_the_tests_of_all_methods(t
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
     pins = python("tests/fedlib/algorithms/test_pinned.py", "ClippedAvg", cwd=tmp_path, env=env)
     assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr
-
-
-def test_first_tries_are_what_is_printed_and_what_was_timed():
-    for command in TRIES["study"][2]:
-        assert f"\n{command}\n" in TEXT
-    held = json.loads((ROOT / "benchmarks" / "tries.json").read_text(encoding="utf-8"))
-    timed = {
-        k: (its["title"], [s["command"] for s in its["steps"]])
-        for k, its in held["results"].items()
-    }
-    assert timed == {k: (title, [*commands]) for k, (title, _, commands) in TRIES.items()}
-    assert held["finished"]
-
-
-def test_a_try_is_given_as_it_is_printed_and_a_failing_one_ends_all(tmp_path):
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / ".stamp").touch()
-    lines = (
-        ".venv/.stamp: pins",
-        "\tfalse",
-        "say: .venv/.stamp",
-        "\techo $(WORD) > said",
-        "bad:",
-        "\tfalse",
-    )
-    (tmp_path / "Makefile").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (tmp_path / "pins").touch()  # younger than the stamp: the environment is taken as it is
-    assert seconds('make say WORD="a b"', tmp_path) > 0
-    assert (tmp_path / "said").read_text(encoding="utf-8") == "a b\n"
-    with pytest.raises(subprocess.CalledProcessError):
-        seconds("make bad", tmp_path)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from benchmarks.superlink import CERTIFICATES, KEY, SAFE_LINK, SAFE_NODE
+from superlink import CERTIFICATES, KEY, SAFE_LINK, SAFE_NODE
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "federation.md"
 

@@ -1,9 +1,9 @@
 """The example's methods, all ends in one process, against a simulation in the same bytes."""
 
 import pytest
+from real_federation import InBytes, methods, simulated
 from wires import Wires, apart, job_of
 
-from benchmarks.federation import InBytes, methods, simulated
 from fedlib import Vectorized
 from fedlib.flower.server import Server
 

@@ -8,9 +8,8 @@ every method, without processes, in `tests/fedlib/flower`.
 import os
 
 import pytest
-
-from benchmarks.federation import APP, NODES, made, methods, result, submit, wait
-from benchmarks.superlink import federation
+from real_federation import APP, NODES, made, methods, result, submit, wait
+from superlink import federation
 
 ROUNDS = 2  # what goes wrong with a memory shows in the second
 pytestmark = pytest.mark.flower
@@ -27,7 +26,7 @@ def test_methods_run_as_in_the_simulation_and_send_the_counted_bits(tmp_path):
     names = drawn(known)
     assert (APP / "pyproject.toml").exists()
     with federation(tmp_path, NODES, secure=True) as fed:
-        submit(fed, made(tmp_path, timed=False), names, ROUNDS)
+        submit(fed, made(tmp_path), names, ROUNDS)
         fed.start_node(NODES, known=False)  # nobody has told the SuperLink its key
         assert fed.processes[f"node-{NODES}"].wait(600) == 1
         log = (tmp_path / f"node-{NODES}.log").read_text(encoding="utf-8")

@@ -1,6 +1,4 @@
-"""What the low-rank study runs: reference, watched messages, clock, step sizes, the benchmark."""
-
-import json
+"""What the low-rank study runs: reference, watched messages, clock, step sizes."""
 
 import pytest
 import torch
@@ -9,7 +7,6 @@ from problems import batches
 from torch.func import jacrev
 
 import fedlib as fl
-from benchmarks import frankwolfe
 from fedlib.algorithms import FedFW
 from papers.fedfw.lowrank import STUDY, methods
 from papers.fedfw.lowrank.numbers import TASKS
@@ -120,15 +117,3 @@ def test_step_sizes_are_in_units_of_the_smoothness():
     assert (found["avg1_a1"].local_steps, found["avg5_a1"].local_steps) == (1, 5)
     dr = found["dr_e10"]
     assert (dr.eta, dr.lr) == pytest.approx((2.5, 1 / 4.4))
-
-
-def test_the_benchmark_writes_what_it_measures(tmp_path):
-    path = tmp_path / "out.json"
-    sides = ["--sides", "20", "--passes", "1", "--rows", "6400"]
-    frankwolfe.main([*sides, "--json", str(path)])
-    found = json.loads(path.read_text(encoding="utf-8"))
-    (row,) = found["oracles"]
-    assert (row["side"], row["rank_one_kbit"], row["dense_kbit"]) == (20, 1.28, 12.8)
-    assert row["ratio"] == pytest.approx(row["project_ms"] / row["lmo_ms"])
-    assert [r["case"] for r in found["W1"]] == ["FedAvg", "FedFW, l1 ball", "FedFW, l2 ball"]
-    assert all(r["cpu_ms"] > 0 for r in found["W1"])

@@ -79,7 +79,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
     loop = import_module("fedlib.engine.batch").BatchedRuns
     whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
 
-    def counted(self, state, draw):
+    def counted(self, state, draw, number=0):
         done.append(1)
         if len(done) == 5:
             raise KeyboardInterrupt

@@ -1,10 +1,4 @@
-"""The example's six methods on a real federation of Flower, against the simulation.
-
-    python -m benchmarks.federation --json benchmarks/federation.json
-
-A SuperLink and four SuperNodes on the loopback of this machine, two methods at a time. After every
-second round the same server exchanges messages of the same sizes with an app that does nothing
-else: what Flower takes itself, which polls and the start of processes make most of.
+"""The example's methods on a real federation of Flower, against the simulation.
 
 Models are compared with those of two simulations: `Vectorized`, and `Vectorized` whose messages go
 through the same bytes, in which numbers are float32.
@@ -12,21 +6,16 @@ through the same bytes, in which numbers are float32.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import shutil
-import statistics
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from superlink import ROOT, Federation
 
-from benchmarks.bench import machine
-from benchmarks.superlink import ROOT, Federation, federation
 from fedlib import Vectorized
 from fedlib.compress import Identity
 from fedlib.core.client import ClientState, Reply
@@ -34,7 +23,7 @@ from fedlib.core.sampling import seeded
 from fedlib.flower.packing import receive, send
 
 APP = ROOT / "examples" / "federation"
-OURS = ROOT / "benchmarks" / "federation_app"
+OURS = ROOT / "tests" / "helpers" / "federation_app"
 NODES = 4
 PLAIN = Identity()
 
@@ -64,17 +53,12 @@ def through(wire: Any, x: Any, noise: Any = ()) -> Any:
     return receive(wire, send(wire, x, noise), x, noise)
 
 
-def made(folder: Path, *, timed: bool = True) -> Path:
-    """The example as an app that also keeps its models, and times plain Flower if `timed`."""
+def made(folder: Path) -> Path:
+    """The example as an app that also keeps its models."""
     app = folder / "app"
     shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
-    (app / "client.py").rename(app / "relayed.py")
     for file in OURS.glob("*.py"):
         shutil.copy(file, app)
-    config = app / "pyproject.toml"
-    config.write_text(
-        config.read_text(encoding="utf-8") + f"timed = {str(timed).lower()}\n", encoding="utf-8"
-    )
     return app
 
 
@@ -119,26 +103,16 @@ def told(folder: Path, name: str) -> dict[str, Any]:
 def result(folder: Path, name: str, method: Any, problem: Any) -> dict[str, Any]:
     """How far the models are from the simulation's, and what was measured."""
     held = told(folder, name)
-    start = time.process_time()
     together = simulated(method, problem, len(held["rounds"]), Vectorized)
-    seconds = (time.process_time() - start) / len(together)
     in_bytes = simulated(method, problem, len(held["rounds"]), InBytes)
     files = [folder / "run" / name / f"model-{t}.pt" for t in range(1, len(together) + 1)]
     models = [torch.load(file, weights_only=True) for file in files]
-    later = held["rounds"][1:]  # the first has no beginning, and starts the clients' processes
-    plain = [r["plain"] for r in later if r["plain"] is not None]
     return {
         "rounds": len(models),
-        "parameters": problem.dim,
-        "digits": str(problem.w0.dtype).removeprefix("torch."),
-        "asks": held["asks"],
         "difference": apart(models, together),
         "in_bytes": apart(models, in_bytes),
         "bits": held["counted"],
         "bytes": held["sent"],
-        "seconds": statistics.median(r["seconds"] for r in later),
-        "plain": statistics.median(plain) if plain else None,
-        "computation": seconds,
     }
 
 
@@ -154,30 +128,3 @@ def simulated(method: Any, problem: Any, rounds: int, engine: Any) -> list[Any]:
 def apart(some: list[Any], others: list[Any]) -> float:
     """The largest difference of two entries."""
     return max(float((a - b).abs().max()) for a, b in zip(some, others, strict=True))
-
-
-def main() -> None:
-    """Measure, and write the file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=3600.0, help="most that a run may take")
-    parser.add_argument("--methods", nargs="*", default=list(methods()))
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="federation-") as name:
-        folder = Path(name)
-        app = made(folder)
-        with federation(folder, NODES) as fed:
-            submit(fed, app, given.methods, given.rounds)
-            wait(folder, given.methods, given.rounds, given.seconds)
-        known = methods()
-        found = {n: result(folder, n, known[n][0], known[n][1]()) for n in given.methods}
-    held = {"machine": machine("cpu", 1), "nodes": NODES, "results": found, "finished": True}
-    text = json.dumps(held, indent=1) + "\n"
-    if given.json:
-        given.json.write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_UPDATE_CHECK_ENABLED": "0",
