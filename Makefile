@@ -8,6 +8,8 @@ PROFILE ?= full
 ARGS ?=
 JOBS ?= 2
 MINUTES ?= 60
+CORES ?= 1
+STUDY ?= all
 QUICK ?= $(wildcard notebooks/quick/*.ipynb)
 export OMP_NUM_THREADS ?= 1
 # glibc would give blocks back to the system after every round, and page them in again: keep 256 MB.
@@ -19,7 +21,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
 .PHONY: help book html pdf check-book pages test lint types unit nbval notebook lab notebooks reproduce claims \
-	bench federation mutants recheck clean clean-all bytecode
+	bench federation mutants recheck runs clean clean-all bytecode
 
 help:
 	@echo "make book                                     execute the quick notebooks, build the HTML book"
@@ -33,6 +35,7 @@ help:
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's runs, compare with the stored ones"
 	@echo "make federation                              the example's methods on a real SuperLink with four SuperNodes"
+	@echo "make runs STUDY=cmoo_pairs CORES=4            runs that are not stored as the paper has them (--dry-run: ARGS)"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    how long a round takes: beside peers, at first, at scale"
@@ -113,6 +116,12 @@ reproduce: $(STAMP)
 
 claims: $(STAMP)
 	$(BIN)/python -m papers claims
+
+# Snakemake is installed here, and only here. CORES groups at a time.
+runs: $(STAMP)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[runs]"
+	$(BIN)/snakemake --cores $(CORES) --keep-going $(ARGS) \
+		--config study=$(STUDY) profile=$(if $(filter command line,$(origin PROFILE)),$(PROFILE),paper)
 
 # Another sample every day and every commit.
 recheck: $(STAMP)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from math import inf
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import papers
 from fedlib import __version__
-from papers.kit import record
-from papers.kit.commands import Parser, carried_out, count, known
+from fedlib.engine.loop import Diverged
+from papers.kit import record, shortfall
+from papers.kit.commands import Parser, carried_out, known
 from papers.kit.rules import VERDICTS
-from papers.kit.store import results_dir
+from papers.kit.store import PAPER, results_dir
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Parser]
@@ -51,17 +51,15 @@ def _that_compute(commands: Commands) -> None:
     kept.add_argument("--store", action="store_true", help="replace what is stored, do not compare")
     kept.add_argument("--missing", action="store_true", help="compute and store only what is not")
     one.add_argument("--runs", default="*", help="only runs with such a name, e.g. 'soft_*'")
-    one.add_argument("--jobs", type=count, default=1, help="so many processes")
-    one.add_argument("--job", type=part, metavar="K/N", help="the Kth of N parts, as of an array")
-    one.add_argument("--list", action="store_true", help="only say what there is to do")
+    half = one.add_mutually_exclusive_group()
+    half.add_argument("--runs-only", action="store_true", help="derive no numbers")
+    half.add_argument("--numbers-only", action="store_true", help="compute nothing")
     two = commands.add_parser(
-        "campaign", help="runs that fall short of their paper, what they cost, what they decide"
+        "runs", help="runs that are not stored as their paper has them: cost, what they decide"
     )
     two.add_argument("study", nargs="?", default="all", help="its name; all if none")
-    two.add_argument("--run", action="store_true", help="compute them, each stored when done")
-    two.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="so many at a time")
-    two.add_argument("--memory", type=gigabytes, metavar="GB", help="of all at work together")
-    two.add_argument("--device", default="cpu")
+    two.add_argument("--profile", default=PAPER)
+    two.add_argument("--json", action="store_true", help="as Snakefile reads it")
     three = commands.add_parser("recheck", help="recompute a sample of the stored runs")
     three.add_argument("study", nargs="*", help="of these studies; of all if none")
     three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
@@ -89,22 +87,6 @@ def _that_enter(commands: Commands) -> None:
     one.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
 
 
-def part(text: str) -> tuple[int, int]:
-    """The type of an option such as 2/8."""
-    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
-    if found and int(found[1]) <= int(found[2]):
-        return int(found[1]), int(found[2])
-    raise argparse.ArgumentTypeError(f"must be K/N with K in 1..N, such as 2/8, got {text!r}")
-
-
-def gigabytes(text: str) -> float:
-    """The type of an option that takes a size of memory."""
-    with suppress(ValueError):
-        if 0 < (size := float(text)) < inf:
-            return size
-    raise argparse.ArgumentTypeError(f"must be a positive number of gigabytes, got {text!r}")
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it succeeded, 2 with one sentence if it could not be done."""
     return carried_out(lambda: carry_out(parser().parse_args(arguments)), "papers", AFTER_STOP)
@@ -116,13 +98,8 @@ def carry_out(given: argparse.Namespace) -> int:
         known(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
         show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
-    elif given.command == "campaign":
-        from papers import campaign
-
-        studies = chosen(given.study)
-        if given.run:
-            return campaign.carry_out(studies, given.jobs, given.memory, given.device)
-        print("\n".join(campaign.listed(studies)))
+    elif given.command == "runs":
+        show_runs(given.study, given.profile, as_json=given.json)
     elif given.command == "claims":
         with garbage_kept():
             list_claims()
@@ -136,10 +113,12 @@ def carry_out(given: argparse.Namespace) -> int:
         from papers.recheck import recheck
 
         return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
-    elif given.list or given.jobs > 1 or given.job:
-        return in_parts(given)
+    elif given.numbers_only:
+        for study in chosen(given.study):
+            say_numbers(study.name, given.profile, "*", study.settle(given.profile))
     elif given.store or given.missing:
-        reproduce(given.study, given.profile, given.device, given.store, given.runs)
+        options = {"recompute": given.store, "runs": given.runs, "settle": not given.runs_only}
+        reproduce(given.study, given.profile, device=given.device, **options)
     else:
         return compute_again(given.study, given.profile, given.runs, given.device)
     return 0
@@ -161,13 +140,29 @@ def compute_again(study: str, profile: str, runs: str, device: str) -> int:
     return int(not all(one.equal for one in every))
 
 
-def reproduce(study: str, profile: str, device: str, recompute: bool, runs: str) -> None:
+def reproduce(study: str, profile: str, **options: Any) -> None:
     """Compute and store the runs and the numbers of one study, or of all."""
-    for name in papers.STUDIES if study == "all" else (study,):
-        numbers = papers.STUDIES[name].reproduce(
-            profile, device=device, recompute=recompute, runs=runs
-        )
-        say_numbers(name, profile, runs, numbers)
+    for one in chosen(study):
+        try:
+            numbers = one.reproduce(profile, **options)
+        except Diverged as error:
+            if profile == PAPER:
+                shortfall.enter(one, options["runs"], error.seed, error.round)
+            raise
+        say_numbers(one.name, profile, options["runs"], numbers)
+
+
+def show_runs(study: str, profile: str, *, as_json: bool) -> None:
+    """Print the groups of runs that are to be computed."""
+    from papers import runs
+
+    if as_json:
+        print(json.dumps(runs.for_snakemake(chosen(study), profile)))
+    elif profile == PAPER:
+        print("\n".join(runs.listed(chosen(study))))
+    else:
+        for job in runs.to_do(chosen(study), profile):
+            print(f"{job.seconds:8.0f} s  {job.title}")
 
 
 def chosen(study: str) -> list[papers.Study]:
@@ -182,26 +177,6 @@ def say_numbers(name: str, profile: str, runs: str, numbers: Mapping[str, object
     else:
         place = os.path.relpath(results_dir() / name / profile)
         print(f"{name}: {len(numbers)} numbers stored in {place}")
-
-
-def in_parts(given: argparse.Namespace) -> int:
-    """List the groups of runs, or compute those of one part of them, some at a time."""
-    from papers import jobs  # as below: help needs none of it
-
-    studies, part = chosen(given.study), given.job or (1, 1)
-    if given.list:
-        print("\n".join(jobs.listed(studies, given.profile, given.runs, part)))
-        return 0
-    if not (given.store or given.missing):
-        raise ValueError(
-            "reproduce: jobs must be given with --store or --missing, got neither; comparing is "
-            "done by one process."
-        )
-    options = {"runs": given.runs, "jobs": given.jobs, "part": part, "recompute": given.store}
-    status = jobs.reproduce(studies, given.profile, device=given.device, **options)
-    for study in studies:
-        say_numbers(study.name, given.profile, given.runs, study.settle(given.profile))
-    return status
 
 
 def show_comparison(

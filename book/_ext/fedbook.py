@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fedbook_api
-import fedbook_campaign
 import fedbook_claims
 import fedbook_docstrings
 import fedbook_downloads
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 PARTS = (
     fedbook_api,
     fedbook_study,
-    fedbook_campaign,
     fedbook_claims,
     fedbook_figures,
     fedbook_downloads,

@@ -357,7 +357,7 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 #
 # One group cannot be stored so: on MNIST + Fashion-MNIST, without dropout and at the printed step sizes, FedCMOO's
 # model overflowed in one of its seeds, within a single round, when it had trained well for more than half of the rounds.
-# [The papers' scale](../../book/campaign.md) says after which. With dropout, or with one-way compression on fewer seeds,
+# `results/diverged.json` says after which. With dropout, or with one-way compression on fewer seeds,
 # no run did. Claims that compare this group with others are not judged at 500 rounds.
 
 # %% [markdown]

@@ -9,18 +9,55 @@ from math import inf
 from typing import Any
 
 from fedlib.core.describe import describe
-from fedlib.core.files import digest, read_json
+from fedlib.core.files import SCHEMA, digest, read_json, write_json
+from fedlib.core.provenance import versions
 from papers.kit import store
 from papers.kit.claims import Claim
-from papers.kit.costs import took_and_expected
+from papers.kit.costs import recorded
 from papers.kit.run_schema import config_of
 from papers.kit.scale import apart, differing, facts
-from papers.kit.shares import Job, jobs_of
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
 OPEN = ("not judged", "undecided")
-RECORD = "campaign.json"  # of the results folder: what was predicted of groups and what they took
+RECORD = "diverged.json"  # of the results folder: groups of which there is nothing to store
+
+
+@dataclass(frozen=True)
+class Job:
+    """A group of runs of one study, which are computed together; the unit of work.
+
+    Attributes
+    ----------
+    study, profile : whose runs.
+    group : the names of all runs that advance together.
+    names : those of them that are to be stored.
+    seconds : what it will take on one core, from recorded times; 0 where there are none.
+    """
+
+    study: str
+    profile: str
+    group: tuple[str, ...]
+    names: tuple[str, ...]
+    seconds: float
+
+    @property
+    def title(self) -> str:
+        """How it is called: by its first run."""
+        more = f" and {len(self.group) - 1} more" if len(self.group) > 1 else ""
+        return f"{self.study}/{self.profile}/{self.group[0]}{more}"
+
+
+def jobs_of(study: Study, profile: str) -> list[Job]:
+    """The groups of a study; no problem is built."""
+    specs = study.specs(study.resolve(profile))
+    larger = study.specs(study.resolve(PAPER)) if study.at_paper else {}
+    costs = recorded(study.name, study.specs(study.resolve("full")), larger)
+    found = []
+    for group in store.groups(specs):
+        seconds = sum(costs.predicted(name, spec) for name, spec in group.items())
+        found.append(Job(study.name, profile, tuple(group), tuple(group), seconds))
+    return found
 
 
 @dataclass(frozen=True)
@@ -50,7 +87,7 @@ class Short:
 
 
 def shortfall(study: Study) -> list[Short]:
-    """The groups of a study that its campaign computes; no problem is built."""
+    """The groups of a study that fall short of its paper; no problem is built."""
     if not study.at_paper:
         return []
     full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
@@ -76,9 +113,20 @@ def shortfall(study: Study) -> list[Short]:
 
 
 def history() -> dict[str, dict[str, Any]]:
-    """What was predicted of each group that was computed, and what it took or how it ended."""
+    """The groups that diverged when they were tried: in which setting, and where."""
     path = store.results_dir() / RECORD
-    return dict(read_json(path, "campaign")["groups"]) if path.exists() else {}
+    return dict(read_json(path, "diverged")["groups"]) if path.exists() else {}
+
+
+def enter(study: Study, runs: str, seed: int, after: int) -> None:
+    """Add the group of the paper's setting to which a run belongs to those that diverged."""
+    specs = study.specs(study.resolve(PAPER))
+    group = next(group for group in store.groups(specs) if {*group} & {*study.chosen(specs, runs)})
+    entry = {"setting": setting([*group.values()]), "seed": seed, "round": after}
+    entry["date"] = versions()["date"]
+    groups = {**history(), f"{study.name}/{next(iter(group))}": entry}
+    content = {"schema": SCHEMA, "kind": "diverged", "groups": groups}
+    write_json(store.results_dir() / RECORD, {**content, "digest": digest(content)})
 
 
 def diverged(entry: Mapping[str, Any] | None, specs: Sequence[Spec]) -> tuple[int, int] | None:
@@ -104,12 +152,6 @@ def decided(study: Study, claim: Claim) -> bool:
     if not store.run_path(study.name, "full", "numbers").exists():
         return False
     return study.evaluate(claim).outcome.verdict not in OPEN
-
-
-def times_of(study: Study) -> list[tuple[float, float]]:
-    """The seconds of each of a study's runs in the paper's setting, and what older times say."""
-    settings = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    return took_and_expected(study.name, *settings) if study.at_paper else []
 
 
 def seconds_of(study: Study, name: str, spec: Spec) -> float | None:

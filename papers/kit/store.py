@@ -35,7 +35,7 @@ ONE_RUN = ("wall_s", "compiled", *STAMPED)  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 BESIDE = (
     "recheck.json",
-    "campaign.json",
+    "diverged.json",
 )  # of the results folder: what is of no study
 
 

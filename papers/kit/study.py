@@ -150,9 +150,9 @@ class Study:
         return self.derive(traces, self.resolve(profile, **changes))
 
     def reproduce(
-        self, profile: str, *, device: str, recompute: bool, runs: str = "*"
+        self, profile: str, *, device: str, recompute: bool, runs: str = "*", settle: bool = True
     ) -> dict[str, Number] | None:
-        """Compute what is not stored, store it, and store the derived numbers.
+        """Compute what is not stored, store it, and store the derived numbers if `settle`.
 
         `runs` is a pattern such as `"soft_*"`: only runs with such a name are stored, computed
         with all others of their groups. The numbers are derived once all runs are stored; None
@@ -168,7 +168,7 @@ class Study:
         for name, health in self.health(made).items():
             if health.wrong and (recompute or name not in held):
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
-        return self.settle(profile)
+        return self.settle(profile) if settle else None
 
     def settle(self, profile: str) -> dict[str, Number] | None:
         """Derive the numbers from the stored runs and store them; None before all are there.
@@ -187,8 +187,9 @@ class Study:
         return numbers
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
-        """The specs whose names match a pattern; refused if none does."""
-        found = {name: spec for name, spec in specs.items() if fnmatch(name, runs)}
+        """The specs whose names match a pattern, or one of several; refused if none does."""
+        several = runs.split(",")
+        found = {n: spec for n, spec in specs.items() if any(fnmatch(n, one) for one in several)}
         if not found:
             raise ValueError(
                 f"{self.name}: runs must match a run such as {', '.join([*specs][:3])}, "

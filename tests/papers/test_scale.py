@@ -9,7 +9,7 @@ from expect import refuses
 from fedlib import FedSGM, data
 from fedlib.core import files
 from fedlib.problems import neyman_pearson
-from papers import STUDIES, campaign
+from papers import STUDIES, runs
 from papers.__main__ import main
 from papers.kit import ledger, report, scale, store
 from papers.kit.claims import Claim, Reading
@@ -197,13 +197,13 @@ def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys)
     assert "own/paper/E2_0.3: f must be what the code gives" in capsys.readouterr().err
 
 
-def test_the_campaign_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
+def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
     monkeypatch.setitem(STUDIES, own.name, own)
-    lines = "\n".join(campaign.listed([own]))
+    lines = "\n".join(runs.listed([own]))
     assert "own/paper/E2_0.1 and 1 more: rounds 4 -> 8, seeds 1 -> 3" in lines
     assert "1 claims wait: own/C1" in lines
     at_paper(own, "E2_*")
-    lines = "\n".join(campaign.listed([own]))
+    lines = "\n".join(runs.listed([own]))
     assert "E2_0.1" not in lines
     assert "E1_0.1" in lines
     assert "0 claims wait: none" in lines

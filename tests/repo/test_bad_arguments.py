@@ -18,8 +18,11 @@ INTERNAL = {
         "papers.kit.ledger:RunPrefix",
         "papers.kit.ledger:CheckedRun",
     ),
-    *("papers.kit.reproduce_check:Reproduced", "papers.kit.recheck:Comparison", "papers.jobs:Done"),
-    *("papers.kit.costs:Costs", "papers.kit.shares:Job", "papers.kit.shortfall:Short"),
+    *(
+        "papers.kit.reproduce_check:Reproduced",
+        "papers.kit.recheck:Comparison",
+    ),
+    *("papers.kit.costs:Costs", "papers.kit.shortfall:Job", "papers.kit.shortfall:Short"),
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),

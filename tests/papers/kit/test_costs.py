@@ -1,4 +1,4 @@
-"""Jobs are whole groups, listed from what is declared and recorded, and cut without a gap."""
+"""What groups of runs cost, from what is declared and recorded."""
 
 import json
 from dataclasses import replace
@@ -11,36 +11,7 @@ from fedlib.engine.stack import floats
 from papers import STUDIES
 from papers.kit import costs, store
 from papers.kit.costs import Costs, recorded, work
-from papers.kit.shares import jobs_of, longest_first, share
-
-
-def test_a_pattern_chooses_whole_groups_of_which_it_names_some():
-    (job,) = jobs_of(STUDIES["np_workshop"], "quick", "soft_lr0.1")
-    assert job.names == ("soft_lr0.1",)
-    assert {"soft_lr0.1", "soft_lr1"} <= {*job.group}
-
-
-@pytest.mark.parametrize("parts", [1, 2, 3, 8])
-def test_every_job_is_in_exactly_one_part_of_an_array(parts):
-    jobs = jobs_of(STUDIES["arena"], "full")
-    cut = [share(jobs, part, parts) for part in range(1, parts + 1)]
-    assert sorted(j.title for some in cut for j in some) == sorted(j.title for j in jobs)
-    sizes = [sum(job.size for job in some) for some in cut]
-    assert max(sizes) - min(sizes) <= max(job.size for job in jobs)
-
-
-def test_the_cut_does_not_depend_on_what_was_stored_meanwhile():
-    jobs = jobs_of(STUDIES["np_workshop"], "full")
-    later = [replace(job, seconds=job.size % 7) for job in reversed(jobs)]
-    for part in (1, 2, 3):
-        titles = [{job.title for job in share(some, part, 3)} for some in (jobs, later)]
-        assert titles[0] == titles[1]
-
-
-def test_the_longest_come_first_and_before_them_what_nobody_has_timed():
-    jobs = jobs_of(STUDIES["np_workshop"], "full")[:3]
-    timed = [replace(job, seconds=s) for job, s in zip(jobs, (1.0, 0.0, 5.0), strict=True)]
-    assert [job.seconds for job in longest_first(timed)] == [0.0, 5.0, 1.0]
+from papers.kit.shortfall import jobs_of
 
 
 def test_a_listing_needs_no_data(monkeypatch):
