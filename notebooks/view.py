@@ -53,7 +53,8 @@ def results(folder: Path, kept: Path) -> None:
 
     folder.mkdir(parents=True)
     own = {path.name: path for path in kept.iterdir()} if kept.is_dir() else {}
-    for path in {**{p.name: p for p in results_dir().iterdir()}, **own}.values():
+    others = {p.name: p for p in results_dir().iterdir() if p.stem not in own}
+    for path in {**others, **own}.values():
         (folder / path.name).symlink_to(path.resolve())
     os.environ["FEDLIB_RESULTS"] = str(folder)
 

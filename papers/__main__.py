@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import papers
 from fedlib import __version__
 from fedlib.engine.loop import Diverged
-from papers.kit import record, shortfall
+from papers.kit import archive, record, shortfall
 from papers.kit.commands import Parser, carried_out, known
 from papers.kit.rules import VERDICTS
 from papers.kit.store import PAPER, results_dir
@@ -115,7 +115,9 @@ def carry_out(given: argparse.Namespace) -> int:
         return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
     elif given.numbers_only:
         for study in chosen(given.study):
-            say_numbers(study.name, given.profile, "*", study.settle(given.profile))
+            found = study.settle(given.profile)
+            archive.collect(results_dir(), study.name)
+            say_numbers(study.name, given.profile, "*", found)
     elif given.store or given.missing:
         options = {"recompute": given.store, "runs": given.runs, "settle": not given.runs_only}
         reproduce(given.study, given.profile, device=given.device, **options)
@@ -175,7 +177,7 @@ def say_numbers(name: str, profile: str, runs: str, numbers: Mapping[str, object
     if numbers is None:
         print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")
     else:
-        place = os.path.relpath(results_dir() / name / profile)
+        place = os.path.relpath(results_dir() / f"{name}.json")
         print(f"{name}: {len(numbers)} numbers stored in {place}")
 
 

@@ -26,7 +26,7 @@ def find(what: object, argument: str) -> Named:
         return Named(f"{argument} ({kind_of(what, argument)})", what)
     from fedlib.core import files
     from papers import STUDIES
-    from papers.kit import store
+    from papers.kit import archive, store
 
     path = Path(str(what))
     if path.suffix == ".json":
@@ -44,7 +44,7 @@ def find(what: object, argument: str) -> Named:
     if at:
         checks.one_of(WHO, f"the profile of {argument}", profile, PROFILES)
     folder = store.results_dir() / study / (profile or "full")
-    there = [p.stem for p in sorted(folder.glob("*.json")) if p.stem != "numbers"]
+    there = sorted(archive.names(folder) - {"numbers"})
     if not there:
         make = f"papers reproduce {study} --profile {profile or 'full'} --missing"
         rule = "name a run that is stored"
@@ -53,7 +53,7 @@ def find(what: object, argument: str) -> Named:
         rule = f"name a stored run of {study}"
         raise ValueError(checks.sentence(WHO, argument, rule, run, nearest(run, there)))
     path = folder / f"{run}.json"
-    return stored(files.read_json(path), path, argument)._replace(name=str(what))
+    return stored(archive.read(path), path, argument)._replace(name=str(what))
 
 
 def stored(held: Mapping[str, Any], path: Path, argument: str) -> Named:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from papers.kit import store
+from papers.kit import archive, store
 from papers.kit.shortfall import Job, Short, ended, jobs_of, ordered, shortfall
 from papers.kit.store import PAPER
 from papers.kit.study import Study
@@ -26,7 +26,7 @@ def to_do(studies: Sequence[Study], profile: str) -> list[Job]:
     return [
         job
         for job in every
-        if not all(store.run_path(job.study, profile, name).exists() for name in job.names)
+        if not all(archive.exists(store.run_path(job.study, profile, n)) for n in job.names)
     ]
 
 

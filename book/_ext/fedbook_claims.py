@@ -21,6 +21,7 @@ from fedbook_data import (
     badge,
     figure_link,
     folder_of,
+    is_stored,
     label_link,
     raw,
     read_stored,
@@ -68,7 +69,7 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
     for name in ("numbers", *claim.all_runs):
         read_stored(env, folder_of(study.name) / f"{name}.json")
     larger = folder_of(f"{study.name}@paper") / "numbers.json"
-    if larger.is_file():  # a claim may be judged there
+    if is_stored(larger):  # a claim may be judged there
         read_stored(env, larger)
     try:
         result = study.evaluate(claim)

@@ -36,7 +36,7 @@ def warn(error: Exception, subtype: str, location: object) -> None:
 
 
 def folder_of(study: str) -> Path:
-    """A study's stored files: of its full profile, or of another one, as `study@paper`."""
+    """Where a study's runs are: of its full profile, or of another one, as `study@paper`."""
     from papers.kit import store
 
     name, _, profile = study.partition("@")
@@ -46,17 +46,37 @@ def folder_of(study: str) -> Path:
 @cache
 def reader() -> Callable[[Path], dict[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-    from fedlib.core import files
+    from papers.kit import archive
 
-    curves = ("metrics", "info", "final_w", "output_w")
-    return files.cache_by_file(
-        lambda path: {k: v for k, v in files.read_json(path).items() if k not in curves}
-    )
+    return archive.cached(lambda path: archive.read(path, curves=False))
+
+
+def is_stored(path: Path) -> bool:
+    """Whether a run, or a study's numbers, are stored."""
+    from papers.kit import archive
+
+    return archive.exists(path)
+
+
+def runs_in(folder: Path) -> list[str]:
+    """The names of the runs that are stored of a study."""
+    from papers.kit import archive
+
+    return sorted(archive.names(folder) - {"numbers"})
+
+
+def files_of(study: str) -> list[Path]:
+    """The files in which a study's runs are."""
+    folder = folder_of(study)
+    places = [folder.parent.with_suffix(end) for end in (".json", ".npz")]
+    return [p for p in (*places, *sorted(folder.glob("*.json"))) if p.is_file()]
 
 
 def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
-    """A stored file without curves, checked against its digest; a page is built again with it."""
-    env.note_dependency(str(path))
+    """A stored run without curves, checked against its digest; a page is built again with it."""
+    from papers.kit import archive
+
+    env.note_dependency(str(archive.place(path)))
     try:
         return reader()(path)
     except ValueError as error:  # its one sentence says which file and what to do
@@ -92,15 +112,15 @@ def health_of(env: BuildEnvironment, study: str) -> dict[str, dict[str, Any]]:
 
 def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
     """All stored runs of a study's full profile."""
-    paths = sorted(p for p in folder_of(study).glob("*.json") if p.name != "numbers.json")
-    return [read_stored(env, path) for path in paths]
+    folder = folder_of(study)
+    return [read_stored(env, folder / f"{name}.json") for name in runs_in(folder)]
 
 
 def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
     """The seeds of a stored run of the full profile."""
     path = folder_of(study) / f"{run}.json"
-    if run == "numbers" or not path.is_file():
-        there = [p.stem for p in folder_of(study).glob("*.json") if p.stem != "numbers"]
+    if run == "numbers" or not is_stored(path):
+        there = runs_in(folder_of(study))
         near = ", ".join(get_close_matches(run, there, n=4, cutoff=0.4)) or "none"
         raise BookError(f"{study} has no run {run!r}; runs that look like it: {near}.")
     return tuple(read_stored(env, path)["seeds"])

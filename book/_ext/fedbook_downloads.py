@@ -23,7 +23,7 @@ from fedbook_data import (
     commands_of,
     download_link,
     figure_anchor,
-    folder_of,
+    files_of,
     raw,
     study_of,
     warn,
@@ -110,8 +110,7 @@ def exported(
     csv = joined(plot.to_csv(data)).encode()
     files = written(env, f"{study.name}-{figure}", svg, csv, suffix)
     note(env, study.name, figure, watched.seen)
-    numbers = folder_of(study.name) / "numbers.json"
-    return {**files, "JSON": [numbers]}
+    return {**files, "JSON": files_of(study.name)[:1]}
 
 
 def written(
@@ -208,7 +207,7 @@ def add_files(
     traces: Mapping[str, Trace] = {}
     if name in STUDIES:
         traces = traces_of(study_of(name))
-        for stored in folder_of(name).glob("*.json"):
+        for stored in files_of(name):
             env.note_dependency(str(stored))
     domain = env.get_domain("std")
     for number, cell in enumerate(cells, start=1):

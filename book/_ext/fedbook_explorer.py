@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from docutils import nodes
-from fedbook_data import BookDirective, folder_of, raw
+from fedbook_data import BookDirective, files_of, raw
 from fedbook_settings import flat
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -159,7 +159,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     (folder / "runs").mkdir(exist_ok=True)
     for name, study in STUDIES.items():
         path = folder / "runs" / f"{name}.js"
-        stored = max(p.stat().st_mtime for p in folder_of(name).glob("*.json"))
+        stored = max(p.stat().st_mtime for p in files_of(name))
         if path.is_file() and path.stat().st_mtime > stored:
             continue
         path.write_text(script(name, data_of(study)), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from fedbook_data import BookError, folder_of, study_of, warn
+from fedbook_data import BookError, files_of, study_of, warn
 from fedbook_downloads import FIGURES, exported, fold, traces_of, write_if_changed
 from fedbook_svg import darkened
 from sphinx.application import Sphinx
@@ -71,7 +71,7 @@ class ThemedFigure(SphinxDirective):
         if not self.options.get("alt"):
             raise BookError(f"{name}/{figure}: a figure needs :alt:, a text that replaces it.")
         code = {inspect.getsourcefile(item) for item in (*functions(study.figures[figure]), plot)}
-        for path in [*folder_of(name).glob("*.json"), *code]:
+        for path in [*files_of(name), *code]:
             self.env.note_dependency(str(path))
         traces = traces_of(study)
         self.files = exported(self.env, study, figure, traces, suffix="-light")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docutils import nodes
-from fedbook_data import BookError, download_link, folder_of
+from fedbook_data import BookError, download_link, files_of
 from fedbook_downloads import FIGURES, folded, write_if_changed, written
 from fedbook_figures import ThemedFigure
 from fedbook_svg import darkened
@@ -25,7 +25,8 @@ class Overview(ThemedFigure):
         from papers.kit import plot
 
         for study in STUDIES:
-            self.env.note_dependency(str(folder_of(study) / "numbers.json"))
+            for path in files_of(study):
+                self.env.note_dependency(str(path))
         try:
             found = overview.standings()
         except (ValueError, KeyError) as error:

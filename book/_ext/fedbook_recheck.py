@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from docutils import nodes
-from fedbook_data import BookDirective, Cell, folder_of, page_link, table
+from fedbook_data import (
+    BookDirective,
+    Cell,
+    files_of,
+    folder_of,
+    is_stored,
+    page_link,
+    table,
+)
 from sphinx.application import Sphinx
 
 HEAD = ("Study", "Runs", "Recomputed", "To the end", "Share of rounds", "By nobody yet")
@@ -24,9 +32,9 @@ class Rechecked(BookDirective):
         self.env.note_dependency(str(ledger.path()))
         found = {}
         for name in STUDIES:
-            numbers = folder_of(name) / "numbers.json"
-            if numbers.is_file():
-                self.env.note_dependency(str(numbers))
+            if is_stored(folder_of(name) / "numbers.json"):
+                for path in files_of(name):
+                    self.env.note_dependency(str(path))
                 found[name] = ledger.of_study(name)
         everything = [one for runs in found.values() for one in runs.values()]
         complete = sum(one.rounds == one.of for one in everything if one is not None)

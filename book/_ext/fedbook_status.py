@@ -17,6 +17,7 @@ from fedbook_data import (
     badge,
     folder_of,
     health_of,
+    is_stored,
     page_link,
     runs_of,
     table,
@@ -129,9 +130,9 @@ def stored(env: BuildEnvironment, study: str) -> Runs:
     from papers import STUDIES
 
     expected = STUDIES[study].specs(STUDIES[study].resolve("full"))
-    held = runs_of(env, study) if folder_of(study).is_dir() else []
+    held = runs_of(env, study)
     provenance = tuple(run["provenance"] for run in held)
-    whole = (folder_of(study) / "numbers.json").is_file()
+    whole = is_stored(folder_of(study) / "numbers.json")
     ill = sum(bool(one["wrong"]) for one in health_of(env, study).values()) if whole else None
     return Runs(len(expected), provenance, ill)
 

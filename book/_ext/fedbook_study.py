@@ -14,10 +14,12 @@ from fedbook_data import (
     badge,
     commands_of,
     download_link,
+    files_of,
     folder_of,
     health_of,
     numbers_of,
     provenance_of,
+    runs_in,
     runs_of,
     shown,
     study_of,
@@ -131,11 +133,11 @@ class NotebookLinks(BookDirective):
         """A short list of downloads and the commands."""
         name, root = self.arguments[0], Path(self.env.srcdir)
         files = [root / f"notebooks/src/{name}.py", root / f"notebooks/executed/{name}.ipynb"]
-        stored = sorted(folder_of(name).glob("*.json"))
+        stored = runs_in(folder_of(name))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:
-            entry = self.entry("Stored results", [folder_of(name) / "numbers.json"])
-            entry.children[0].extend(self.where(name, len(stored) - 1))
+            entry = self.entry("Stored results", files_of(name)[:1])
+            entry.children[0].extend(self.where(name, len(stored)))
             entries.append(entry)
         command = "\n".join(commands_of(self.env, name))
         return [
@@ -146,8 +148,8 @@ class NotebookLinks(BookDirective):
     def where(self, name: str, count: int) -> list[nodes.Node]:
         """Where the runs themselves are, and how to look at them."""
         return [
-            nodes.Text(f", and {count} runs in the folder "),
-            nodes.literal("", f"results/{name}/full"),
+            nodes.Text(f", {count} runs with their curves in "),
+            nodes.literal("", f"results/{name}.npz"),
             nodes.Text(" "),
             *fedbook_explorer.link(self.env, name, []),
         ]

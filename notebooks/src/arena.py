@@ -334,7 +334,7 @@ _ = check("no problem has two methods that are first", all(len(arena_report.Plac
 # ```{provenance} arena
 # ```
 #
-# The stored runs lie in `results/arena/full`, what other people's packages gave in `results/arena/outside.json`.
+# The stored runs lie in `results/arena.json` and `results/arena.npz`, what other people's packages gave in `results/arena/outside.json`.
 # To compute them anew:
 #
 # ```bash

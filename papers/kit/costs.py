@@ -9,8 +9,7 @@ from statistics import median
 from typing import Any
 
 from fedlib.core.describe import describe
-from fedlib.core.files import cache_by_file, read_json
-from papers.kit import store
+from papers.kit import archive, store
 from papers.kit.store import PAPER, Spec
 
 #: What the data of a run are counted in, by the names of arguments of problems; 0 stands for all.
@@ -80,14 +79,14 @@ def took_and_expected(
 def _times(study: str, profile: str, names: Iterable[str]) -> Iterator[tuple[str, float]]:
     for name in names:
         path = store.run_path(study, profile, name)
-        if path.exists():
+        if archive.exists(path):
             yield name, took(path)
 
 
-@cache_by_file
+@archive.cached
 def took(path: Any) -> float:
     """The seconds that a stored run took."""
-    return float(read_json(path, "run")["provenance"]["wall_s"])
+    return float(archive.read(path, "run", curves=False)["provenance"]["wall_s"])
 
 
 def work(spec: Spec, sizes: frozenset[str] | None = None) -> float:

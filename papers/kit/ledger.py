@@ -16,7 +16,7 @@ from pathlib import Path
 from fedlib.core import Trace
 from fedlib.core.files import SCHEMA, cache_by_file, digest, read_json, write_json
 from fedlib.core.provenance import versions
-from papers.kit import runfile, sources, store
+from papers.kit import archive, runfile, sources, store
 from papers.kit.store import Spec
 
 FEW = 3  # commits that a notice names
@@ -100,7 +100,7 @@ def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
     made, found = versions(), entries()
     for part, spec, difference, within in done:
         mark = runfile.mark(
-            read_json(store.stored_path(part.study, part.profile, part.name), "run")
+            archive.read(store.stored_path(part.study, part.profile, part.name), "run")
         )
         new = CheckedRun(
             part.rounds, part.of, part.seeds, mark, made["date"], made["commit"],
@@ -120,10 +120,10 @@ def of_study(study: str) -> dict[str, CheckedRun | None]:
     found, marks = entries(), dict[str, str]()
     for profile in ("full", store.PAPER):
         place = store.run_path(study, profile, "numbers")
-        if place.exists() or profile == "full":
-            for name, mark in read_json(place).get("runs", {}).items():
+        if archive.exists(place) or profile == "full":
+            for name, mark in archive.read(place).get("runs", {}).items():
                 # numbers at the paper's scale may come from runs of the full profile too
-                if profile == "full" or store.run_path(study, profile, name).exists():
+                if profile == "full" or archive.exists(store.run_path(study, profile, name)):
                     marks[run_name(name, profile)] = mark
     checked = {name: found.get(f"{study}/{name}") for name in marks}
     return {n: one if one and one.mark == marks[n] else None for n, one in checked.items()}
@@ -173,7 +173,7 @@ def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
 def _is_of_now(study: str, profile: str, name: str, last: CheckedRun) -> bool:
     """Whether an entry is of the run as it is stored now."""
     place = store.stored_path(study, profile, name)
-    return place.exists() and runfile.mark(read_json(place, "run")) == last.mark
+    return archive.exists(place) and runfile.mark(archive.read(place, "run")) == last.mark
 
 
 @cache

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fedlib import run
 from fedlib.core import Problem, Trace
-from papers.kit import runfile, store
+from papers.kit import archive, runfile, store
 from papers.kit.ledger import RunPrefix, run_name
 from papers.kit.offline import problems
 from papers.kit.store import Spec
@@ -72,9 +72,9 @@ def stored(study: Study) -> list[tuple[str, str, Spec]]:
     A run that both settings share is the full profile's.
     """
     runs = [("full", *one) for one in study.specs(study.resolve("full")).items()]
-    if store.run_path(study.name, store.PAPER, NUMBERS).exists():
+    if archive.exists(store.run_path(study.name, store.PAPER, NUMBERS)):
         for name, spec in study.specs(study.resolve(store.PAPER)).items():
-            if store.run_path(study.name, store.PAPER, name).exists():
+            if archive.exists(store.run_path(study.name, store.PAPER, name)):
                 runs.append((store.PAPER, name, spec))
     return runs
 

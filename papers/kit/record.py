@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core.files import atomic_write, digest
-from papers.kit import store
+from papers.kit import archive, store
 from papers.kit.claims import Claim
 from papers.kit.needs import ROUNDS, SEEDS, Needs
 from papers.kit.rules import Condition, Outcome, Rule
@@ -122,7 +122,7 @@ def _filled(entry: Entry) -> dict[str, str]:
 def today(study: Study, claim: Claim, reason: str = "") -> Entry:
     """The claim's rule as it is now, and its verdict from the stored numbers."""
     outcome = study.evaluate(claim).outcome
-    there = all(store.run_path(study.name, "full", run).exists() for run in claim.all_runs)
+    there = all(archive.exists(store.run_path(study.name, "full", run)) for run in claim.all_runs)
     return entry_of(claim, outcome, "earlier" if there else "later", reason)
 
 

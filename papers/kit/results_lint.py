@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from fedlib.core.describe import describe
-from fedlib.core.files import read_json
 from fedlib.core.problem import Problem
 from fedlib.core.provenance import ROOT
-from papers.kit import runfile, scale, store
+from papers.kit import archive, runfile, scale, store
 from papers.kit.numbers import Number
 from papers.kit.run_schema import validate_run
 from papers.kit.store import Spec, has_data
@@ -40,7 +39,9 @@ def lint_study(study: Study, profile: str = "full") -> list[str]:
     """
     specs = study.specs(study.resolve(profile))
     folder = store.results_dir() / study.name / profile
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    there = {f"{name}.json" for name in archive.names(folder)}
+    if folder.is_dir():
+        there |= {path.name for path in folder.iterdir()}
     if profile == store.PAPER:
         specs = {name: spec for name, spec in specs.items() if f"{name}.json" in there}
     derived = profile != store.PAPER or f"{NUMBERS}.json" in there
@@ -50,7 +51,7 @@ def lint_study(study: Study, profile: str = "full") -> list[str]:
     if found:
         return sorted(found)
     paths = {name: folder / f"{name}.json" for name in specs}
-    payloads = {name: read_json(path) for name, path in paths.items()}
+    payloads = {name: archive.read(path) for name, path in paths.items()}
     for name, payload in payloads.items():
         found += validate_run(payload, paths[name])
     if found:
@@ -66,11 +67,11 @@ def lint_study(study: Study, profile: str = "full") -> list[str]:
 
 def lint_folder(studies: Iterable[str]) -> list[str]:
     """Folders and files among the results that belong to none of some studies."""
-    known = {*studies, *store.BESIDE}
+    known = {f"{name}{end}" for name in studies for end in ("", ".json", ".npz")}
     return sorted(
         f"results: {path.name} must belong to a study"
         for path in store.results_dir().iterdir()
-        if path.name not in known
+        if path.name not in {*known, *store.BESIDE}
     )
 
 
@@ -139,9 +140,9 @@ def _made_by(maker: Callable[[int], Problem], seed: int) -> str:
 
 def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     """The numbers, what stands beside them, and the runs that they were derived from."""
-    held = read_json(store.run_path(study.name, profile, NUMBERS))
+    held = archive.read(store.run_path(study.name, profile, NUMBERS))
     if profile == store.PAPER:
-        payloads = {name: read_json(path) for name, path in scale.held(study).items()}
+        payloads = {name: archive.read(path) for name, path in scale.held(study).items()}
     traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
     numbers, health = study.numbers(traces, profile), study.health(traces)
     now = store.numbers_content(study.name, profile, numbers, payloads, health)

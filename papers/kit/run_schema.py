@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.core.files import cache_by_file, digest, read_json
+from fedlib.core.files import digest
 from fedlib.core.trace import LARGEST_MODEL
+from papers.kit import archive
 from papers.kit.numbers import DIGITS, significant
 
 Payload = Mapping[str, Any]
@@ -47,7 +48,7 @@ FORMS = {
 }
 
 
-@cache_by_file
+@archive.cached
 def config_of(path: Path) -> Payload:
     """The configuration of a stored run, read with all checks."""
     config: Payload = load_run(path)["config"]
@@ -56,7 +57,7 @@ def config_of(path: Path) -> Payload:
 
 def load_run(path: Path) -> dict[str, Any]:
     """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
-    held = read_json(path)
+    held = archive.read(path)
     if wrong := validate_run(held, path):
         raise ValueError(wrong[0])
     return held

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
-from fedlib.core.files import cache_by_file
-from papers.kit import runfile, store
+from papers.kit import archive, runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
@@ -94,11 +93,11 @@ def held(study: Study) -> dict[str, Path]:
 def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | None:
     """Where a run of the paper's setting is stored: in its place, or as the full profile's."""
     own = store.run_path(study.name, PAPER, name)
-    if own.exists():
+    if archive.exists(own):
         return own if store.is_stored(study.name, PAPER, name, paper, paper) else None
     shared = store.run_path(study.name, "full", name)
     alike = full is not None and not apart(full, paper)
-    return shared if alike and shared.exists() else None
+    return shared if alike and archive.exists(shared) else None
 
 
 def traces(study: Study) -> dict[str, Trace]:
@@ -108,7 +107,7 @@ def traces(study: Study) -> dict[str, Trace]:
 
 def numbers_of(study: Study) -> dict[str, Number]:
     """The numbers that were derived from runs of the paper's setting; none if there are none."""
-    there = store.run_path(study.name, PAPER, "numbers").exists()
+    there = archive.exists(store.run_path(study.name, PAPER, "numbers"))
     return store.read_numbers(study.name, PAPER) if there else {}
 
 
@@ -128,7 +127,7 @@ def settle(study: Study) -> dict[str, Number] | None:
 
     None where there are none, and where the study cannot derive any before it has more.
     """
-    if not study.at_paper or not store.run_path(study.name, PAPER, "").parent.is_dir():
+    if not study.at_paper or not archive.names(store.run_path(study.name, PAPER, "any").parent):
         return None
     payloads = {name: load_run(path) for name, path in held(study).items()}
     if not any(payload["profile"] == PAPER for payload in payloads.values()):
@@ -173,7 +172,7 @@ class Marked(NamedTuple):
     mark: str
 
 
-@cache_by_file
+@archive.cached
 def marked(path: Path) -> Marked:
     """The same of a file, read once with all its checks."""
     run = load_run(path)
@@ -190,7 +189,7 @@ def _unchanged(
     """
     for run in runs:
         path = store.stored_path(study.name, PAPER, run)
-        if run in marks and path.exists() and marked(path).mark == marks[run]:
+        if run in marks and archive.exists(path) and marked(path).mark == marks[run]:
             yield run, marked(path)
 
 

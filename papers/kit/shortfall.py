@@ -11,7 +11,7 @@ from typing import Any
 from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.core.provenance import versions
-from papers.kit import store
+from papers.kit import archive, store
 from papers.kit.claims import Claim
 from papers.kit.costs import recorded
 from papers.kit.run_schema import config_of
@@ -149,7 +149,7 @@ def setting(specs: Sequence[Spec]) -> str:
 
 def decided(study: Study, claim: Claim) -> bool:
     """Whether what is stored decides a claim."""
-    if not store.run_path(study.name, "full", "numbers").exists():
+    if not archive.exists(store.run_path(study.name, "full", "numbers")):
         return False
     return study.evaluate(claim).outcome.verdict not in OPEN
 
@@ -157,13 +157,13 @@ def decided(study: Study, claim: Claim) -> bool:
 def seconds_of(study: Study, name: str, spec: Spec) -> float | None:
     """How long a run in the paper's setting took; None if it is not stored."""
     path = store.run_path(study.name, PAPER, name)
-    if not path.exists():
+    if not archive.exists(path):
         return None
     held = config_of(path)
     today = {"rounds": spec.rounds, "seeds": [*spec.seeds], "algorithm": plain(spec)}
     if any(held[key] != value for key, value in today.items()):
         return None
-    return float(read_json(path, "run")["provenance"]["wall_s"])
+    return float(archive.read(path, "run", curves=False)["provenance"]["wall_s"])
 
 
 def plain(spec: Spec) -> Any:

@@ -1,8 +1,8 @@
 """Stored runs: compute or load by configuration, with provenance; the only source of numbers.
 
-One run is one JSON file, `results/<study>/<profile>/<name>.json`: configuration, provenance and
-curves (six significant digits) of all seeds, sealed by a digest. A file is written whole or not at
-all. Loading it gives the same Trace, digit for digit, as computing it does.
+A run is configuration, provenance and curves (six significant digits) of all seeds, sealed by a
+digest; `papers.kit.archive` says where it lies. A file is written whole or not at all. Loading a
+run gives the same Trace, digit for digit, as computing it does.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from fedlib.core.files import SCHEMA, cache_by_file, clear_parts, digest, read_json, write_json
+from fedlib.core.files import SCHEMA, clear_parts, digest, write_json
 from fedlib.core.provenance import ROOT
 from fedlib.engine.stack import floats
+from papers.kit import archive
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
 from papers.kit.offline import local_config, problem_config, problems, recipe
@@ -146,7 +147,7 @@ def compute_or_load(
     for name, spec in specs.items():
         made_from = (declared or {}).get(name)
         if not recompute and is_stored(study, profile, name, spec, made_from):
-            traces[name] = to_trace(read_json(stored_path(study, profile, name), "run"))
+            traces[name] = to_trace(archive.read(stored_path(study, profile, name), "run"))
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -191,9 +192,9 @@ def is_stored(
     made as that of the `declared` spec is, by the same function with the same arguments.
     """
     path = stored_path(study, profile, name)
-    if not path.exists():
+    if not archive.exists(path):
         return False
-    payload = read_json(path, "run")
+    payload = archive.read(path, "run", curves=False)
     if has_data(spec):
         return spec.fits(payload)
     alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
@@ -268,9 +269,9 @@ def read_marks(study: str, profile: str = "full") -> dict[str, str]:
     return dict(_derived(run_path(study, profile, "numbers"))[2])
 
 
-@cache_by_file
+@archive.cached
 def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health], dict[str, str]]:
-    data = read_json(path, "numbers")
+    data = archive.read(path, "numbers")
     numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
     return numbers, {k: Health(**v) for k, v in data["health"].items()}, data.get("runs", {})
 
@@ -319,4 +320,4 @@ def run_path(study: str, profile: str, name: str) -> Path:
 def stored_path(study: str, profile: str, name: str) -> Path:
     """Where a run is read from: its place, or that of the full profile for one that is as there."""
     path = run_path(study, profile, name)
-    return path if profile != PAPER or path.exists() else run_path(study, "full", name)
+    return path if profile != PAPER or archive.exists(path) else run_path(study, "full", name)

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import ledger, runfile, scale, store
+from papers.kit import archive, ledger, runfile, scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.health import Health, of_run
 from papers.kit.numbers import Number
@@ -168,7 +168,11 @@ class Study:
         for name, health in self.health(made).items():
             if health.wrong and (recompute or name not in held):
                 print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
-        return self.settle(profile) if settle else None
+        if not settle:
+            return None
+        found = self.settle(profile)
+        archive.collect(store.results_dir(), self.name)
+        return found
 
     def settle(self, profile: str) -> dict[str, Number] | None:
         """Derive the numbers from the stored runs and store them; None before all are there.
@@ -267,7 +271,7 @@ class Study:
     def _stored(self, runs: Iterable[str]) -> dict[str, Payload]:
         """The configurations of those of some runs that are stored with the full profile."""
         paths = {name: store.run_path(self.name, "full", name) for name in runs}
-        return {name: config_of(path) for name, path in paths.items() if path.exists()}
+        return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
