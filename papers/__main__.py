@@ -117,7 +117,7 @@ def carry_out(given: argparse.Namespace) -> int:
         for study in chosen(given.study):
             found = study.settle(given.profile)
             archive.collect(results_dir(), study.name)
-            say_numbers(study.name, given.profile, "*", found)
+            say_numbers(study.name, "*", found)
     elif given.store or given.missing:
         options = {"recompute": given.store, "runs": given.runs, "settle": not given.runs_only}
         reproduce(given.study, given.profile, device=given.device, **options)
@@ -151,7 +151,7 @@ def reproduce(study: str, profile: str, **options: Any) -> None:
             if profile == PAPER:
                 shortfall.enter(one, options["runs"], error.seed, error.round)
             raise
-        say_numbers(one.name, profile, options["runs"], numbers)
+        say_numbers(one.name, options["runs"], numbers)
 
 
 def show_runs(study: str, profile: str, *, as_json: bool) -> None:
@@ -172,7 +172,7 @@ def chosen(study: str) -> list[papers.Study]:
     return [*papers.STUDIES.values()] if study == "all" else [papers.STUDIES[study]]
 
 
-def say_numbers(name: str, profile: str, runs: str, numbers: Mapping[str, object] | None) -> None:
+def say_numbers(name: str, runs: str, numbers: Mapping[str, object] | None) -> None:
     """Whether the numbers of a study were derived."""
     if numbers is None:
         print(f"{name}: stored the runs {runs}; its numbers are derived when all are there")

@@ -7,6 +7,7 @@ a run wherever it lies, and a file that is there comes before the study's.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
@@ -61,12 +62,12 @@ def read(path: Path, kind: str | None = None, *, curves: bool = True) -> Payload
     if path.is_file() or path.stem not in _archived(path):
         found = read_json(path, kind)
         return found if curves else {k: v for k, v in found.items() if k not in CURVES + MODELS}
-    held: Payload = _archived(path)[path.stem]
+    held: Payload = copy.deepcopy(_archived(path)[path.stem])  # the caller's own
     if kind is not None and held["kind"] != kind:
         what = "/".join(path.parts[-3:])
         raise ValueError(f"store: {what} must be of kind {kind!r}, got {held['kind']!r}.")
     if held["kind"] != "run":
-        return dict(held)
+        return held
     if not curves:
         return {k: v for k, v in held.items() if k not in CURVES + MODELS}
     flat = _curves(_study_file(path))
@@ -95,7 +96,7 @@ def collect(results: Path, study: str) -> None:
     loose = {path: read_json(path) for path in sorted((results / study).glob("*/*.json"))}
     if not loose:
         return
-    held = {path: payload for path, payload in _all_archived(results, study)}
+    held = dict(_all_archived(results, study))
     held |= loose
     parts: list[Curves] = []
     profiles: dict[str, Payload] = {}

@@ -102,7 +102,7 @@ def test_themed_figure_stands_above_its_files(build, tmp_path):
     assert b"<svg" in files["SVG"]
     data = pd.read_csv(io.BytesIO(files["CSV"]))
     assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
-    assert json.loads(files["JSON"])["numbers"]["gap"]["value"] == 0.512
+    assert json.loads(files["JSON"])["study"] == "toy"
     settings = page.partition("figure-settings")[2].partition("</details>")[0]
     assert "rounds T 1; seeds 0 to 2; engine Vectorized, cpu" in settings  # of the run it draws
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)

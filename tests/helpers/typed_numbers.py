@@ -180,8 +180,9 @@ def number_tokens(code: str) -> set[float]:
 def stored(where: str) -> float:
     """A stored number, STUDY/KEY."""
     study, _, key = where.partition("/")
-    path = ROOT / "results" / study / "full" / "numbers.json"
-    return float(json.loads(path.read_text(encoding="utf-8"))["numbers"][key]["value"])
+    from papers.kit.store import read_numbers
+
+    return float(read_numbers(study)[key].value)
 
 
 def eval_arithmetic(expression: str) -> float:

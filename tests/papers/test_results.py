@@ -1,15 +1,13 @@
 """The stored runs and numbers are those that the code gives, and no part contradicts another."""
 
-import json
 import re
-import shutil
 from collections import Counter
 
+import loose
 import numpy as np
 import pytest
 from expect import refuses
 
-from fedlib.core import files
 from fedlib.core.files import read_json
 from papers import STUDIES, all_claims
 from papers import recheck as command
@@ -46,12 +44,8 @@ def test_nothing_else_is_among_the_results():
 
 def planted(tmp_path, run, change, study=WORKSHOP):
     """A copy of a study's results with one run changed and its digest made anew."""
-    shutil.copytree(store.results_dir() / study.name, tmp_path / study.name)
-    path = tmp_path / study.name / "full" / f"{run}.json"
-    held = json.loads(path.read_text(encoding="utf-8"))
-    del held["digest"]
-    change(held)
-    path.write_text(json.dumps({**held, "digest": files.digest(held)}), encoding="utf-8")
+    loose.copy(study.name, tmp_path)
+    loose.change(tmp_path / study.name / "full" / f"{run}.json", change)
 
 
 def whole(run, study=WORKSHOP):
@@ -121,7 +115,7 @@ class TestRecomputing:
         assert (here.count(True), here.count(False)) == (2, 24)  # two with made-up data
 
     def test_the_command_says_what_it_saw_and_what_nobody_has(self, tmp_path, monkeypatch, capsys):
-        shutil.copytree(store.results_dir() / "np_workshop", tmp_path / "np_workshop")
+        loose.copy("np_workshop", tmp_path)
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
         line = ["recheck", "np_workshop", "--seconds", "1", "--seed", "3", "--store"]
         assert main(line) == 0
@@ -137,11 +131,11 @@ class TestRecomputing:
         assert {*runs[run].sources} >= {"fedlib/algorithms/fedsgm.py"}
         content = read_json(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
-        monkeypatch.setattr(ledger, "read_json", lambda _: content)
+        monkeypatch.setattr(ledger.archive, "read", lambda _: content)
         assert ledger.of_study("np_workshop")[run] is None
 
     def test_what_was_recomputed_is_entered_though_it_is_stopped(self, tmp_path, monkeypatch):
-        shutil.copytree(store.results_dir() / "np_workshop", tmp_path / "np_workshop")
+        loose.copy("np_workshop", tmp_path)
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
         stops = iter([Comparison([], 0.0)])
 

@@ -9,7 +9,7 @@ import pytest
 
 from papers import STUDIES, runs
 from papers.__main__ import main
-from papers.kit import report, store
+from papers.kit import archive, report, store
 from papers.kit.shortfall import Job, Short, jobs_of, ordered, shortfall
 
 STUDY = STUDIES["cmoo_sweeps"]
@@ -41,7 +41,7 @@ def compute(study, group):
 
 def stored(study):
     names = [*study.specs(study.resolve("paper"))]
-    runs = [store.read_json(store.run_path(study.name, "paper", name)) for name in names]
+    runs = [archive.read(store.run_path(study.name, "paper", name)) for name in names]
     return [{k: v for k, v in r.items() if k not in ("provenance", "digest")} for r in runs]
 
 
@@ -52,7 +52,7 @@ def test_it_finds_what_is_shorter_than_the_paper_and_who_waits():
     assert (one.now["seeds"], one.paper["seeds"]) == (1, 3)
     assert "rows" not in one.paper
     assert one.waiting == ("fedcmoo/C6",)
-    run = store.read_json(store.run_path(STUDY.name, "full", one.job.group[0]))
+    run = archive.read(store.run_path(STUDY.name, "full", one.job.group[0]))
     assert one.job.seconds == pytest.approx(50 * run["provenance"]["wall_s"], rel=0.1)
     assert not shortfall(STUDIES["np_workshop"])
 
@@ -86,9 +86,9 @@ def test_groups_of_a_profile_are_listed_until_they_are_stored(toy, capsys):
     assert runs.for_snakemake([toy], "paper") == []
     assert all(short.done and short.seconds > 0 for short in shortfall(toy))
     assert "2 of 2 groups are stored" in "\n".join(runs.listed([toy]))
-    assert not store.run_path(toy.name, "paper", "numbers").exists()
+    assert not archive.exists(store.run_path(toy.name, "paper", "numbers"))
     assert main(["reproduce", toy.name, "--profile", "paper", "--numbers-only"]) == 0
-    assert store.run_path(toy.name, "paper", "numbers").exists()
+    assert archive.exists(store.run_path(toy.name, "paper", "numbers"))
     assert len(runs.to_do([toy], "full")) == 2
 
 

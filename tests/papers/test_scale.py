@@ -1,17 +1,16 @@
 """What is stored at the paper's scale is judged there, on whole runs."""
 
-import json
 from dataclasses import replace
 
+import loose
 import pytest
 from expect import refuses
 
 from fedlib import FedSGM, data
-from fedlib.core import files
 from fedlib.problems import neyman_pearson
 from papers import STUDIES, runs
 from papers.__main__ import main
-from papers.kit import ledger, report, scale, store
+from papers.kit import archive, ledger, report, scale, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
@@ -75,11 +74,7 @@ def at_paper(study, runs="*"):
 
 def changed(name, change):
     """A stored run of the paper's setting with something changed, and sealed anew."""
-    path = store.run_path("own", "paper", name)
-    held = json.loads(path.read_text(encoding="utf-8"))
-    del held["digest"]
-    change(held)
-    path.write_text(json.dumps({**held, "digest": files.digest(held)}), encoding="utf-8")
+    loose.change(store.run_path("own", "paper", name), change)
 
 
 def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
@@ -144,6 +139,7 @@ def test_a_run_that_is_not_the_one_of_the_numbers_decides_nothing(own):
 
 def test_a_run_that_was_removed_is_not_replaced_by_that_of_the_full_profile(own):
     at_paper(own)
+    loose.spread("own")
     store.run_path("own", "paper", "E2_0.1").unlink()
     assert outcome(own).reason.startswith("not judged, because E2_0.1 has 1 seed")
     own.settle("paper")
@@ -152,6 +148,7 @@ def test_a_run_that_was_removed_is_not_replaced_by_that_of_the_full_profile(own)
 
 def test_a_damaged_run_is_refused(own):
     at_paper(own)
+    loose.spread("own")
     path = store.run_path("own", "paper", "E2_0.1")
     path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
     refuses("own/paper/E2_0.1.json must be whole JSON", outcome, own)
@@ -169,7 +166,7 @@ def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):
 def test_numbers_that_ask_for_a_run_that_is_missing_wait_for_it(own):
     wants = replace(own, derive=lambda traces, _: {"n": traces["E1_0.1"]})
     at_paper(wants, "E2_*")
-    assert not store.run_path("own", "paper", "numbers").exists()
+    assert not archive.exists(store.run_path("own", "paper", "numbers"))
 
 
 def test_a_page_shows_both_settings(own):

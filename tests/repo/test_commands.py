@@ -22,13 +22,13 @@ from process import ran
 import papers.__main__ as command_line
 from fedlib.core import files
 from papers import STUDIES
-from papers.kit import store
+from papers.kit import archive, store
 from papers.kit.numbers import Number
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
-PYTHON = ".venv/bin/python"
+PYTHON, SNAKEMAKE = ".venv/bin/python", ".venv/bin/snakemake"
 
 
 def printed(path):
@@ -64,7 +64,7 @@ def recipe(words):
     done = ran("make", "-n", "--no-print-directory", "-o", ".venv/.stamp", *words[1:], cwd=ROOT)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
     lines = done.stdout.replace("\\\n", " ").splitlines()
-    return [shlex.split(line) for line in lines if line.startswith(PYTHON)]
+    return [shlex.split(line) for line in lines if line.startswith((PYTHON, SNAKEMAKE))]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,6 +78,9 @@ def accepted(driver, line):
     """Raise unless the program behind a line knows its arguments and every name among them."""
     if line[0] in (".venv/bin/pip", ".venv/bin/jupyter") or line[1:3] == ["-m", "ipykernel"]:
         assert line[1] == "install" or line[1] == "lab" or line[3] == "install", line
+        return
+    if line[0] == ".venv/bin/snakemake":
+        assert line[1] in ("--executor", "--cores"), line
         return
     if line[0] == "docker":
         assert (ROOT / "Dockerfile").is_file()
@@ -224,11 +227,11 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     assert not [*tmp_path.iterdir()]
     assert command_line.main([*line[3:], "--store"]) == 0
     assert command_line.main(line[3:]) == 0
-    stored = sorted(p.stem for p in (tmp_path / study.name / "full").iterdir())
+    stored = sorted(archive.names(tmp_path / study.name / "full"))
     assert len(stored) == 3
     assert "numbers" in stored
     run = next(name for name in stored if name != "numbers")
-    assert files.read_json(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
+    assert archive.read(store.run_path(study.name, "full", run))["seeds"] == [0, 1]
 
 
 def test_comparisons_print_what_the_page_shows(tmp_path, capsys):

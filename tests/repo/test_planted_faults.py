@@ -51,27 +51,39 @@ def change_a_digit(text, rng):
     return f"{text[:place]}{other}{text[place + 1 :]}"
 
 
-def test_a_changed_digit_in_one_of_five_results_files_is_noticed(tmp_path):
-    files, rng = sorted(store.results_dir().glob("*/full/*.json")), np.random.default_rng(0)
-    assert files
+def test_a_changed_digit_in_a_results_file_is_noticed(tmp_path):
+    files, rng = sorted(store.results_dir().glob("*.json")), np.random.default_rng(0)
+    assert len(files) > 20
     copy = tmp_path / "copy.json"
-    for path in files[::5]:
+    for path in files:
         copy.write_text(change_a_digit(path.read_text(encoding="utf-8"), rng), encoding="utf-8")
         with pytest.raises(ValueError, match=REPAIR):
             read_json(copy)
 
 
-def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
-    folder = tmp_path / STUDY.name
-    shutil.copytree(store.results_dir() / STUDY.name, folder)
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.9])
+def test_a_changed_bit_of_the_curves_is_noticed(tmp_path, monkeypatch, share):
+    for end in (".json", ".npz"):
+        shutil.copy(store.results_dir() / f"{STUDY.name}{end}", tmp_path)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert STUDY.load()
+    path = tmp_path / f"{STUDY.name}.npz"
+    held = bytearray(path.read_bytes())
+    held[int(share * len(held))] ^= 4
+    path.write_bytes(held)
+    refuses(f"store: {path.name} must *restore it", STUDY.load)
+
+
+def test_a_changed_digit_fails_the_test_of_the_results(tmp_path, monkeypatch):
     check = test_results.test_everything_stored_of_a_study_stands_together
+    for end in (".json", ".npz"):
+        shutil.copy(store.results_dir() / f"{STUDY.name}{end}", tmp_path)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     check(STUDY, "full")
-    path = folder / "full" / "hard.json"
-    path.write_text(
-        path.read_text(encoding="utf-8").replace('"rounds": 100', '"rounds": 101'), encoding="utf-8"
-    )
-    refuses("np_workshop/full/hard.json*restore it or reproduce", check, STUDY, "full")
+    path = tmp_path / f"{STUDY.name}.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"rounds": 100', '"rounds": 101', 1), encoding="utf-8")
+    refuses("np_workshop.json*restore it or reproduce", check, STUDY, "full")
 
 
 @pytest.mark.parametrize("folder", ["executed", "quick"])

@@ -61,7 +61,7 @@ def test_results_go_into_the_current_folder(installed):
     words = ("reproduce", "np_workshop", "--profile", "quick", "--runs", "hard")
     done = papers(installed, *words, "--missing")
     assert not done.returncode, done.stderr
-    assert (installed / "here/results/np_workshop/quick/hard.json").is_file()
+    assert (installed / "here/results/np_workshop.json").is_file()
     again = papers(installed, *words)
     assert again.stdout.startswith("np_workshop: 1 of 1 runs equal within "), again.stderr
     assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == before

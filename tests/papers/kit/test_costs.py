@@ -1,6 +1,5 @@
 """What groups of runs cost, from what is declared and recorded."""
 
-import json
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +8,7 @@ import pytest
 from fedlib.data import DataError, cache
 from fedlib.engine.stack import floats
 from papers import STUDIES
-from papers.kit import costs, store
+from papers.kit import archive, costs, store
 from papers.kit.costs import Costs, recorded, work
 from papers.kit.shortfall import jobs_of
 
@@ -29,7 +28,7 @@ def test_groups_are_those_whose_stored_configurations_differ_in_floats_alone():
         specs, alike = study.specs(study.resolve("full")), {}
         for name, spec in specs.items():
             path = store.run_path(study.name, "full", name)
-            config = json.loads(path.read_text(encoding="utf-8"))["config"]
+            config = archive.read(path, curves=False)["config"]
             store._without(config["algorithm"], floats(spec.algorithm))
             alike.setdefault(repr((config, spec.keep)), []).append(name)
         assert [[*group] for group in store.groups(specs)] == [*alike.values()], study.name
