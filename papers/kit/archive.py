@@ -70,7 +70,7 @@ def read(path: Path, kind: str | None = None, *, curves: bool = True) -> Payload
         return held
     if not curves:
         return {k: v for k, v in held.items() if k not in CURVES + MODELS}
-    flat = _curves(_study_file(path))
+    flat = _curves(_study_file(path).with_suffix(".npz"))
     whole = {part: {k: _rows(flat, at) for k, at in held[part].items()} for part in CURVES}
     return {**held, **whole, **{part: _rows(flat, held[part]) for part in MODELS}}
 
@@ -140,7 +140,7 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
 
 
 @cache_by_file
-def _curves(file: Path) -> Curves:
+def _curves(own: Path) -> Curves:
     """All curves of a study, one after another.
 
     Raises
@@ -148,7 +148,8 @@ def _curves(file: Path) -> Curves:
     ValueError
         unless they are those that its JSON file was written with.
     """
-    sealed, own = read_json(file, "study")["curves"], file.with_suffix(".npz")
+    file = own.with_suffix(".json")
+    sealed = read_json(file, "study")["curves"]
     what = f"store: {own.name} must"
     try:
         with np.load(own) as held:
