@@ -179,6 +179,8 @@ def _shifted(problem: Problem, shift: float, seed: int) -> Problem:
         return shift * torch.randn(x.shape, generator=g).to(x)
 
     w0 = problem.w0 + noise(problem.w0)
+    if problem.set is not None:  # where methods without projections must start
+        w0 = problem.set.project(w0)
     data = tuple(x * (1 + noise(x)) if x.is_floating_point() else x for x in problem.data)
     return replace(problem, w0=w0, data=data)
 
