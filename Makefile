@@ -1,4 +1,4 @@
-# Everything runs in .venv, which is built when it is missing or the pins have changed.
+# Everything runs in .venv, which is made when it is missing, and added to when the pins have changed.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -42,10 +42,10 @@ help:
 	@echo "make mutants MINUTES=60                       mutants of one token by cosmic-ray that no test notices"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fedlib needs Python 3.11 or newer; pass PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv --clear .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,flower,dev]"
 	@touch $@
 
@@ -86,7 +86,7 @@ bytecode: $(STAMP)
 unit: bytecode
 	$(BIN)/python -m pytest -n 2 -m 'not flower'
 
-# Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: half of the methods.
+# Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
 federation: $(STAMP)
 	DRAW=$(DRAW) $(BIN)/python -m pytest -m flower tests/fedlib/flower
 
