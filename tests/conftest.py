@@ -12,6 +12,7 @@ from problems import np_problem
 from fedlib import data
 
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore = ["helpers/federation_app"]  # an app of Flower, whose modules lie elsewhere
 
 #: Drawn examples: a few in the suite, always the same; a thousand with `--hypothesis-profile=many`.
 COMMON = {"deadline": None, "database": None}

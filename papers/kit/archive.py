@@ -29,6 +29,7 @@ from fedlib.core.files import (
 
 Payload = dict[str, Any]
 Curves = NDArray[np.float64]
+Mantissas = NDArray[np.int32] | NDArray[np.int64]
 T = TypeVar("T")
 
 CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
@@ -152,7 +153,7 @@ def _curves(own: Path) -> Curves:
     sealed = read_json(file, "study")["curves"]
     what = f"store: {own.name} must"
     try:
-        with np.load(own) as held:
+        with np.load(io.BytesIO(own.read_bytes())) as held:
             mantissa, power = held["mantissa"], held["power"]
     except (OSError, ValueError, KeyError, EOFError) as error:
         why = str(error).partition("\n")[0]
@@ -202,33 +203,35 @@ def _rows(flat: Curves, at: list[int] | None) -> list[list[float | None]] | None
     return [[*row] for row in table.tolist()]
 
 
-def _as_decimals(x: Curves) -> tuple[NDArray[np.int32], NDArray[np.int16]]:
-    """Numbers of six digits as `mantissa * 10**power`, which packs well."""
+def _as_decimals(x: Curves) -> tuple[Mantissas, NDArray[np.int16]]:
+    """Numbers of six digits as `mantissa * 10**power`, which packs well; any other, too."""
     unique, inverse = np.unique(x, return_inverse=True)
-    m, p = np.zeros(len(unique), np.int32), np.zeros(len(unique), np.int16)
+    m, p = np.zeros(len(unique), np.int64), np.zeros(len(unique), np.int16)
     for k, value in enumerate(unique.tolist()):
         if value != value:
             p[k] = NAN
         elif value:
-            digits, _, exponent = f"{value:.14e}".partition("e")
-            text = digits.replace(".", "").rstrip("0")
-            m[k], p[k] = int(text), int(exponent) - len(text.lstrip("-")) + 1
+            digits, _, exponent = repr(value).partition("e")
+            whole, _, part = digits.partition(".")
+            part = part.rstrip("0")
+            m[k], p[k] = int(whole + part), int(exponent or 0) - len(part)
     power = p[inverse]
     power[(x == 0) & np.signbit(x)] = MINUS_ZERO
-    return m[inverse], power
+    mantissa = m[inverse]
+    return (mantissa.astype(np.int32) if np.abs(m).max(initial=0) < 2**31 else mantissa), power
 
 
-def _from_decimals(mantissa: NDArray[np.int32], power: NDArray[np.int16]) -> Curves:
+def _from_decimals(mantissa: Mantissas, power: NDArray[np.int16]) -> Curves:
     """The same numbers, to the last bit: each is the float nearest to its decimals."""
     m, p = mantissa.astype(float), power.astype(int)
-    near = np.abs(p) <= POWERS
-    scale = 10.0 ** np.where(near, np.abs(p), 0)
+    exact = (np.abs(p) <= POWERS) & (np.abs(m) < 2.0**53)
+    scale = 10.0 ** np.where(exact, np.abs(p), 0)
     x = np.where(p < 0, m / scale, m * scale)
-    for k in np.flatnonzero(~near & (p < MINUS_ZERO)):
+    for k in np.flatnonzero(~exact & (p < MINUS_ZERO)):
         x[k] = float(f"{mantissa[k]}e{power[k]}")
     x[p == MINUS_ZERO], x[p == NAN] = -0.0, np.nan
     return x
 
 
-def _seal(mantissa: NDArray[np.int32], power: NDArray[np.int16]) -> str:
+def _seal(mantissa: Mantissas, power: NDArray[np.int16]) -> str:
     return hashlib.sha256(mantissa.tobytes() + power.tobytes()).hexdigest()

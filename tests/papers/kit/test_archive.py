@@ -1,0 +1,105 @@
+"""Two files a study: what was collected is read back to the last bit, from either place."""
+
+import numpy as np
+import pytest
+from expect import refuses
+
+from fedlib.core.files import digest, read_json, write_json
+from papers.kit import archive
+from papers.kit.numbers import significant
+
+
+def numbers(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=2000) * 10.0 ** rng.integers(-320, 300, 2000)
+    odd = [0.0, -0.0, float("nan"), 1e-320, 123456.0, 1.0, -0.1]
+    return [significant(float(v)) for v in [*x, *odd]]
+
+
+def stored(results, name, seed=0, profile="full", **more):
+    """A run with curves of every kind of number, in a file of its own."""
+    row = numbers(seed)
+    content = {
+        "schema": 1, "kind": "run", "study": "own", "profile": profile, "name": name,
+        "metrics": {"f": [row, row[::-1]], "empty": [[], []]}, "info": {"sigma": [row[:5]] * 2},
+        "final_w": None, "output_w": [row[:3]] * 2, **more,
+    }  # fmt: skip
+    path = results / "own" / profile / f"{name}.json"
+    write_json(path, {**content, "digest": digest(content)})
+    return path
+
+
+def test_what_is_collected_is_read_back_to_the_last_bit(tmp_path):
+    paths = [stored(tmp_path, "a"), stored(tmp_path, "b", 1), stored(tmp_path, "a", 2, "paper")]
+    before = {path: read_json(path, "run") for path in paths}
+    archive.collect(tmp_path, "own")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["own.json", "own.npz"]
+    for path, held in before.items():
+        assert archive.exists(path)
+        assert archive.place(path) == tmp_path / "own.json"
+        found = archive.read(path, "run")
+        assert digest({k: v for k, v in found.items() if k != "digest"}) == held["digest"]
+        few = archive.read(path, curves=False)
+        assert not {"metrics", "info", "final_w", "output_w"} & few.keys()
+    assert archive.names(paths[0].parent) == {"a", "b"}
+    assert not archive.exists(paths[2].with_name("b.json"))
+
+
+def test_a_file_of_its_own_comes_first_and_is_collected_over_the_old_one(tmp_path):
+    path = stored(tmp_path, "a")
+    stored(tmp_path, "b", 1)
+    archive.collect(tmp_path, "own")
+    other = read_json(stored(tmp_path, "a", 3))
+    assert archive.place(path) == path
+    assert archive.read(path) == other
+    kept = archive.read(path.with_name("b.json"))
+    archive.collect(tmp_path, "own")
+    assert not path.exists()
+    assert archive.read(path) == other
+    assert archive.read(path.with_name("b.json")) == kept
+    before = (tmp_path / "own.npz").read_bytes()
+    archive.collect(tmp_path, "own")  # nothing to do
+    assert (tmp_path / "own.npz").read_bytes() == before
+
+
+def test_what_is_read_is_the_callers_own(tmp_path):
+    path = stored(tmp_path, "a", config={"lr": 0.1})
+    archive.collect(tmp_path, "own")
+    archive.read(path)["config"]["lr"] = 7
+    assert archive.read(path)["config"] == {"lr": 0.1}
+
+
+def test_a_cache_notices_another_file(tmp_path):
+    path, seen = stored(tmp_path, "a"), []
+    cached = archive.cached(lambda path: seen.append(archive.read(path)["digest"]))
+    for _ in range(2):
+        cached(path)
+    archive.collect(tmp_path, "own")
+    cached(path)
+    stored(tmp_path, "a", 5)
+    cached(path)
+    assert len(seen) == 3
+    assert seen[0] == seen[1] != seen[2]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda _, npz: npz.unlink(), "own.npz must be a whole file of curves"),
+        (lambda _, npz: npz.write_bytes(npz.read_bytes()[:-50]), "own.npz must be"),
+        (lambda json, _: json.write_text(json.read_text("utf-8")[:-9], "utf-8"), "whole JSON"),
+        (lambda json, _: json.write_text("{}", "utf-8"), "must have schema 1"),
+    ],
+)
+def test_what_is_damaged_is_refused(tmp_path, spoil, words):
+    path = stored(tmp_path, "a")
+    archive.collect(tmp_path, "own")
+    spoil(tmp_path / "own.json", tmp_path / "own.npz")
+    refuses(f"store: *{words}*", archive.read, path)
+
+
+def test_what_is_not_there_or_of_another_kind_is_refused(tmp_path):
+    path = stored(tmp_path, "a")
+    archive.collect(tmp_path, "own")
+    refuses("full/a.json must be of kind 'numbers', got 'run'", archive.read, path, "numbers")
+    refuses("full/c.json must exist", archive.read, path.with_name("c.json"))
