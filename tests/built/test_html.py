@@ -167,7 +167,7 @@ def test_every_figure_stands_above_its_files_and_commands(path):
         names = {file.name for file in files}
         if "overview.py" in names:  # of all studies: it has no notebook
             assert "make claims" in command
-        elif "scale.json" in names:  # measured, not run
+        elif "results.json" in names:  # measured, not run
             assert "benchmarks scale" in command
         else:
             assert {".ipynb", ".py"} <= kinds
