@@ -26,13 +26,21 @@ PROMISES = {
 }
 
 ORDER: tuple[Verdict, ...] = (
+    "proved",
+    "counted",
     "reproduced",
     "partly",
     "undecided",
     "not reproduced",
     "not judged",
 )
-SHADES = dict(zip(ORDER, (COLORS[2], COLORS[1], COLORS[0], COLORS[5], "#8c8c8c"), strict=True))
+SHADES = dict(
+    zip(
+        ORDER,
+        ("#20603a", COLORS[6], COLORS[2], COLORS[1], COLORS[0], COLORS[5], "#8c8c8c"),
+        strict=True,
+    )
+)
 REACH = 4.0  # ratios beyond it, or below its inverse, are drawn at the edge
 
 

@@ -108,7 +108,9 @@ class Claims(BookDirective):
         """The four cells of one claim."""
         claim, outcome = e.claim, e.outcome
         measured = [
-            nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text
+            nodes.paragraph("", text)
+            for text in (outcome.measured, outcome.reason, outcome.size)
+            if text
         ]
         return [
             [paragraph(nodes.strong(claim.id, claim.id)),
@@ -149,6 +151,9 @@ class Claims(BookDirective):
             if parts:
                 text = "; ".join(f"{p.name} ({p.state})" for p in parts)
                 found.append(paragraph(nodes.strong("", title), nodes.Text(text)))
+        if outcome.control:
+            control = nodes.Text(f"{outcome.control}.")
+            found.append(paragraph(nodes.strong("", "Negative control: "), control))
         if not outcome.parts:
             found.append(nodes.paragraph("", outcome.reason))
         return found
@@ -159,7 +164,9 @@ def verdict_of(e: Row) -> list[nodes.Node]:
     own = [nodes.Text(f"{e.claim.reading}: ")] if e.readings else []
     found = [paragraph(*own, badge(e.outcome.label, e.outcome.verdict))]
     for name, other in e.readings.items():
-        found.append(nodes.paragraph("", f"{name}: {other.label}", classes=["quiet"]))
+        found.append(paragraph(nodes.Text(f"{name}: "), badge(other.label, other.verdict)))
+    if size := e.outcome.size:
+        found.append(nodes.paragraph("", size.partition(":")[0], classes=["quiet"]))
     return found
 
 
@@ -248,7 +255,12 @@ def in_short(done: list[Row]) -> nodes.paragraph:
     told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
     whole = len(done) - found["not judged"]
     text = f"Of {len(done)} claims the stored runs can judge {whole}: {told}."
-    return nodes.paragraph("", f"{text} The other {found['not judged']} say what is missing.")
+    text += f" The other {found['not judged']} say what is missing."
+    other = Counter(next(iter(e.readings.values()), e.outcome).verdict for e in done)
+    told = ", ".join(f"{other[v]} {v}" for v in judged if other[v])
+    several = sum(bool(e.readings) for e in done)
+    text += f" Where a claim can be read in more ways ({several} of them), the second gives {told}."
+    return nodes.paragraph("", text)
 
 
 def counts(done: list[Row]) -> nodes.table:

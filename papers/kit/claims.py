@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from fedlib import checks
 from fedlib.checks import Nonnegative
@@ -73,8 +73,9 @@ class Claim:
     runs : names of the runs behind it.
     figure : name of the study's figure that shows it; empty where none does.
     needs : what those runs must have for a verdict.
-    reading : where there are several, which one the rule is of: what the authors' code implies.
-    readings : the others, judged beside it.
+    reading : where there are several, which one the rule is of: what the paper's text states.
+    readings : the others, such as what the authors' code implies, judged beside it.
+    kind : `measured` by runs, `proved` as a theorem, or `counted`: it follows from a definition.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Claim:
     needs: Needs = Needs()
     reading: str = ""
     readings: tuple[Reading, ...] = ()
+    kind: Literal["measured", "proved", "counted"] = "measured"
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -100,7 +102,7 @@ class Claim:
 
     def judge(self, numbers: Numbers) -> Outcome:
         """What the rule says of numbers that meet the needs."""
-        return self.rule(numbers)
+        return self.worded(self.rule(numbers))
 
     @property
     def each(self) -> tuple[Reading, ...]:
@@ -138,9 +140,16 @@ class Claim:
         health: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
         """The outcome of every reading by its name, the claim's own first."""
-        return {
+        found = {
             each.name: each.judged(numbers, configs, stored, changed, health) for each in self.each
         }
+        return {name: self.worded(outcome) for name, outcome in found.items()}
+
+    def worded(self, outcome: Outcome) -> Outcome:
+        """An outcome with the word for this kind of claim: a theorem is not *reproduced*."""
+        if outcome.verdict != "reproduced" or self.kind == "measured":
+            return outcome
+        return replace(outcome, verdict=self.kind)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from papers.kit.wording import ABOVE, AT_LEAST, AT_MOST, BELOW, compared, togeth
 Numbers = Mapping[str, Number]
 #: Whether a statement holds; None where the numbers do not decide.
 State = bool | None
+#: What counts as no difference, as a share of the effect that it is held against.
+MARGIN = 0.25
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,15 @@ def average(*keys: str) -> Term:
         return _scaled(1 / len(keys), whole)
 
     return Term("", form, keys, read)
+
+
+def alike(one: Term, other: Term, effect: Term) -> Condition:
+    """Whether two terms differ by at most a quarter (`MARGIN`) of the size of an effect.
+
+    The effect is what the compared methods achieve, such as the fall of a loss from its start, not
+    a level that is mostly irreducible.
+    """
+    return abs(one - other) <= MARGIN * abs(effect)
 
 
 def between(key: str, bottom: float, top: float) -> Condition:

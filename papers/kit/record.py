@@ -166,7 +166,9 @@ def _deciding(name: str, rule: Rule, needs: Needs) -> dict[str, Any]:
         cells = {"": part} if isinstance(part, Condition) else part
         parts += [[text, cell, condition.words] for cell, condition in cells.items()]
     parts += [["given", why, condition.words] for why, condition in rule.proviso.items()]
-    return {"name": name, "parts": parts, "note": rule.note, "needs": asdict(needs)}
+    found = {"name": name, "parts": parts, "note": rule.note, "needs": asdict(needs)}
+    own = {"control": rule.control, "size": rule.size}
+    return found | {key: asdict(one) for key, one in own.items() if one}
 
 
 def due(study: Study, reason: str = "") -> Iterator[tuple[str, Entry]]:

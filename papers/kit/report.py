@@ -65,8 +65,9 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
     for claim in study.claims:
         for reading, found in study.verdicts(claim, traces, numbers, params).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
-            rows.append((name, claim.wording, found.label, found.reason))
-    columns = ["claim", "the paper says", "verdict", "what fails or is undecided"]
+            why = "; ".join(filter(None, (found.reason, found.size)))
+            rows.append((name, claim.wording, found.label, why, found.control))
+    columns = ["claim", "the paper says", "verdict", "why, and the size", "negative control"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
 

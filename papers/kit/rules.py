@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 from fedlib import checks
 from papers.kit.conditions import (
@@ -19,6 +19,7 @@ from papers.kit.conditions import (
     Numbers,
     State,
     Term,
+    alike,
     all_of,
     any_of,
     average,
@@ -40,12 +41,15 @@ from papers.kit.numbers import Number
 __all__ = [
     "VERDICTS",
     "Condition",
+    "Control",
     "Numbers",
     "Outcome",
     "Part",
     "Rule",
+    "Size",
     "Term",
     "Verdict",
+    "alike",
     "all_of",
     "any_of",
     "average",
@@ -64,14 +68,12 @@ __all__ = [
     "within",
 ]
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = (
-    "not reproduced",
-    "partly",
-    "undecided",
-    "reproduced",
-    "not judged",
-)
+#: `reproduced` is said of what was measured; a theorem is `proved`, and what follows from the
+#: definition of a message, a set or a count is `counted`.
+Verdict = Literal[
+    "not reproduced", "partly", "undecided", "reproduced", "counted", "proved", "not judged"
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Parts = Mapping[str, Condition | Mapping[str, Condition]]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
@@ -90,12 +92,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule says of the numbers: the verdict, what was measured, why, and each part."""
+    """What a rule says of the numbers: the verdict, what was measured, why, and each part.
+
+    `control` says what the rule gives of its negative control, `size` whether the printed size of
+    an effect is ours; both are empty where there is none.
+    """
 
     verdict: Verdict
     measured: str
     reason: str = ""
     parts: tuple[Part, ...] = ()
+    control: str = ""
+    size: str = ""
 
     @property
     def share(self) -> str:
@@ -110,11 +118,63 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Control:
+    """A negative control: other numbers, which a rule must not pass.
+
+    Attributes
+    ----------
+    what : what stands in the place of what, such as `hard switching in the place of soft`.
+    instead : run, or key of a number -> the run or key that is read in its place.
+    """
+
+    what: str
+    instead: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def of(self, numbers: Numbers) -> dict[str, Number]:
+        """The numbers with those of the control in their places."""
+        return {key: numbers[self._key(key)] for key in numbers if self._key(key) in numbers}
+
+    def _key(self, key: str) -> str:
+        run, dot, measure = key.partition(".")
+        return self.instead.get(key) or f"{self.instead.get(run, run)}{dot}{measure}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of an effect as the paper prints it, beside the verdict on its direction.
+
+    Attributes
+    ----------
+    key : the number that measures it.
+    printed : the paper's value.
+    place : where the paper prints it.
+    """
+
+    key: str
+    printed: float
+    place: str
+
+    def __post_init__(self) -> None:
+        checks.fields(self)
+
+    def says(self, numbers: Numbers) -> str:
+        """Whether the printed value lies in our interval, with both."""
+        ours = numbers[self.key]
+        there = ours.low <= self.printed <= ours.high
+        word = "size undecided" if ours.once else "size as printed" if there else "another size"
+        return f"{word}: printed {self.printed:g} ({self.place}), ours {ours.text()}"
+
+
+@dataclass(frozen=True)
 class Rule:
     """When the verdict on a claim is what.
 
-    Reproduced if every primary part holds, not reproduced if every one fails, partly if some hold
-    and some fail, undecided otherwise. The parts of a group count one by one.
+    Reproduced if every primary part holds, partly if some hold and some fail, not reproduced if
+    some fail and none holds, undecided where none fails and some are undecided. The parts of a
+    group count one by one. A rule that its control passes too has no power: nothing is judged.
 
     Attributes
     ----------
@@ -125,6 +185,8 @@ class Rule:
     observations : parts that are shown beside the verdict and do not count.
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
+    control : numbers that the rule must not pass.
+    size : the printed size of the effect, judged beside its direction.
     """
 
     primary: Parts
@@ -132,6 +194,8 @@ class Rule:
     note: str = ""
     observations: Parts = field(default_factory=dict)
     proviso: Mapping[str, Condition] = field(default_factory=dict)
+    control: Control | None = None
+    size: Size | None = None
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -143,12 +207,24 @@ class Rule:
             Part(name, STATES[c.holds(numbers)], False) for name, c in _leaves(self.observations)
         ]
         idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
+        control = self.controlled(numbers)
+        if control == "reproduced":
+            idle.append("it is no test: its negative control passes as well")
         return Outcome(
             "not judged" if idle else _verdict([part.state for part in deciding]),
             self._measured(numbers),
             f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
             (*deciding, *seen),
+            f"{self.control.what}: {control}" if self.control else "",
+            self.size.says(numbers) if self.size else "",
         )
+
+    def controlled(self, numbers: Numbers) -> Verdict | None:
+        """The verdict on the negative control; None without one."""
+        if self.control is None:
+            return None
+        rule = replace(self, control=None, size=None, observations={}, measured="")
+        return rule(self.control.of(numbers)).verdict
 
     @property
     def words(self) -> str:
@@ -199,9 +275,9 @@ def _verdict(states: list[str]) -> Verdict:
     there = {*states}
     if there == {"holds"}:
         return "reproduced"
-    if there == {"fails"}:
-        return "not reproduced"
-    return "partly" if {"holds", "fails"} <= there else "undecided"
+    if "fails" in there:
+        return "partly" if "holds" in there else "not reproduced"
+    return "undecided"
 
 
 def _reason(parts: list[Part]) -> str:

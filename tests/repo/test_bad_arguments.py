@@ -42,7 +42,8 @@ INTERNAL = {
 ELSEWHERE = {
     *("fedlib.data.loaders:Table", "fedlib.flower.job:Job"),
     *("papers.kit.claims:Claim", "papers.kit.claims:PaperValue", "papers.kit.claims:Reading"),
-    *("papers.kit.rules:Rule", "papers.kit.study:Study"),
+    *("papers.kit.rules:Control", "papers.kit.rules:Rule", "papers.kit.rules:Size"),
+    "papers.kit.study:Study",
     *("fedlib.vertical:VerticalProblem", "fedlib.problems.own:GroupGap"),
 }
 

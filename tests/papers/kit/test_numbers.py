@@ -9,6 +9,7 @@ from fedlib.core import Trace
 from papers.fedsgm.curves import after_feasible, first_round, jitter, oscillation, violations
 from papers.kit.claims import PaperValue, check
 from papers.kit.coverage import DISTRIBUTIONS, KINDS, SEEDS, coverage, share_coverage
+from papers.kit.intervals import seeds_for
 from papers.kit.numbers import (
     Number,
     difference,
@@ -192,3 +193,10 @@ def test_check_prints_one_stable_line(capsys):
     assert check("it holds", np.bool_(True))
     assert not check("it holds", 0 > 1, "0 of 3")
     assert capsys.readouterr().out == "it holds: yes\nit holds: NO (0 of 3)\n"
+
+
+def test_the_seeds_for_an_effect_are_those_of_the_noncentral_t():
+    x = np.array([0.0, 1.0, 2.0])  # scatter 1; tables of the power of a paired t test say 12.6
+    assert seeds_for(x, 1.0) == 13
+    assert seeds_for(x, 10.0) == 3
+    assert seeds_for(np.ones(4), 1.0) == 3

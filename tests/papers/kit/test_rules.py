@@ -6,9 +6,12 @@ import pytest
 
 from papers.kit.numbers import Number
 from papers.kit.rules import (
+    Control,
     Outcome,
     Part,
     Rule,
+    Size,
+    alike,
     all_of,
     any_of,
     average,
@@ -113,7 +116,7 @@ GOOD, BAD, OPEN = of("a") < of("b"), of("b") < of("a"), of("a") < 1
         ({"x": BAD, "y": BAD}, "not reproduced", "does not hold: x; y"),
         ({"x": GOOD, "y": BAD}, "partly", "does not hold: y"),
         ({"x": GOOD, "y": OPEN}, "undecided", "undecided: y"),
-        ({"x": BAD, "y": OPEN}, "undecided", "does not hold: x. undecided: y"),
+        ({"x": BAD, "y": OPEN}, "not reproduced", "does not hold: x. undecided: y"),
         ({"x": GOOD, "y": BAD, "z": OPEN}, "partly", "does not hold: y. undecided: z"),
         ({"x": GOOD, "cells": {"one": BAD, "two": GOOD, "three": BAD}}, "partly",
          "does not hold: cells, one; cells, three"),
@@ -175,3 +178,31 @@ def test_many_keys_are_told_in_short_and_pairs_in_turn():
     pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d")]
     some = Rule({a + b: of(a) < of(b) for a, b in pairs}, "")
     assert some.words.startswith("`a` below `b`; `a` below `c`; ")
+
+
+def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too():
+    numbers = {"soft.f": N["a"], "hard.f": N["c"], "ratio": N["b"], "idle": N["c"]}
+    rule = Rule(
+        {"f is small": of("soft.f") < 2}, "", control=Control("hard for soft", {"soft": "hard"})
+    )
+    assert rule(numbers).verdict == "reproduced"
+    assert rule(numbers).control == "hard for soft: not reproduced"
+    weak = Rule({"f is small": of("soft.f") < 5}, "", control=rule.control)
+    assert weak(numbers).verdict == "not judged"
+    assert "negative control passes" in weak(numbers).reason
+    by_key = Rule({"far": of("ratio") < 2.9}, "", control=Control("none", {"ratio": "idle"}))
+    assert by_key(numbers).control == "none: not reproduced"
+
+
+def test_the_size_of_an_effect_has_a_word_of_its_own():
+    def size(printed, key="b"):
+        return Rule({"x": of("b") > 1}, "", size=Size(key, printed, "Table 1"))(N).size
+
+    assert size(2.1).startswith("size as printed: printed 2.1 (Table 1), ours 2 [1.75, 2.5]")
+    assert size(3.0).startswith("another size")
+    assert size(1.0, "one seed").startswith("size undecided")
+
+
+def test_no_difference_is_a_quarter_of_the_effect_at_most():
+    assert alike(of("x"), of("y"), of("c")).holds(N) is True  # 0.15 beside 3
+    assert alike(of("a"), of("c"), of("c")).holds(N) is False
