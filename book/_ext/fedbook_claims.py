@@ -259,7 +259,8 @@ def in_short(done: list[Row]) -> nodes.paragraph:
     other = Counter(next(iter(e.readings.values()), e.outcome).verdict for e in done)
     told = ", ".join(f"{other[v]} {v}" for v in judged if other[v])
     several = sum(bool(e.readings) for e in done)
-    text += f" Where a claim can be read in more ways ({several} of them), the second gives {told}."
+    if several:
+        text += f" {several} claims can be read in more than one way; the second gives {told}."
     return nodes.paragraph("", text)
 
 
@@ -270,9 +271,10 @@ def counts(done: list[Row]) -> nodes.table:
 
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
-    rows = [[paper_name(p)] + [str(found[p, v]) for v in VERDICTS] for p in papers]
-    total = ["All", *(str(sum(found[p, v] for p in papers)) for v in VERDICTS)]
-    return table(["Paper", *VERDICTS], [*rows, total], (25, 15, 15, 15, 15, 15), "scoreboard")
+    heads = [v for v in VERDICTS if any(found[p, v] for p in papers)]
+    rows = [[paper_name(p)] + [str(found[p, v]) for v in heads] for p in papers]
+    total = ["All", *(str(sum(found[p, v] for p in papers)) for v in heads)]
+    return table(["Paper", *heads], [*rows, total], (25, *[15] * len(heads)), "scoreboard")
 
 
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
