@@ -26,7 +26,6 @@ import fedbook_errata
 import fedbook_explorer
 import fedbook_figures
 import fedbook_gallery
-import fedbook_intervals
 import fedbook_methods
 import fedbook_overview
 import fedbook_pages
@@ -68,7 +67,6 @@ PARTS = (
     fedbook_rounds,
     fedbook_speed,
     fedbook_errata,
-    fedbook_intervals,
     fedbook_overview,
     fedbook_record,
     fedbook_recheck,
