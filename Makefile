@@ -7,6 +7,7 @@ STAMP := .venv/.stamp
 PROFILE ?= full
 ARGS ?=
 JOBS ?= 2
+WORKERS ?= 2
 MINUTES ?= 60
 CORES ?= 1
 STUDY ?= all
@@ -63,7 +64,7 @@ pdf: $(STAMP)
 	$(BIN)/python book/pdf.py _build/singlehtml _build/book.pdf
 
 check-book: $(STAMP)
-	$(BIN)/python -m pytest -n 2 tests/built
+	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
 # All of a study's page follows from its stored runs; what computes is executed by nbval.
 pages: bytecode
@@ -84,7 +85,7 @@ bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
 unit: bytecode
-	$(BIN)/python -m pytest -n 2 -m 'not flower'
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower'
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
 federation: $(STAMP)

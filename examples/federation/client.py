@@ -78,7 +78,9 @@ def work(settings):
     os.umask(0o077)  # who can read the key can speak for this client
     key, place = secrets.token_bytes(32), Path(settings["place"])
     with Listener(("127.0.0.1", 0), authkey=key) as listener:
-        place.write_text(json.dumps({"port": listener.address[1], "key": key.hex()}))
+        place.write_text(
+            json.dumps({"port": listener.address[1], "key": key.hex()}), encoding="utf-8"
+        )
         while True:
             signal.alarm(IDLE)  # ends the process
             with (
