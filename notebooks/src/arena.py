@@ -27,12 +27,14 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five problems, ten seeds; "quick": two problems, two methods, short runs
-seeds = None  # list of seeds, None: the profile's
-passes = None  # gradients of every client in a run, None: the profile's
-local_steps = None  # local steps E, None: the profile's
-grid = None  # configurations of every method, None: the profile's
-stand_in = None  # that many generated people in place of Adult, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+problems = None  # the problems: full np, fair, pair, sparse, rank; quick np, sparse
+methods = None  # the methods, those that do not apply left out problem by problem: full hard, soft, ... scalar; quick soft, fedfw
+seeds = None  # seeds; each fixes the data or their split, and the batches: full 0 to 9; quick 0, 1, 2
+passes = None  # gradients of every client in a run: the budget of every configuration: full 1200; quick 60
+local_steps = None  # local steps E of the methods that have them: full 5; quick 2
+batch = 64  # largest batch of a client, on the problems with minibatches
+grid = None  # configurations of every method: full 15; quick 4
+stand_in = None  # 0: the files of Adult; else that many generated people in their place: full 0; quick 2000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -47,14 +49,17 @@ from papers.arena.problems import LEVELS, NAMES
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["arena"]
-changes = {"seeds": seeds, "passes": passes, "local_steps": local_steps, "grid": grid}
-changes |= {"stand_in": stand_in}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["arena"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+traces = page.run()  # the grids of the rules below; give a run by its name another algorithm
+numbers, health = page.numbers, page.health
 Markdown(sentences.in_short(numbers))
 
 # %% [markdown]
@@ -146,14 +151,7 @@ arena_report.entries()
 # where their bits end; their grids stayed.
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
-
-# %% tags=["hide-input"]
-report.program(study, params, "sparse_fedfw_1")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
 Markdown(sentences.healthy(numbers, health))
@@ -163,7 +161,7 @@ Markdown(sentences.healthy(numbers, health))
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["tradeoff"](traces),
+    page.figures["tradeoff"](traces),
     alt="A panel for each problem: test violation across, gap of the test objective up, a point with "
     "intervals for every method, coloured by how it takes the constraint, its name beside the panel; hollow "
     "points for averages. On Neyman-Pearson, Fairness and Two tasks the methods that take it as a function lie "
@@ -213,7 +211,7 @@ groups = {group: arena_report.together(numbers, group) for group in GROUPS}
 groups = {group: table for group, table in groups.items() if not table.empty}
 if groups:
     plot.show(
-        study.figures["together"](traces),
+        page.figures["together"](traces),
         alt="Two rows of two panels. Left: interquartile means of each method, most between 0.9 and 1, Constrained "
         "SSCA highest of those with functions and projected FedAvg of those with sets, FedAvg without constraint "
         "far below, off the axis. Right: matrices of probabilities in percent; Constrained SSCA is better than "
@@ -244,7 +242,7 @@ arena_report.outputs(numbers)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["curves"](traces),
+    page.figures["curves"](traces),
     alt="Two panels for each problem, distance to the optimum in percent on logarithmic axes: left against "
     "gradients, right against kilobytes both ways. Constrained SSCA is lowest on the first three problems at "
     "equal gradients, FedDR and projected FedAvg on the last two. On Neyman-Pearson the switching methods go up "
@@ -279,7 +277,7 @@ arena_report.oracles(numbers) if "rank" in arena_report.problems(numbers) else "
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["grids"](traces),
+    page.figures["grids"](traces),
     alt="A panel for each problem, a row for each method, a point for each configuration: how far off the "
     "optimum it ends on the validation rows, logarithmic. Hollow points violate, the large point is the "
     "tuned one. Rows are one to four decades wide; on Sparse regression most methods have diverged runs at the "

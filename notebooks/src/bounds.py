@@ -29,10 +29,20 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 200, short sweeps
-seeds = None  # list of instances, None: the profile's
-rounds = None  # T where it is not varied, None: the profile's
-local_steps = None  # E where it is not varied, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11
+rounds = None  # T where it is not varied: full 1000; quick 200
+horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 30, 100, 200
+local_steps = 2  # E where it is not varied
+local_steps_grid = None  # E of the sweep: full 1, 2, 5, 10; quick 5
+participants = 5  # n of the theorems with sampled clients, of N = 10
+participants_grid = None  # n of the sweep: full 1, 2, 5, 10; quick 2
+up = 0.5  # K/d of the uplink, Top-K or Rand-K, where it is not varied
+down = 0.5  # K/d of the downlink where it is not varied
+fractions = None  # K/d of the sweeps, one direction at a time: full 0.1, 0.2, 0.5, 1; quick 0.1
+threshold_factors = None  # multiples of the prescribed threshold: full 0, 0.03, 0.1, 0.3, 1; quick 0, 0.1, 1
+step_factors = None  # multiples of the prescribed step size: full 1, 3, 10; quick 1
+stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 100
+stairs_local_steps = None  # E on the hard instance, at E T = the largest of these T: full 2, 5, 10; quick 5
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
@@ -43,26 +53,23 @@ from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["bounds"]
-changes = {"seeds": seeds, "rounds": rounds, "local_steps": local_steps}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["bounds"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "soft_corrected_T100")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Along the number of rounds
@@ -72,7 +79,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["rounds"](traces),
+    page.figures["rounds"](traces),
     alt="Nine panels, one a theorem, each with the accuracy that was reached and its bound against the number of rounds on logarithmic axes. For F 3, F 5, F 6, F 2 and W 1 both fall in parallel, what is "
     "reached a little below the bound with hard switching and at half of it with soft. For F 4 what is reached is level up to 300 rounds and falls then; for F 1 and F 9 it is nearly level, far below the bound except at the end. In the panel of "
     "F 10 the distance to the prox point is level until 1000 rounds and falls then, far below its bound. With a tenth of the threshold, in the first panel, the accuracy is five to ten times smaller.",
@@ -111,7 +118,7 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["scaled"](traces),
+    page.figures["scaled"](traces),
     alt="Three panels against the threshold as a multiple of the bound, three step sizes. The gap of the objective falls with the threshold, from a little above zero to well below; g rises from below zero to the threshold. Their "
     "maximum is smallest near a tenth of the bound, and there far below it; ten times the step is worse at small thresholds.",
     caption="Gap of the objective, constraint, and their maximum at the averaged iterate, all divided by the bound of F Theorem 3; means over the instances, bands from the smallest to the largest.",
@@ -127,7 +134,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["settings"](traces),
+    page.figures["settings"](traces),
     alt="Eight panels with reached accuracy and bound. Both grow with local steps, for our Gamma hardly after two steps; both fall with the share of entries that is sent, up or down. With sampled clients and compression the bounds are many times what is "
     "reached and the reached values hardly change; with more participants both fall a little.",
     caption="What was reached and what was promised against E, K/d (one direction at a time) and n. Bands from the smallest to the largest instance.",
@@ -173,7 +180,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["hard_instance"](traces),
+    page.figures["hard_instance"](traces),
     alt="Left: bound and measured gap against T; the measured gaps of both versions coincide and lie exactly on the lower bound line, ours. Right: measured gap divided by the bound against the number of local steps: ours falls from 1 at E = 1 to "
     "0.19 at E = 10, the printed one from one half to 0.05.",
     caption="The staircase: gap of the objective and bound at E = 1 (left), and their ratio for more local steps with E T fixed (right).",
@@ -188,11 +195,11 @@ runs = [k.removesuffix(".share") for k in numbers if k.endswith(".share")]
 kept = sum(x <= 1 + 1e-5 for k in runs for x in numbers[f"{k}.share"].per_seed)
 total = sum(len(numbers[f"{k}.share"].per_seed) for k in runs)
 half = sum(x > 0.5 for k in runs for x in numbers[f"{k}.share"].per_seed)
-ours = [numbers[f"stairs_ours_T{T}.share"].value for T in params["stairs"]]
-printed = [numbers[f"stairs_printed_T{T}.share"].value for T in params["stairs"]]
-steps = params["stairs_local_steps"]
+ours = [numbers[f"stairs_ours_T{T}.share"].value for T in page.stairs]
+printed = [numbers[f"stairs_printed_T{T}.share"].value for T in page.stairs]
+steps = page.stairs_local_steps
 local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in steps]
-worst = {k: [numbers[f"hard_{k}_T{T}.worst"] for T in params["horizons"]] for k in ("tenth", "printed")}
+worst = {k: [numbers[f"hard_{k}_T{T}.worst"] for T in page.horizons] for k in ("tenth", "printed")}
 
 # %% tags=["nbval-check-output"]
 check(f"f gap and g at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
@@ -201,9 +208,9 @@ check("staircase, E = 1: reached / bound is 1 with Gamma_direct, for every T", m
 check("    and 1/2 with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
 check(f"staircase: reached / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
 check("a tenth of the threshold is better at every T (intervals apart)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
-if len(params["stairs"]) > 1:
+if len(page.stairs) > 1:
     check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
-if len(params["horizons"]) > 1:
+if len(page.horizons) > 1:
     slope = numbers["hard_ours.slope"]
     check("F 3, ours: the interval of the slope lies within [-0.7, -0.25]", -0.7 < slope.low <= slope.high < -0.25)
 

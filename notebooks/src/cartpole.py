@@ -34,22 +34,42 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
-seeds = None  # list of seeds of the main rows, None: the profile's
-rounds = None  # communication rounds T of the main rows, None: the profile's
-participants = None  # clients a round, None: the profile's
-tolerance = None  # switching threshold epsilon in units of cost, None: the profile's
-beta = None  # sharpness of soft switching, None: the profile's
-damping = None  # damping of the Fisher matrix, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds of the main rows; each fixes the policy's start and all simulations: full 0 to 9; quick 0, 1
+sweep_seeds = None  # seeds of the sweeps: full 0 to 4; quick 0
+rounds = None  # communication rounds T of the main rows: full 500; quick 6
+sweep_rounds = None  # communication rounds of the sweeps: full 300; quick 6; paper 500
+free_rounds = None  # rounds of the run without constraint: full 60; quick 20
+clients = None  # clients N, with budgets evenly spaced on [25, 35]: full 10; quick 3
+participants = None  # participants n of the main rows (the paper's m): full 7; quick 2
+sweep_participants = None  # participants of the sweep of Figure 4: full 3, 5, 10; quick 1, 3
+environments = None  # parallel environments a client; 200 samples each a round: full 5; quick 2
+tolerance = 0.0  # switching threshold epsilon, in units of cost
+tolerances = None  # thresholds of the sweep: full -2.5, 2.5; quick 2.5
+beta = 0.2  # sharpness of soft switching
+betas = None  # sharpnesses of the sweep: full 0.1, 0.5, 1; quick 1
+damping = 0.1  # damping of the Fisher matrix
+dampings = None  # dampings of the sweep: full 0.01, 0.03, 1; quick 0.01
+calibration = None  # dampings of the full runs that try to meet the uncompressed row of Table 1: full 0.03, 0.01; quick 0.03
+calibrated = None  # that at which the Top-K rows are run too: full 0.01; quick 0.03
+formats = None  # bits of the number formats of Table 1: full 16, 8, 4; quick 4
+fractions = None  # K/d of Table 1: full 0.5, 0.25; quick 0.5
+cg_steps = None  # iterations of conjugate gradient: full 10; quick 3
+variants = None  # 1: also two-logit policy, uplink-only compression, centralized runs with fewer samples or curvature states, hard switching without compression; 0: not: full 1; quick 0
+evaluate_every = None  # rounds between two evaluations: full 10; quick 2
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from dataclasses import replace
+from functools import partial
+
 import torch
 from IPython.display import HTML
 from torch.func import jacrev
 
+from fedlib import Hard, Soft, TopK
 from papers import STUDIES
+from papers.fedsgm.cartpole import PolicyFedSGM
 from papers.fedsgm.cartpole.animation import animation
 from papers.fedsgm.cartpole.film import SIZE, film, rollout_states
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole
@@ -57,14 +77,27 @@ from papers.fedsgm.cartpole.trpo import fisher_product
 from papers.kit import plot, report, scale
 from papers.kit.claims import check
 
-study = STUDIES["cartpole"]
-changes = {"seeds": seeds, "rounds": rounds, "participants": participants}
-changes |= {"tolerance": tolerance, "beta": beta, "damping": damping}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cartpole"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(cartpole, clients=page.clients, environments=page.environments)
+soft = PolicyFedSGM(
+    participants=page.participants,
+    tolerance=page.tolerance,
+    switch=Soft(page.beta),
+    damping=page.damping,
+    cg_steps=page.cg_steps,
+)
+half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
+runs = {"soft_none": soft, "soft_top0.5": half, "hard_top0.5": replace(half, switch=Hard())}
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # ## Look first
@@ -122,17 +155,10 @@ plot.show(
 # | Table 1's direction | compressed both ways | Algorithm 1; uplink only in the sweep |
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "soft_top0.5")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ### A check before anything else: without the constraint
@@ -191,7 +217,7 @@ _ = check("Fisher-vector product equals the written-out matrix to 1e-5", gap < 1
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_3"](traces),
+    page.figures["figure_3"](traces),
     alt="Mean reward and cost of four runs over the rounds. Rewards rise slowly; the federated run "
     "with soft switching ends at 190, the other three between 125 and 160. Hard switching runs at "
     "a cost around 30, soft switching two to three below.",
@@ -207,7 +233,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["every_seed"](traces),
+    page.figures["every_seed"](traces),
     alt="Reward of every seed of five runs. Single seeds climb to 200 at very different rounds and "
     "stay there, others remain between 40 and 150.",
     caption="Single seeds. Titles: how many succeed.",
@@ -216,7 +242,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["endings"](traces),
+    page.figures["endings"](traces),
     alt="For every seed without compression, the shares of episodes that end by time, off the "
     "track, or by a fallen pole, over the rounds. Early all poles fall; a seed that succeeds turns "
     "to ending by time all at once.",
@@ -265,11 +291,11 @@ report.runs_table(numbers, labels, measures, health)
 # those of ten two-humped seeds are several times as wide.
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["table_1"](traces),
+    page.figures["table_1"](traces),
     alt="Final reward and cost of every seed for seven rows of Table 1, with the paper's values as "
     "red diamonds. In every row most seeds stand at 200 and a few below 120; costs lie between 25 "
     "and 30. The diamonds of Top-K 0.5 and 0.25 lie far to the left of all but a few seeds.",
@@ -285,8 +311,8 @@ rows |= {"two-logit policy, round 300": "logits"}
 report.runs_table(numbers, rows, measures, health)
 
 # %% tags=["hide-input"]
-tried = {f"none, damping {x:g}": f"none_damping{x:g}" for x in params["calibration"]}
-least = params["calibrated"]
+tried = {f"none, damping {x:g}": f"none_damping{x:g}" for x in page.calibration}
+least = page.calibrated
 tried |= {f"Top-K {k:g}, damping {least:g}": f"top{k:g}_damping{least:g}" for k in (0.5, 0.25)}
 early = {"reward100": "reward, round 100", "cost100": "cost, round 100"}
 report.runs_table(numbers, tried, early | measures, health)
@@ -296,7 +322,7 @@ report.runs_table(numbers, tried, early | measures, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_4"](traces),
+    page.figures["figure_4"](traces),
     alt="Mean reward and cost for 3, 5, 7 and 10 of 10 participants a round; with all clients the "
     "reward rises to 190 by round 300, with 3 or 5 to about 140; costs overlap around 28.",
     caption="Soft switching, Top-K 0.5 both ways.",
@@ -314,10 +340,10 @@ plot.show(
 # clients and {result}`cartpole@paper/half_n10.area:.0f` with 10: five seeds do not decide it here either.
 
 # %% tags=["hide-input"]
-longer = scale.traces(study)
+longer = scale.traces(page.study)
 parts = {"half_n3", "half_n5", "soft_top0.5", "half_n10"}
 plot.show(
-    study.figures["figure_4"](longer),
+    page.figures["figure_4"](longer),
     alt="Mean reward and cost for 3, 5, 7 and 10 of 10 participants a round, over 500 rounds.",
     caption="As above, 500 rounds.",
     size=(8.6, 3.6),
@@ -326,7 +352,7 @@ plot.show(
 # %% tags=["hide-input"]
 taking_part = {f"{n} of 10": f"half_n{n}" for n in (3, 5, 10)}
 means = {"area": "mean reward over the run", "cost_scatter": "scatter of cost", "violating": "violating late rounds"}
-report.scale_table(study, taking_part, means)
+report.scale_table(page.study, taking_part, means)
 
 # %% [markdown]
 # ## What the paper leaves open
@@ -337,7 +363,7 @@ report.scale_table(study, taking_part, means)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["choices"](traces),
+    page.figures["choices"](traces),
     alt="Reward and cost around round 300 against damping, sharpness and threshold, seed by seed. "
     "Reward falls as the damping grows, from about 170 to 30, and as the sharpness grows, from "
     "about 190 to 85; cost rises with sharpness and threshold from 25 to 30.",
@@ -358,13 +384,13 @@ longer_rows |= {f"beta {x:g}": f"beta{x:g}" for x in (0.1, 0.5, 1)}
 longer_rows |= {f"tolerance {x:g}": f"tolerance{x:g}" for x in (-2.5, 2.5)}
 longer_rows |= {"Top-K 0.25, uplink only": "uplink_top0.25", "two-logit policy": "logits"}
 longer_rows |= {"hard, no compression": "hard_none", "centralized, soft, 1,000 samples": "central_small"}
-report.scale_table(study, longer_rows, {"reward": "reward", "cost": "cost", "violating": "violating, second half"})
+report.scale_table(page.study, longer_rows, {"reward": "reward", "cost": "cost", "violating": "violating, second half"})
 
 # %% tags=["nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
 _ = check("switching weights lie in [0, 1]", inside)
 hard = traces["hard_top0.5"].info
-agree = ((hard["g_hat"] > params["tolerance"]) == (hard["sigma"] == 1)).all()
+agree = ((hard["g_hat"] > page.tolerance) == (hard["sigma"] == 1)).all()
 _ = check("hard switching is 1 exactly where the estimate exceeds the threshold", agree)
 shares = [sum(t.metrics[k] for k in ("position", "angle", "time")) for t in traces.values()]
 whole = all(abs(s - 1).max() < 1e-5 for s in shares)
@@ -376,4 +402,4 @@ _ = check("no episode is longer than 200 steps", long)
 # ## Verdicts
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)

@@ -39,20 +39,24 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-source = None  # 0: a digit and an item, 1: your copy of CelebA, 2: pairs of scikit-learn's digits
-clients = None  # clients N, None: the profile's
-participants = None  # clients a round, None: the profile's
-local_steps = None  # local steps E, None: the profile's
-alpha = None  # concentration of the Dirichlet split, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+rounds = None  # communication rounds T: full 25; quick 2; paper 200
+source = None  # 0: a digit and an item, 1: CelebA (your copy), 2: pairs of scikit-learn's digits: full 0; quick 2
+clients = None  # clients N: full 100; quick 6
+participants = None  # clients a round: full 5; quick 1; paper 10
+local_steps = None  # local steps E, a minibatch each: full 10; quick 2
+batch = None  # rows of a client's minibatch: full 128; quick 8
+loss_rows = None  # rows on which a client of FedCMOO-Pref estimates its losses: full 600; quick 16
+alpha = 0.3  # concentration of the Dirichlet split
+pictures = None  # 0: all training pictures; else the first so many: full 0; quick 600
+test_pictures = None  # 0: all test pictures; else the first so many: full 5000; quick 100
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
 import numpy as np
 
+from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.many import attribute_table
 from papers.fedcmoo.many.figures import LABELS, source_text
@@ -60,28 +64,27 @@ from papers.fedcmoo.many.numbers import SETS
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_many"]
-changes = {"seeds": seeds, "rounds": rounds, "source": source, "clients": clients}
-changes |= {"participants": participants, "local_steps": local_steps, "alpha": alpha}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cmoo_many"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+work = {"local_steps": page.local_steps, "participants": page.participants}
+work |= {"batch_size": page.batch, "shared": 28_515, "lr": 0.3, "server_lr": 1.6}
+fedcmoo, fsmgda = FedCMOO(**work), FSMGDA(**work, least=Least(0.002, mixture=False))
+traces = page.run(halves_fedcmoo=fedcmoo, halves_fsmgda=fsmgda)
+numbers, health = page.numbers, page.health
 print(source_text(traces))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "halves_fedcmoo")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## The tasks
@@ -109,7 +112,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["progress"](traces),
+    page.figures["progress"](traces),
     alt="Nine panels of mean test accuracy, columns for 2, 5 and 40 tasks, rows for rounds, megabytes "
     "uploaded by one client and minibatch gradients of one client. Curves start together and rise. "
     "Over rounds the methods have axes of equal length; over uploads FSMGDA's curve reaches as far as "
@@ -144,7 +147,7 @@ report.runs_table(numbers, runs, cost, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["gap_by_tasks"](traces),
+    page.figures["gap_by_tasks"](traces),
     alt="Two panels against the number of tasks 2, 5 and 40. Left, three "
     "lines of FedCMOO's lead in points, at equal rounds, gradients and uploads, with a thin line at "
     "zero. Right, a line for each method with the standard deviation of the final losses.",
@@ -165,7 +168,7 @@ report.runs_table(numbers, leads, columns, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_10"](traces),
+    page.figures["figure_10"](traces),
     alt="Two radial plots of final test losses, a direction for every task, left five and right "
     "forty. In each plot "
     "three closed curves, one a method, around the centre, with the task's number at the rim.",
@@ -203,10 +206,10 @@ report.runs_table(numbers, ratios, spread | alike, health)
 # {result}`cmoo_many/attributes_pref.fallback:.0%` with forty.
 
 # %% tags=["hide-input"]
-attribute_table(params, traces)
+attribute_table(page.params, traces)
 
 # %% tags=["nbval-check-output"]
-E, ours = params["local_steps"], {s: traces[f"{s}_fedcmoo"].metrics["accuracy"] for s in SETS}
+E, ours = page.local_steps, {s: traces[f"{s}_fedcmoo"].metrics["accuracy"] for s in SETS}
 uploads = {s: numbers[f"{s}.upload_ratio"].value / (t / 2) for s, t in SETS.items()}
 work = {s: numbers[f"{s}.gradient_ratio"].value * (t + E - 1) / (t * E) for s, t in SETS.items()}
 check("FSMGDA uploads M / 2 times as much, to 6 %", max(abs(x - 1) for x in uploads.values()) < 0.06)
@@ -224,10 +227,10 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # one over a method that has hardly begun.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What is other than in the paper

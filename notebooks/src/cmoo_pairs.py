@@ -55,22 +55,34 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
-source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, None: the profile's
-seeds = None  # list of seeds of the main runs, None: the profile's
-rounds = None  # communication rounds T on the two grey data sets, None: the profile's
-mixed_rounds = None  # rounds with two kinds of loss, None: the profile's
-colour_rounds = None  # rounds on CIFAR-10 with digits, None: the profile's
-clients = None  # clients N, None: the profile's
-participants = None  # clients a round, None: the profile's
-local_steps = None  # local steps E, None: the profile's
-alpha = None  # concentration of the Dirichlet split, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0, 1; paper 0 to 4
+single_seeds = None  # seeds of training in one task alone: full 0, 1, 2; quick 0; paper 0 to 4
+variant_seeds = None  # seeds of the variants: full 0; paper 0, 1, 2
+rounds = None  # communication rounds T on the two grey data sets: full 100; quick 2; paper 500
+mixed_rounds = None  # rounds with two kinds of loss: full 60; quick 1; paper 500
+dropout_seeds = None  # seeds of the runs with dropout: full 0, 1, 2; quick 0; paper 0 to 4
+dropout_rounds = None  # rounds with dropout: full 100; quick 1; paper 500
+colour_seeds = None  # seeds on CIFAR-10 with digits: full 0; paper 0, 1, 2
+colour_rounds = None  # rounds there: full 3; quick 1; paper 200
+colour_budget = None  # length of a compressed Jacobian there, in gradients: full 1; quick 0.02
+source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2
+clients = None  # clients N: full 100; quick 6
+participants = None  # clients a round: full 10; quick 1
+local_steps = None  # local steps E, a minibatch each: full 10; quick 1
+batch = None  # rows of a client's minibatch: full 128; quick 8
+loss_rows = None  # rows on which a client of FedCMOO-Pref estimates its losses: full 600; quick 16
+alpha = 0.3  # concentration of the Dirichlet split over composite labels
+copies = None  # turned copies of every training picture: full 3; quick 1
+pictures = None  # 0: all training pictures; else the first so many: full 0; quick 480
+test_pictures = None  # 0: all test pictures; else the first so many: full 0; quick 80
+evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
 import numpy as np
 
+from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.pairs.claims import TABLE_4
 from papers.fedcmoo.pairs.figures import gallery_text
@@ -80,29 +92,31 @@ from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report, scale
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_pairs"]
-changes = {"seeds": seeds, "rounds": rounds, "mixed_rounds": mixed_rounds}
-changes |= {"colour_rounds": colour_rounds, "clients": clients, "participants": participants}
-changes |= {"local_steps": local_steps, "alpha": alpha, "source": source}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cmoo_pairs"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+work = {"local_steps": page.local_steps, "participants": page.participants}
+work |= {"batch_size": page.batch, "shared": 28_515}  # parameters of the encoder
+runs = {
+    "fedcmoo": FedCMOO(lr=0.5, server_lr=1.2, **work),
+    "fsmgda": FSMGDA(lr=0.1, server_lr=2.0, least=Least(0.002, mixture=False), **work),
+}
+pairs = ("multi_mnist", "mnist_fashion")
+traces = page.run(**{f"{d}_{k}_dropout": a for d in pairs for k, a in runs.items()})
+numbers, health = page.numbers, page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "multi_mnist_fedcmoo_dropout")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## The pictures
@@ -118,7 +132,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["gallery"](traces),
+    page.figures["gallery"](traces),
     alt=gallery_text(traces),
     caption="The first test pictures of each data set (the paper's Figures 5 to 7 show others).",
     size=(7.6, 4.6),
@@ -132,7 +146,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["curves"](traces),
+    page.figures["curves"](traces),
     alt="Mean test accuracy above and mean test loss below against the rounds, a column a data set, one "
     "curve a method with a band over the seeds. On the two grey data sets accuracy rises steeply and "
     "then ever more slowly, loss falls likewise; the panels of CIFAR-10 show a few rounds of one seed.",
@@ -167,7 +181,7 @@ report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["tasks"](traces),
+    page.figures["tasks"](traces),
     alt="Test accuracy of the first task above and of the second below against the rounds, a column a "
     "data set, one curve a method; on the grey data sets a dashed grey curve shows training in that "
     "task alone. There all curves rise, and the second task of MNIST + Fashion-MNIST, the item, stays "
@@ -225,7 +239,7 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["weights"](traces),
+    page.figures["weights"](traces),
     alt="Weight of the first task against the rounds, a dot for every seed and round, a column a data "
     "set. The dots of FSMGDA and FedCMOO form bands inside the unit interval; many of those of "
     "FedCMOO-Pref lie on a line at its smallest or at its largest weight.",
@@ -257,7 +271,7 @@ report.runs_table(numbers, steered, told, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["mixed"](traces),
+    page.figures["mixed"](traces),
     alt="Three panels against the rounds for Scalarized, FSMGDA and FedCMOO: test accuracy of Digit 1, "
     "trained with the squared loss, test accuracy of Digit 2, trained with the negative "
     "log-likelihood, and the weight of Digit 1, which is constant at one half for Scalarized.",
@@ -282,7 +296,7 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["dropout"](traces),
+    page.figures["dropout"](traces),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, one curve for "
     "each of FSMGDA, FedCMOO and FedCMOO-Pref with dropout, and dotted the same methods without it.",
     caption="Mean over the seeds and one standard deviation; dotted: the runs without dropout.",
@@ -324,7 +338,7 @@ report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / firs
 report.runs_table(numbers, dropped, {"growth": "growth of the test loss"}, health)
 
 # %% tags=["hide-input"]
-report.scale_table(study, dropped, {"growth": "growth of the test loss"})
+report.scale_table(page.study, dropped, {"growth": "growth of the test loss"})
 
 # %% [markdown]
 # ## Variants of the compression and of the weights
@@ -335,7 +349,7 @@ report.scale_table(study, dropped, {"growth": "growth of the test loss"})
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["variants"](traces),
+    page.figures["variants"](traces),
     alt="Mean test accuracy against the rounds on MNIST + Fashion-MNIST, one seed. Left: FedCMOO solid "
     "and its one-way variant dashed. Right: FedCMOO-Pref solid, one-way dashed, without least weight "
     "dotted.",
@@ -364,7 +378,7 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # What the paper prints, beside these runs:
 
 # %% tags=["hide-input"]
-report.paper_table(study, scale.numbers_of(study))
+report.paper_table(page.study, scale.numbers_of(page.study))
 
 # %% [markdown]
 # These runs beside those of the rest of the page, and their differences on the same seeds:
@@ -373,7 +387,7 @@ report.paper_table(study, scale.numbers_of(study))
 ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "to 75 %"}
 with_dropout = {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
 free = {"MNIST + Fashion-MNIST, FedCMOO-Pref, no least weight": "mnist_fashion_pref_free"}
-report.scale_table(study, with_dropout | grey | free, ends)
+report.scale_table(page.study, with_dropout | grey | free, ends)
 
 # %% [markdown]
 # FedCMOO's lead with dropout shrinks as training goes on. Over FSMGDA on MultiMNIST it is, in points,
@@ -385,10 +399,10 @@ report.scale_table(study, with_dropout | grey | free, ends)
 # Table 1 was taken is not printed; the claims are judged at the end.
 
 # %% tags=["hide-input"]
-longer = scale.traces(study)
+longer = scale.traces(page.study)
 compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
 plot.show(
-    study.figures["leads"](longer),
+    page.figures["leads"](longer),
     alt="Lead of FedCMOO in mean test accuracy over FSMGDA and over FedCMOO-Pref against the rounds, on MultiMNIST "
     "and on MNIST + Fashion-MNIST. It is largest within the first thirty rounds and falls from then on.",
     caption="Mean over the seeds of the difference on the same seed, and its 95 % interval. With dropout.",
@@ -397,7 +411,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 both_ways = {f"{text}, dropout": key for text, key in apart.items()} | pairs | variants
-report.scale_table(study, both_ways, ends)
+report.scale_table(page.study, both_ways, ends)
 
 # %% [markdown]
 # ## Checks
@@ -421,10 +435,10 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # of loss and CIFAR-10 + MNIST; and the one-way variants, which have one seed.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # The half of Table 2 on CIFAR-10, Table 4's column of CIFAR-10 and its single-task accuracies (64.9 and

@@ -25,48 +25,63 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
-source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, None: the profile's
-seeds = None  # list of seeds, None: the profile's
-gram_rounds = None  # rounds with two grey tasks, None: the profile's
-attribute_rounds = None  # rounds with forty attributes, None: the profile's
-progress_rounds = None  # rounds of local progress, None: the profile's
-participants = None  # clients a round, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+gram_rounds = None  # rounds with two grey tasks in which the Gram estimates are measured: full 30; quick 1; paper 300
+colour_rounds = None  # such rounds on CIFAR-10 with digits; 0: none: full 2; quick 0; paper 300
+attribute_rounds = None  # such rounds with forty attributes; 0: none: full 3; quick 1; paper 300
+attribute_participants = None  # clients a round there: full 6; quick 2; paper 10
+progress_rounds = None  # rounds in which local progress is measured: full 40; quick 2; paper 300
+equal_rounds = None  # rounds in which FSMGDA's local training has FedCMOO's step size: full 12; quick 1; paper 300
+source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2
+clients = None  # clients N: full 100; quick 6
+participants = None  # clients a round: full 10; quick 2
+local_steps = None  # local steps E, a minibatch each: full 10; quick 2
+batch = None  # rows of a client's minibatch: full 128; quick 16
+loss_rows = None  # rows on which a client of FedCMOO-Pref estimates its losses: full 600; quick 32
+alpha = 0.3  # concentration of the Dirichlet split over composite labels
+copies = None  # turned copies of every training picture: full 3; quick 1
+pictures = None  # 0: all training pictures; else the first so many: full 0; quick 480
+test_pictures = None  # 0: all test pictures; else the first so many: full 0; quick 80
+evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
 import torch
 
+from fedlib import FSMGDA, FedCMOO, Least
 from fedlib.weights.gram import combine, gram_of
 from papers import STUDIES
+from papers.fedcmoo.probe import ProgressProbe
 from papers.fedcmoo.probe.figures import GREY, ROWS, RUNS
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_probe"]
-changes = {"seeds": seeds, "gram_rounds": gram_rounds, "attribute_rounds": attribute_rounds}
-changes |= {"progress_rounds": progress_rounds, "participants": participants, "source": source}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cmoo_probe"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+work = {"local_steps": page.local_steps, "participants": page.participants}
+work |= {"batch_size": page.batch, "shared": 28_515}
+probe = ProgressProbe(
+    method=FedCMOO(lr=0.5, server_lr=1.2, **work),
+    rival=FSMGDA(lr=0.1, server_lr=2.0, least=Least(0.002, mixture=False), **work),
+)
+traces = page.run(progress_multi_mnist=probe, progress_mnist_fashion=probe)
+numbers, health = page.numbers, page.health
 print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "progress_multi_mnist")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## What is compared
@@ -109,7 +124,7 @@ _ = check(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["errors"](traces),
+    page.figures["errors"](traces),
     alt="A panel for each data set, a row for each kind of compression, the error of the Gram matrix on a "
     "logarithmic horizontal axis: two-way as filled and one-way as hollow circles, the clients' own Gram "
     "matrices as a diamond, and, except for the forty attributes, the paper's printed values as crosses below.",
@@ -139,7 +154,7 @@ report.runs_table(numbers, shown, {v: k for k, v in estimates.items()}, health).
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["errors_by_round"](traces),
+    page.figures["errors_by_round"](traces),
     alt="Two panels, errors against rounds on a logarithmic axis: low rank, largest entries and random "
     "entries, two-way solid and one-way dashed, and the clients' own Gram matrices dotted. The largest "
     "entries run far below the others and leave the frame at the bottom in some rounds.",
@@ -176,7 +191,7 @@ report.runs_table(numbers, shown, orders, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_11"](traces),
+    page.figures["figure_11"](traces),
     alt="Four panels against rounds, above the fall of the clients' own loss, below the rise of their own "
     "accuracy, a column for each data set; three curves each: FedCMOO, FSMGDA with each objective alone, and "
     "the client's share of FSMGDA's step.",
@@ -202,7 +217,7 @@ report.runs_table(numbers, progress, measured, health).T
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["equal_steps"](traces),
+    page.figures["equal_steps"](traces),
     alt="The same four panels round by round for the first rounds, with equal step sizes: FedCMOO, FSMGDA "
     "with each objective alone, and the client's share of FSMGDA's step.",
     caption="As above with FedCMOO's step size in both local trainings, round by round.",
@@ -251,10 +266,10 @@ _ = check(
 # their means, for two tasks and for forty; in every single round they need not have it (above).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What the paper leaves open

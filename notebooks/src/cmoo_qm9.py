@@ -35,48 +35,60 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
-source = None  # 0: QM9, 2: generated graphs that need no download, None: the profile's
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # rounds of FedCMOO and FedCMOO-Pref, None: the profile's; 200 as the authors' default
-fsmgda_rounds = None  # rounds of FSMGDA, None: the profile's
-lr = None  # step size of the clients' Adam, None: the profile's
-batch = None  # molecules of a minibatch, None: the profile's; 128 in the paper, for a GPU
-local_steps = None  # local steps E, None: the profile's
-test_molecules = None  # test molecules, None: the profile's; at most 10,000
-others = {}  # more parameters of the study, {"name": value}
+source = None  # 0: QM9, 2: generated graphs with targets of a known rule, without a download: full 0; quick 2
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+rounds = None  # communication rounds T of FedCMOO and FedCMOO-Pref: full 22; quick 1; paper 200
+fsmgda_rounds = None  # rounds of FSMGDA, whose clients take six times as many steps: full 8; quick 1; paper 200
+lr = 0.01  # step size of the clients' Adam
+clients = 20  # clients N
+participants = None  # clients a round: full 4; quick 1
+local_steps = None  # local steps E, a minibatch each: full 14; quick 2
+batch = None  # molecules of a client's minibatch: full 8; quick 2; paper 128
+loss_rows = None  # molecules on which a client of FedCMOO-Pref estimates its losses: full 32; quick 2
+molecules = None  # training molecules of all clients together: full 40000; quick 200
+test_molecules = None  # test molecules on which the losses of the figures are measured: full 500; quick 20
+evaluate_every = 1  # rounds between two evaluations
+objectives = None  # numbers of objectives M of the one-round runs whose uploads are counted: full 2, 5, 11, 40; quick 2
+count_dim = None  # parameters d of the model in these: full 20000; quick 2000
+code_rounds = None  # rounds of the runs whose code is watched: full 8; quick 1
+code_batch = None  # their molecules of a minibatch: full 8; quick 2
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from fedlib import Adam, FedCMOO
 from papers import STUDIES
 from papers.fedcmoo.qm9.figures import codes_of, targets_of, uploads_of
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_qm9"]
-changes = {"seeds": seeds, "rounds": rounds, "fsmgda_rounds": fsmgda_rounds, "lr": lr}
-changes |= {"batch": batch, "local_steps": local_steps, "test_molecules": test_molecules}
-changes |= {"source": source}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cmoo_qm9"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+fedcmoo = FedCMOO(
+    lr=page.lr,
+    local_steps=page.local_steps,
+    participants=page.participants,
+    batch_size=page.batch,
+    shared=616_960,
+    local=Adam(),
+)
+traces = page.run(qm9_fedcmoo=fedcmoo)
+numbers, health = page.numbers, page.health
 print(source_text(traces, "QM9"))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "qm9_fedcmoo")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## The problem
@@ -99,7 +111,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_3"](traces),
+    page.figures["figure_3"](traces),
     alt="Two panels of the mean test loss, one curve a method, all from the same start. Left against "
     "rounds: the curve of FSMGDA ends long before those of FedCMOO and FedCMOO-Pref. Right against the "
     "upload: FSMGDA's few marks lie far apart, the curves of the other two are pressed together at the "
@@ -121,7 +133,7 @@ uploads_of(numbers)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_12"](traces),
+    page.figures["figure_12"](traces),
     alt="Two radial plots with a spoke for each of the eleven targets and a closed line for each of the "
     "three methods; nearer to the centre is a smaller test loss. Left at equal rounds, right at equal upload.",
     caption="Test loss of every target: after equally many rounds, and at equal upload (d: model size).",
@@ -141,7 +153,7 @@ targets_of(numbers, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["codes"](traces),
+    page.figures["codes"](traces),
     alt="Two panels against rounds, six curves: units of the code that live, and how much a unit varies from "
     "molecule to molecule, as a share of the start. FSMGDA falls to almost nothing in three rounds, also with "
     "another activation, which comes back, or smaller targets; so does FedCMOO-Pref. With a tenth of the step size it does not, nor does FedCMOO.",
@@ -190,7 +202,7 @@ codes_of(numbers, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["uploads"](traces),
+    page.figures["uploads"](traces),
     alt="Upload of a client and round in model sizes against the number of objectives, both axes "
     "logarithmic. FSMGDA rises in a straight line with slope one; FedCMOO and FedCMOO-Pref lie on each "
     "other, start where FSMGDA does at two objectives, and stay almost level. Rings mark the runs on QM9.",
@@ -205,7 +217,7 @@ check("all methods start from the same model", len(starts) == 1)
 check("FSMGDA uploads 11 d a client and round on QM9", abs(up["fsmgda"] - 11) < 1e-9)
 check("FedCMOO and FedCMOO-Pref within 1 % of 2 d", all(abs(up[m] - 2) < 0.02 for m in ("fedcmoo", "pref")))
 check("FedCMOO-Pref uploads eleven numbers more than FedCMOO", round((up["pref"] - up["fedcmoo"]) * 617_675) == 11)
-if 2 in params["objectives"]:
+if 2 in page.objectives:
     check("with two objectives the uploads differ by less than 5 %", abs(numbers["count_2.ratio"].value - 1) < 0.05)
 
 # %% [markdown]
@@ -219,10 +231,10 @@ if 2 in params["objectives"]:
 # {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What differs from the paper

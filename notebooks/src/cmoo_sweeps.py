@@ -24,20 +24,30 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
-source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, None: the profile's
-seeds = None  # list of seeds, None: the profile's
-step_rounds = None  # rounds of the runs with different local steps, None: the profile's
-steps = None  # list of numbers of local steps, None: the profile's
-preference_rounds = None  # rounds of the runs with preferences, None: the profile's
-ratios = None  # list of r_2 / r_1, None: the profile's
-tolerances = None  # list of thresholds of the divergence, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+step_rounds = None  # communication rounds T of the runs with different local steps: full 30; quick 2; paper 500
+steps = None  # numbers of local steps: full 1, 5, 20; quick 1, 2
+preference_rounds = None  # rounds T of the runs with preferences: full 30; quick 2; paper 300
+ratios = None  # r_2 / r_1 of the preferences: full 0.25, 0.5, 1, 2, 4; quick 0.5, 1
+tolerances = None  # thresholds of the divergence below which FedCMOO-Pref stops balancing: full 0.01, 0.0001; quick 0.01, 0.001
+source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2
+clients = None  # clients N: full 100; quick 6
+participants = None  # clients a round: full 10; quick 2
+local_steps = None  # local steps E, a minibatch each: full 10; quick 2
+batch = None  # rows of a client's minibatch: full 128; quick 16
+loss_rows = None  # rows on which a client of FedCMOO-Pref estimates its losses: full 600; quick 32
+alpha = 0.3  # concentration of the Dirichlet split over composite labels
+copies = None  # turned copies of every training picture: full 3; quick 1
+pictures = None  # 0: all training pictures; else the first so many: full 0; quick 480
+test_pictures = None  # 0: all test pictures; else the first so many: full 0; quick 80
+evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
 import torch
 
+from fedlib import FSMGDA, FedCMOO, Least
 from fedlib.weights import Preference
 from fedlib.weights.rules import balancing
 from papers import STUDIES
@@ -46,28 +56,30 @@ from papers.fedcmoo.sweeps.figures import GREY, METHODS
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_sweeps"]
-changes = {"seeds": seeds, "step_rounds": step_rounds, "steps": steps, "tolerances": tolerances}
-changes |= {"preference_rounds": preference_rounds, "ratios": ratios, "source": source}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["cmoo_sweeps"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+work = {"participants": page.participants, "batch_size": page.batch, "shared": 28_515}
+least = Least(0.002, mixture=False)
+runs = {}
+for E in page.steps:
+    runs[f"multi_mnist_fedcmoo_steps{E}"] = FedCMOO(0.5, E, server_lr=1.2, **work)
+    runs[f"multi_mnist_fsmgda_steps{E}"] = FSMGDA(0.1, E, server_lr=2.0, least=least, **work)
+traces = page.run(**runs)
+numbers, health = page.numbers, page.health
 print(source_text(traces, "MNIST and Fashion-MNIST"))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "multi_mnist_fedcmoo_steps1")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Figure 2: local steps
@@ -79,7 +91,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_2"](traces),
+    page.figures["figure_2"](traces),
     alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
     "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
     caption="Final mean test accuracy of both tasks against the number of local steps.",
@@ -88,7 +100,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["curves"](traces),
+    page.figures["curves"](traces),
     alt="Two panels, mean test accuracy against rounds, a colour for each number of local steps, FedCMOO "
     "solid and FSMGDA dashed.",
     caption="Mean test accuracy over the rounds; where curves still rise at the end, Figure 2 is a matter of speed.",
@@ -99,7 +111,7 @@ plot.show(
 by_steps = {
     f"{title}, {label}, {s} steps": f"{data}_{name}_steps{s}"
     for data, title in GREY.items()
-    for s in params["steps"]
+    for s in page.steps
     for name, label in METHODS.items()
 }
 report.runs_table(
@@ -119,7 +131,7 @@ report.runs_table(
 # than with the fewest:
 
 # %% tags=["hide-input"]
-leads = {f"lead{s}": f"{s} steps" for s in params["steps"]} | {"growth": "growth"}
+leads = {f"lead{s}": f"{s} steps" for s in page.steps} | {"growth": "growth"}
 report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads, health)
 
 # %% [markdown]
@@ -147,7 +159,7 @@ _ = check(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_4"](traces),
+    page.figures["figure_4"](traces),
     alt="Two panels with the test loss of the first task on the horizontal and that of the second on the "
     "vertical axis, equally scaled: for every preference a dashed ray from the origin, a faint path from a "
     "common start on the diagonal, and a dot where the run ends, in one colour.",
@@ -156,11 +168,11 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-first = f"{params['tolerances'][0]:g}"
+first = f"{page.params['tolerances'][0]:g}"
 preferences = {
     f"{title}, r2/r1 = {r:g}": f"{data}_ratio{r:g}_tolerance{first}"
     for data, title in GREY.items()
-    for r in params["ratios"]
+    for r in page.ratios
 }
 balanced = {
     "loss_1": "F1",
@@ -183,7 +195,7 @@ report.runs_table(numbers, preferences, balanced, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["tolerances"](traces),
+    page.figures["tolerances"](traces),
     alt="Two panels, quotient of the two test losses against rounds, a line for each tolerance, with a dotted "
     "level at one.",
     caption="Quotient of the test losses with equal preference, by tolerance.",
@@ -194,7 +206,7 @@ plot.show(
 narrow = {
     f"{title}, tolerance {e:g}": f"{data}_ratio1_tolerance{e:g}"
     for data, title in GREY.items()
-    for e in params["tolerances"]
+    for e in page.tolerances
 }
 report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, health)
 
@@ -215,10 +227,10 @@ report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, hea
 # ({result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What the paper leaves open

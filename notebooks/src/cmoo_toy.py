@@ -41,48 +41,57 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": ten instances, long sweeps; "quick": two instances, short ones
-seeds = None  # list of instances, None: the profile's
-lr = None  # client step size but for the rate, None: the profile's
-rounds = None  # rounds of the sweep over local steps, None: the profile's
-horizons = None  # T of the rate, None: the profile's
-tolerances = None  # FedCMOO-Pref's epsilon, None: the profile's
-scale = None  # factor of objective 1 in the scale mismatch, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
-device = "cpu"  # "auto", "cpu" or "cuda"; the problems are too small for a GPU
+seeds = None  # seeds; each fixes the instance, participants and batches: full 0 to 9; quick 0, 1
+lr = 0.1  # client step size but for the rate
+plane_rounds = None  # rounds in the plane: full 60; quick 8
+plane_ratios = None  # preferences r_2 in the plane, with r_1 = 1: full 0.25, 1, 4; quick 1
+rounds = None  # rounds of the sweep over local steps: full 400; quick 20
+edge_rounds = None  # rounds of the sweeps over tolerance and scale: full 150; quick 20
+local_steps_grid = None  # local steps E of the sweep: full 1, 5, 10, 20, 50; quick 1, 10
+spreads = None  # root mean square distances of the clients' optima from the common ones: full 0, 1; quick 0
+horizons = None  # T of the rate: full 50, 100, 200, 400, 800, 1600; quick 20, 40
+rate_local_steps = 5  # local steps E of the rate
+rate_participants = 10  # n of 20 clients, also for each of the two Gram factors
+tolerances = None  # FedCMOO-Pref's epsilon: full 0.1, 0.01, 0.001, 0.0001; quick 0.1, 0.01
+objectives = None  # M of the sweep over tolerances and of the direction: full 2, 5; quick 2
+scale = 20.0  # factor of objective 1 in the scale mismatch
+guard_steps = None  # server steps of the guard, with 5 local steps: full 1, 2, 4, 6, 7, 8; quick 2, 8
+guard_rounds = None  # rounds there: full 60; quick 10
+points = None  # random models and preferences a seed, for the direction: full 100; quick 10
+device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
 import numpy as np
 import torch
 
+from fedlib import Exact, FedCMOO, OneWay
 from fedlib.compress import LowRank, Masked
 from papers import STUDIES
 from papers.fedcmoo import theory as theory_cmoo
 from papers.fedcmoo.toy import checks as cmoo_toy_checks
+from papers.fedcmoo.toy import plane
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["cmoo_toy"]
-changes = {"seeds": seeds, "lr": lr, "rounds": rounds, "horizons": horizons}
-changes |= {"tolerances": tolerances, "scale": scale}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["cmoo_toy"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+fedcmoo = FedCMOO(lr=page.lr, local_steps=5, participants=5, gram=OneWay(Exact()))
+traces = page.run(plane, plane_fedcmoo=fedcmoo)
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "plane_fedcmoo")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Paths to the front
@@ -95,7 +104,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["plane"](traces),
+    page.figures["plane"](traces),
     alt="Three panels. Left, the plane of models with level lines of both objectives and the bent "
     "Pareto front between their minimizers: paths from the left reach the front at different "
     "places, those of the preferences farthest apart. Middle, the same paths in the plane of both losses, "
@@ -107,7 +116,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 methods = {"FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Scalarized": "scalarized", "MGDA": "mgda"}
-methods |= {f"Pref, r = (1, {r:g})": f"pref{r:g}" for r in params["plane_ratios"]}
+methods |= {f"Pref, r = (1, {r:g})": f"pref{r:g}" for r in page.plane_ratios}
 ends = {"f_1": "F_1", "f_2": "F_2", "distance": "distance to the front", "ratio": "r_1 F_1 / r_2 F_2"}
 report.runs_table(numbers, {k: f"plane_{v}" for k, v in methods.items()}, ends, health)
 
@@ -128,7 +137,7 @@ report.runs_table(numbers, {k: f"plane_{v}" for k, v in methods.items()}, ends, 
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["drift"](traces),
+    page.figures["drift"](traces),
     alt="Three panels against the number of local steps. Two show the least norm at the "
     "end, for equal and for spread client optima: zero for one step for both methods, and growing with "
     "more steps. The third shows the ratio of FSMGDA to FedCMOO with its intervals, "
@@ -138,7 +147,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-settings = [f"spread{s:g}_E{E}" for s in params["spreads"] for E in params["local_steps_grid"]]
+settings = [f"spread{s:g}_E{E}" for s in page.spreads for E in page.local_steps_grid]
 steps = {f"{m}, {s.replace('_E', ', E = ')}": f"drift_{m}_{s}" for s in settings for m in ("fedcmoo", "fsmgda")}
 steps |= {f"FSMGDA / FedCMOO, {s.replace('_E', ', E = ')}": f"drift_gain_{s}" for s in settings}
 report.runs_table(numbers, steps, {"stationarity": "least norm at the end"}, health)
@@ -148,7 +157,7 @@ report.runs_table(numbers, steps, {"stationarity": "least norm at the end"}, hea
 
 # %% tags=["nbval-check-output"]
 single = [traces[n] for n in traces if n.startswith("drift_") and n.endswith("_E1")]
-left = np.array([t.metrics["stationarity"][:, -1] for t in single]).reshape(-1, 2, len(params["seeds"]))
+left = np.array([t.metrics["stationarity"][:, -1] for t in single]).reshape(-1, 2, len(page.seeds))
 if single:
     check("one local step: both methods end at the same norm, to 1e-5", np.ptp(left, axis=1).max() < 1e-5)
 
@@ -163,7 +172,7 @@ if single:
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["rate"](traces),
+    page.figures["rate"](traces),
     alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling "
     "lines on top of each other, uncompressed and Rand-K, above a dashed line of slope minus one half.",
     caption="Mean over the instances with 95 % intervals.",
@@ -171,7 +180,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # What falls here is mostly the way to the front: with a step of $\frac1{L\sqrt T}$ a round, $T$ rounds go a distance
@@ -198,7 +207,7 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["edge"](traces),
+    page.figures["edge"](traces),
     alt="Left: ratio of the weighted losses at the end against epsilon, a point an instance, beside a grey "
     "wedge that narrows towards one as epsilon falls. Right: the imbalance at the end against epsilon for "
     "each number of objectives, with intervals, on logarithmic axes, beside the diagonal.",
@@ -207,7 +216,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in params["objectives"] for e in params["tolerances"]}
+edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
 stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs a round"}
 report.runs_table(numbers, edges, stops, health)
 
@@ -229,7 +238,7 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 # steps of four lengths.
 
 # %% tags=["hide-input"]
-probes = {f"M = {M}": f"probe_M{M}" for M in params["objectives"]}
+probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
 found = {"error": "largest relative error", "falls": "falls, step 1e-4", "falls_1": "step 0.01"}
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
@@ -267,8 +276,8 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # loss over all clients exceeds 1.5 times the last accepted one.
 
 # %% tags=["hide-input"]
-server = {f"{m}, eta_s = {x:g}": f"guard_{k}_x{x:g}" for x in params["guard_steps"] for m, k in methods.items() if k in ("fedcmoo", "fsmgda")}
-fired = {"rounds": f"rounds with a roll-back, of {params['guard_rounds']}", "seeds": "share of instances", "end": "loss at the end / at the start"}
+server = {f"{m}, eta_s = {x:g}": f"guard_{k}_x{x:g}" for x in page.guard_steps for m, k in methods.items() if k in ("fedcmoo", "fsmgda")}
+fired = {"rounds": f"rounds with a roll-back, of {page.params['guard_rounds']}", "seeds": "share of instances", "end": "loss at the end / at the start"}
 report.runs_table(numbers, server, fired, health)
 
 # %% [markdown]
@@ -365,7 +374,7 @@ for M, share in shares.items():
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ```{provenance} cmoo_toy

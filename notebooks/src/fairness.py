@@ -30,51 +30,72 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-lr = None  # step size, None: the profile's
-tolerance = None  # threshold and level epsilon, None: the profile's
-beta = None  # sharpness of soft switching, None: the profile's
-participants = None  # clients a round, None: the profile's
-alpha = None  # concentration of the Dirichlet split, None: the profile's
-stand_in_rows = None  # that many generated rows in place of Adult, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, partition and participants: full 0 to 4; quick 0, 1
+sweep_seeds = None  # seeds of the sweeps over step size, split and sign: full 0, 1, 2; quick 0, 1
+rounds = None  # communication rounds T: full 500; quick 100
+lr = None  # step size of all runs but the sweep over step sizes: full 0.1; quick 0.3
+lrs = None  # step sizes of the sweep: full 0.0001, 0.01, 0.3, 1; quick 0.0001
+tolerance = 0.05  # switching threshold and level of the gap, epsilon
+beta = 40.0  # sharpness of soft switching
+betas = None  # sharpnesses of the sweep: full 10, 160; quick 160
+clients = 10  # clients N
+participants = 5  # clients a round
+alpha = 2.0  # concentration of the Dirichlet split
+alphas = None  # concentrations of the sweep: full 0.5
+local_steps = 2  # local steps E, a minibatch each
+batch = None  # rows of a client's minibatch; a centralized one has that of all participants: full 64; quick 16
+central_values = None  # rows of a centralized method's batch for the gap: full 1024; quick 256
+rhos = None  # penalties: full 0.1, 1, 10
+duals = None  # dual steps of IPP ConEx: full 1, 10
+conex_steps = None  # step sizes of its grid beside lr and duals; 0.3 with a dual step of 100 diverges: full 0.03, 0.03, 0.03, 0.1, 0.3, 0.3; quick 0.03
+conex_duals = None  # the dual step of each: full 1, 10, 100, 100, 1, 10; quick 1
+printed_lr = 0.0001  # the step size that the paper prints
+epoch_steps = None  # local steps that are two epochs of a client of mean size: full 94; quick 4
+stand_in_rows = None  # 0: the official files of Adult; else that many generated rows: full 0; quick 2000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from dataclasses import replace
+from functools import partial
+
 import torch
 
+from fedlib import FedAvg, FedSGM, Hard, Soft
 from fedlib.problems.fairness import combine_gaps
 from papers import STUDIES
 from papers.fedsgm.fairness import clients_table
+from papers.fedsgm.fairness import problem as adult
 from papers.fedsgm.fairness.figures import source
 from papers.fedsgm.fairness.readings import meant_table
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fairness"]
-changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
-changes |= {"participants": participants, "alpha": alpha, "stand_in_rows": stand_in_rows}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["fairness"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(
+    adult, clients=page.clients, alpha=page.alpha, stand_in_rows=page.stand_in_rows
+)
+work = {"lr": page.lr, "local_steps": page.local_steps}
+work |= {"participants": page.participants, "batch_size": page.batch}
+hard = FedSGM(**work, tolerance=page.tolerance, switch=Hard())
+soft = replace(hard, switch=Soft(page.beta))
+traces = page.run(problem, hard=hard, soft=soft, fedavg=FedAvg(**work))
+numbers, health = page.numbers, page.health
 print(source(traces))
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "soft")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # The runs at chance are those with small step sizes, among them most readings of the printed one. They are
@@ -110,7 +131,7 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # tables show the mean over rows, so that all methods are measured by the same yardstick.
 
 # %% tags=["hide-input"]
-clients_table(params)
+clients_table(page.params)
 
 # %% [markdown]
 # ## Figure 7
@@ -124,7 +145,7 @@ clients_table(params)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_7"](traces),
+    page.figures["figure_7"](traces),
     alt="Four panels against rounds. Above, federated: the losses of hard and soft FedSGM and of the "
     "tuned penalty fall together to about 0.36, that of FedAvg without constraint lower; FedAvg's gap "
     "leaves the frame within 60 rounds, those of the others are ragged and mostly below the level, soft "
@@ -137,10 +158,10 @@ plot.show(
 
 # %% tags=["hide-input"]
 labels = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
-labels |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
+labels |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
 labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
-labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in params["rhos"]}
-labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in params["duals"]}
+labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in page.rhos}
+labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in page.duals}
 training = {"f": "late f", "g": "late g", "best_f": "best feasible f", "violations": "violations"}
 training |= {"mean_f": "mean f", "oscillation": "oscillation of g"}
 report.runs_table(numbers, labels, training, health)
@@ -168,8 +189,8 @@ report.runs_table(numbers, labels, held, health)
 # and its dual step.
 
 # %% tags=["hide-input"]
-grid = {(params["lr"], dual): f"conex_dual{dual:g}" for dual in params["duals"]}
-more = zip(params["conex_steps"], params["conex_duals"], strict=True)
+grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
+more = zip(page.conex_steps, page.conex_duals, strict=True)
 grid |= {(lr, dual): f"grid_conex_lr{lr:g}_dual{dual:g}" for lr, dual in more}
 settings = {f"{lr:g} and {dual:g}": run for (lr, dual), run in sorted(grid.items())}
 ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test accuracy"}
@@ -188,7 +209,7 @@ report.runs_table(numbers, settings, ends, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["trade_off"](traces),
+    page.figures["trade_off"](traces),
     alt="Two scatters of late gap against late loss, a point a seed; the right one enlarges the part "
     "below the level. Penalty 0.1 lies at three times the level and the smallest losses, federated "
     "penalty 10 far below the level at the largest. Between them centralized hard, soft and penalty 1 lie "
@@ -225,7 +246,7 @@ report.runs_table(numbers, pairs, gained, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["readings"](traces),
+    page.figures["readings"](traces),
     alt="Late loss, gap and test accuracy against the step size for hard, soft and no constraint. At "
     "1e-4 the loss is twice as large as at 0.1, the gap zero and the accuracy far below the dashed line "
     "of the majority class; from 0.1 on all three are flat, the gap without constraint far above the level.",
@@ -251,7 +272,7 @@ own_sign = {f"2 Adam epochs, own sign, {m}": f"{m}_adam_epochs_client" for m in 
 report.runs_table(numbers, slow_runs | own_sign, ends, health)
 
 # %% tags=["hide-input"]
-meant_table(numbers, readings, params)
+meant_table(numbers, readings, page.params)
 
 # %% [markdown]
 # So no reading gives all of Figure 7 (three seeds each; the intervals are wide). *Two steps of Adam* comes
@@ -278,10 +299,10 @@ meant_table(numbers, readings, params)
 # $\alpha$ makes clients more unequal.
 
 # %% tags=["hide-input"]
-variants = {"soft": "soft"} | {f"soft, beta = {b:g}": f"soft_beta{b:g}" for b in params["betas"]}
+variants = {"soft": "soft"} | {f"soft, beta = {b:g}": f"soft_beta{b:g}" for b in page.betas}
 for m in ("hard", "soft"):
     variants |= {f"{m}, client's own sign": f"{m}_client"}
-    variants |= {f"{m}, alpha = {a:g}": f"{m}_alpha{a:g}" for a in params["alphas"]}
+    variants |= {f"{m}, alpha = {a:g}": f"{m}_alpha{a:g}" for a in page.alphas}
 report.runs_table(numbers, {"hard": "hard"} | variants, training | {"test_accuracy": "test accuracy"}, health)
 
 # %% tags=["hide-input"]
@@ -290,13 +311,13 @@ signs |= {"soft: client's sign - pooled sign": "soft_client_vs_soft"}
 report.runs_table(numbers, signs, gained, health)
 
 # %% tags=["nbval-check-output"]
-level, late = 1.05 * params["tolerance"], {m: numbers[f"{m}.g"].value for m in traces}
-smallest, largest = (f"penalty_rho{pick(params['rhos']):g}" for pick in (min, max))
+level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces}
+smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
 check("without the constraint the mean late gap exceeds twice the level", late["fedavg"] > 2 * level)
 check("mean late gap of hard and of soft at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
 check("mean late gap of soft below that of hard", late["soft"] < late["hard"])
 check("smallest penalty ends above the level, largest below", late[smallest] > level > late[largest])
-if 1e-4 in params["lrs"]:
+if 1e-4 in page.lrs:
     slow = [numbers[f"{m}_lr0.0001.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
     check("at step 1e-4 no mean late test accuracy is 0.005 above the majority's", max(slow) < numbers["majority"].value + 0.005)
 _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
@@ -309,10 +330,10 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", 
 # stand-in are never judged, and nothing is said of IPP ConEx, which would need the paper's settings.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -29,42 +29,48 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds; "quick": 8 x 8 digits, two seeds
-seeds = None  # list of seeds, None: the profile's
-steps = None  # steps of L-BFGS, None: the profile's
-hidden = None  # hidden cells of the mlp, None: the profile's
-radius = None  # radius of the balls, None: the profile's
-sharpness = None  # of the softened arg max, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes picture, network and dummies: full 0 to 9; quick 0, 1
+steps = None  # steps of L-BFGS, of up to 20 inner iterations each: full 100; quick 4
+data = None  # data sets: full mnist, cifar10; quick digits
+networks = None  # networks: one hidden layer of sigmoids, and a LeNet without pooling: full mlp, lenet
+hidden = 32  # hidden cells of the mlp
+radius = 10.0  # radius of the balls
+sharpness = 20.0  # of the softened arg max that the attacker of l1 messages uses
+device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from functools import partial
+
 from papers import STUDIES
+from papers.fedfw.leakage import Attacker, Whole, leak_problem, network
 from papers.fedfw.leakage.figures import LABELS, NAMES, title
 from papers.fedfw.leakage.numbers import places
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fw_leakage"]
-changes = {"seeds": seeds, "steps": steps, "hidden": hidden, "radius": radius, "sharpness": sharpness}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, recompute=recompute, **changes)  # on the CPU, seed by seed
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
+page = STUDIES["fw_leakage"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+name = page.data[0]
+net = network(name, "mlp", page.hidden)
+problem = partial(leak_problem, name=name, network=net)
+gradient = Attacker(net, Whole(), None, page.steps)
+traces = page.run(problem, **{f"{name}_mlp_gradient": gradient})
+numbers, health = page.numbers, page.health
 where = places(traces)
 
 # %% tags=["hide-input"]
-report.parameter_table(study, params)
-
-# %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "mnist_mlp_gradient", "digits_mlp_gradient")
-
-# %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # Every seed has a picture, a random network and random dummies of its own, the same for all signals. The *mlp* has one hidden layer
@@ -82,7 +88,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["psnr"](traces),
+    page.figures["psnr"](traces),
     alt="A panel for each data set and network: PSNR in decibels against steps of L-BFGS. The curves of the gradient and of "
     "both l2 oracles leave the start upwards; the curve of the l1 oracle is flat at the level of the random start, and "
     "that of the softened attack does not rise. A dotted line marks 60 decibels.",
@@ -106,12 +112,12 @@ report.runs_table(numbers, rows, {"mismatch": "final mismatch", "cosine": "cosin
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_1"](traces),
+    page.figures["figure_1"](traces),
     alt="Rows of small pictures, two for each data set and network. First column: the client's picture; then what was found "
     "from the gradient, from the l2 oracle, from the l2 oracle of each tensor, from the l1 oracle and by the softened "
     "attack on it. The last two columns show noise.",
     caption="What the attacks end with, values cut off at 0 and 1. The first seeds.",
-    size=(7.5, 1.25 * min(2, len(params["seeds"])) * len(where)),
+    size=(7.5, 1.25 * min(2, len(page.seeds)) * len(where)),
 )
 
 # %% [markdown]
@@ -129,7 +135,7 @@ order = {title(place): place for place in where} | {"mean": "places"}
 report.runs_table(numbers, order, pairs, health)
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What needs no search
@@ -141,7 +147,7 @@ report.claims_table(study, traces, numbers, params)
 
 # %% tags=["hide-input"]
 sent = ("gradient", "l2", "tensors", "l1")
-read = {f"{NAMES[name]}: {LABELS[s]}": f"{name}_read_{s}" for name in params["data"] for s in sent}
+read = {f"{NAMES[name]}: {LABELS[s]}": f"{name}_read_{s}" for name in page.data for s in sent}
 report.runs_table(numbers, read, {"psnr": "PSNR", "cosine": "cosine", "silent": "messages without a bias entry"}, health)
 
 # %% [markdown]
@@ -150,8 +156,8 @@ report.runs_table(numbers, read, {"psnr": "PSNR", "cosine": "cosine", "silent": 
 # the second on 20 rounds of FedFW in the $\ell_1$ ball with three labels a client, from decoded messages, each a position and a sign.
 
 # %% tags=["nbval-check-output"]
-read_exactly = [numbers[f"{name}_read_{s}.psnr"].low for name in params["data"] for s in ("gradient", "l2")]
-up_to_scale = [numbers[f"{name}_read_tensors.cosine"].low for name in params["data"]]
+read_exactly = [numbers[f"{name}_read_{s}.psnr"].low for name in page.data for s in ("gradient", "l2")]
+up_to_scale = [numbers[f"{name}_read_tensors.cosine"].low for name in page.data]
 check("the l2 oracle's answer is the gradient times a number", numbers["rescaled.error"].value < 1e-12)
 check("a linear layer with bias gives the picture away, from the gradient and from the l2 oracle", min(read_exactly) >= 200)
 check("with a ball for each tensor, up to a factor", min(up_to_scale) > 1 - 1e-9)

@@ -27,48 +27,63 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": both problems, five seeds; "quick": a small regression, two seeds
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-clients = None  # clients, None: the profile's
-rank = None  # rank of the true matrix, None: the profile's
-penalties = None  # grid of lambda_0, None: the profile's
-rates = None  # grid of step sizes, None: the profile's
-proximal = None  # grid of FedDR's eta, None: the profile's
-lanczos = None  # steps of Lanczos in the oracle, None: the profile's
-sides = None  # sides of the matrices that are timed, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes the generated data: full 0 to 4; quick 0, 1
+rounds = None  # communication rounds T: full 600; quick 24
+evaluate_every = 2  # rounds between two evaluations
+reference_rounds = None  # rounds of the accelerated method that finds the smallest loss: full 3000; quick 60
+clients = None  # clients N: full 10; quick 5
+rank = None  # rank of the true matrix: full 3; quick 2
+regression = None  # features and tasks: rows and columns of the matrix: full 60, 40; quick 12, 8
+samples = None  # rows of a client, regression: full 60; quick 20
+completion = None  # users and items: rows and columns of the matrix: full 100, 80; quick 20, 12
+observed = 0.3  # share of the entries that is observed, completion
+tasks = None  # the problems: multi-task regression, matrix completion: full regression, completion; quick regression
+lanczos = 15  # steps of Lanczos in the oracle
+penalties = None  # grid of lambda_0, in units of mean |grad f_i(0)| / (N D): full 0.01, 0.1, 1, 10; quick 0.1, 1
+rates = None  # grid of step sizes, in units of 1 / smoothness: full 0.1, 0.3, 1; quick 1
+proximal = None  # grid of FedDR's eta, in units of 1 / smoothness: full 1, 10, 100; quick 10
+local_steps = 5  # local steps E of FedDR and of the second FedAvg
+sides = None  # sides of the square matrices that the oracles are timed on: full 100, 200, 500, 1000, 2000; quick 50, 100
+repetitions = None  # repetitions of each timing: full 5; quick 2
+message_rounds = None  # rounds in which all messages are looked at: full 100; quick 3
+message_rows = None  # digits of the problem there: full 1000; quick 100
+device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from functools import partial
+
+from fedlib import FedFW
 from papers import STUDIES
+from papers.fedfw.lowrank import scales, sizes, task_problem
 from papers.fedfw.lowrank.claims import wins_table
 from papers.fedfw.lowrank.figures import LABELS
 from papers.fedfw.lowrank.numbers import LEVELS, PROJECTIONS
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fw_lowrank"]
-changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "rank": rank, "penalties": penalties}
-changes |= {"rates": rates, "proximal": proximal, "lanczos": lanczos, "sides": sides}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, recompute=recompute, **changes)  # the clock counts seconds of a CPU
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-tasks = params["tasks"]
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["fw_lowrank"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+task = "regression"
+problem = partial(task_problem, task=task, steps=page.lanczos, **sizes(task, page.params))
+unit = scales(tuple(problem(seed) for seed in page.seeds)).penalty
+runs = {f"{task}_fedfw_l{x:g}": FedFW(x * unit) for x in page.penalties}
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
+tasks = page.tasks
 
 # %% tags=["hide-input"]
-report.program(study, params, "regression_fedfw_l0.1")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # FedFW and FedFW+ take one step on all rows a round. Of the methods with projections FedAvg takes one, which with the projection
@@ -90,7 +105,7 @@ for task in tasks:
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["loss"](traces),
+    page.figures["loss"](traces),
     alt="A row for each problem, three panels: excess loss in percent against rounds, megabits sent and seconds of oracle work, "
     "all axes logarithmic. Solid lines are FedFW and FedFW+, dashed ones FedAvg with one and with several steps and FedDR. "
     "Against rounds the dashed curves fall earlier than the solid ones; against bits the solid ones begin further to the left.",
@@ -109,7 +124,7 @@ report.runs_table(numbers, rows, {"grid": "grid point", "excess": "final excess"
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["truth"](traces),
+    page.figures["truth"](traces),
     alt="A row for each problem, three panels: error to the true matrix against rounds and against megabits sent, and the "
     "rank of the model against rounds with a dotted line at the true rank. Solid lines are FedFW and FedFW+, dashed ones "
     "the methods with projections.",
@@ -138,7 +153,7 @@ report.runs_table(numbers, rows, last, health)
 # hold, *no* that none does. A ratio is *nan* where a seed of Frank-Wolfe does not reach the level. Runs with fewer rounds, seeds or problems are not judged.
 
 # %% tags=["hide-input"]
-wins_table(study, traces, numbers, params)
+wins_table(page.study, traces, numbers, page.params)
 
 # %% tags=["hide-input"]
 ratios = {f"{task}, against {LABELS[other]}": f"{task}.fw_vs_{other}" for task in tasks for other in PROJECTIONS}
@@ -153,7 +168,7 @@ report.runs_table(numbers, ratios, {f"{k}_{level:g}": f"{text}, {level:g} %" for
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["clock"](traces),
+    page.figures["clock"](traces),
     alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the linear minimization oracle "
     "and of the projection; the curve of the projection is the steeper one. Right: length of a message of rank one and of a dense one, which diverge.",
     caption="CPU time of one call, median and range over the repetitions, one thread; and the length of one message.",
@@ -161,8 +176,8 @@ plot.show(
 )
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in params["sides"]}
-shapes = {f"{params[task][0]} x {params[task][1]} ({task})": "clock_{}x{}".format(*params[task]) for task in tasks}
+squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in page.sides}
+shapes = {f"{page.params[task][0]} x {page.params[task][1]} ({task})": "clock_{}x{}".format(*page.params[task]) for task in tasks}
 report.runs_table(numbers, squares | shapes, {"lmo": "LMO", "project": "projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "dense / rank one"}, health)
 
 # %% [markdown]
@@ -189,7 +204,7 @@ _ = check("nuclear ball: rank one", numbers["messages_nuclear.second"].high <= 1
 # On the paper's claim about messages; the rule and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What to keep in mind

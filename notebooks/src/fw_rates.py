@@ -27,54 +27,72 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
-seeds = None  # list of seeds, None: the profile's
-balls = None  # list of 1 (l1 ball) and 2 (l2 ball), None: the profile's
-pair_rounds = None  # rounds on the counterexample, None: the profile's
-convex_rounds = None  # rounds for Theorem 1 and wrong oracles, None: the profile's
-convex_penalties = None  # lambda_0 for Theorem 1, None: the profile's
-stochastic_rounds = None  # rounds for Theorem 3, None: the profile's
-horizons = None  # list of T for Theorem 2, None: the profile's
-share_rounds = None  # rounds of Figures 2 and 3, None: the profile's
-penalty_rounds = None  # rounds of Figure 4, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes a split, a network's start, coins and batches: full 0 to 4; quick 0, 1
+balls = None  # sets: 1 for the l1 ball, 2 for the l2 ball: full 1, 2; quick 1
+pair_rounds = None  # rounds on the counterexample: full 2000; quick 100
+pair_penalties = None  # lambda_0 there: full 0.01, 0.1, 1; quick 0.1, 1
+rows = None  # digits for Theorems 1 to 3, all clients together: full 600; quick 150
+convex_rounds = None  # rounds for Theorem 1 and with wrong oracles: full 4000; quick 60
+convex_penalties = None  # lambda_0 for Theorem 1: full 0.001, 0.01, 0.1; quick 0.01, 0.1
+stochastic_rounds = None  # rounds for Theorem 3: full 10000; quick 60
+stochastic_penalties = None  # lambda_0 for Theorem 3: full 0.01, 0.1; quick 0.1
+batch = None  # rows of a client's minibatch there: full 10; quick 4
+horizons = None  # T for Theorem 2: full 64, 256, 1024, 4096; quick 16, 64
+nonconvex_penalties = None  # lambda_0 for Theorem 2: full 0.01, 0.1; quick 0.1
+shares = None  # participation p: full 0.2, 0.5, 0.8, 1; quick 0.5, 1
+share_penalties = None  # lambda_0 of Figure 2: full 0.01, 0.001
+share_rounds = None  # rounds of Figures 2 and 3: full 300; quick 15
+most = None  # generated rows of a client, at most: full 2000; quick 200; paper 100000
+penalties = None  # lambda_0 of Figure 4: full 0.001, 0.01, 0.1, 1; quick 0.01, 1
+penalty_rounds = None  # rounds of Figure 4: full 100; quick 21
+data = None  # pictures of Figure 4: full mnist; quick digits
+pictures = None  # training pictures, all clients together: full 4000; quick 300; paper 60000
+tested = None  # test pictures: full 2000; quick 60; paper 10000
+wrong_penalty = 0.01  # lambda_0 with wrong oracles
+qualities = None  # share of the gap that a wrong oracle attains: full 0.75, 0.5, 0.25; quick 0.5
+slips = None  # additive error of the oracles of all clients together: full 0.001, 0.01, 0.1; quick 0.1
+lanczos = None  # steps of the nuclear ball's oracle: full 1, 2, 3, 5, 40; quick 1, 40
+lanczos_rounds = None  # rounds there: full 1000; quick 30
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from functools import partial
 from itertools import pairwise
 
 import torch
 
+from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
+from papers.fedfw.rates import convex_problem
 from papers.fedfw.rates.numbers import along, norms
 from papers.fedfw.rates.problems import pair
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fw_rates"]
-changes = {"seeds": seeds, "balls": balls, "pair_rounds": pair_rounds, "horizons": horizons}
-changes |= {"convex_rounds": convex_rounds, "convex_penalties": convex_penalties}
-changes |= {"stochastic_rounds": stochastic_rounds, "share_rounds": share_rounds}
-changes |= {"penalty_rounds": penalty_rounds}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-sets = norms(params)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["fw_rates"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(convex_problem, norm="l1", rows=page.rows)
+runs = {}
+for x in page.convex_penalties:
+    runs[f"convex_l1_fedfw_L{x:g}"] = FedFW(x)
+    runs[f"convex_l1_plus_L{x:g}"] = FedFWPlus(x)
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
+sets = norms(page.params)
 
 # %% tags=["hide-input"]
-report.program(study, params, "convex_l1_fedfw_L0.01")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Why the clients keep their own models
@@ -95,7 +113,7 @@ _ = check(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["counterexample"](traces),
+    page.figures["counterexample"](traces),
     alt="Three panels of x against rounds on a logarithmic axis, a dotted line at the minimizer 1. Left: the naive "
     "scheme in grey goes to 0 with either step, and FedFW zigzags upwards, higher the larger lambda_0. Middle: FedFW+, "
     "which comes nearer to 1 than FedFW with the same lambda_0. Right: the variant of the published code sinks to 0 for "
@@ -117,7 +135,7 @@ names = {"fedfw": "FedFW", "plus": "FedFW+", "code": "published code"}
 methods |= {
     f"{text}, lambda_0 = {lam:g}": f"pair_{kind}_L{lam:g}"
     for kind, text in names.items()
-    for lam in params["pair_penalties"]
+    for lam in page.pair_penalties
 }
 report.runs_table(
     numbers, methods, {"x": "x at the end", "early": "distance from 1, early", "late": "at the end"}, health
@@ -147,7 +165,7 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["theorem_1"](traces),
+    page.figures["theorem_1"](traces),
     alt="The excess of F over its least value against rounds, both axes logarithmic, one panel for each set. A colour "
     "for each lambda_0: solid FedFW, dashed FedFW+, dotted the bound, which lies far above. A grey line shows "
     "the slope minus one half.",
@@ -160,7 +178,7 @@ runs = {
     f"{norm}, {names[kind]}, lambda_0 = {lam:g}": f"convex_{norm}_{kind}_L{lam:g}"
     for norm in sets
     for kind in ("fedfw", "plus")
-    for lam in params["convex_penalties"]
+    for lam in page.convex_penalties
 }
 report.runs_table(
     numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}, health
@@ -188,7 +206,7 @@ report.runs_table(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["theorem_2"](traces),
+    page.figures["theorem_2"](traces),
     alt="The smallest Frank-Wolfe gap against the number of rounds T, both axes logarithmic, one panel for each set, a "
     "colour for each lambda_0: marks with intervals joined by lines fall as T grows, the dotted bounds far above "
     "them fall too. A grey line shows the slope minus one third.",
@@ -200,8 +218,8 @@ plot.show(
 slow = {
     f"{norm}, lambda_0 = {lam:g}, T = {T}": f"nonconvex_{norm}_L{lam:g}_T{T}"
     for norm in sets
-    for lam in params["nonconvex_penalties"]
-    for T in params["horizons"]
+    for lam in page.nonconvex_penalties
+    for T in page.horizons
 }
 report.runs_table(
     numbers,
@@ -214,7 +232,7 @@ report.runs_table(
 sweeps = {
     f"{norm}, lambda_0 = {lam:g}": f"nonconvex_{norm}_L{lam:g}"
     for norm in sets
-    for lam in params["nonconvex_penalties"]
+    for lam in page.nonconvex_penalties
 }
 report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 
@@ -228,7 +246,7 @@ report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["theorem_3"](traces),
+    page.figures["theorem_3"](traces),
     alt="The excess of F over its least value against rounds for FedFW-sto, both axes logarithmic, one panel for each "
     "set, a colour for each lambda_0, the dotted bounds far above. A grey line shows the slope minus one third.",
     caption="F - F* of FedFW-sto by rounds, and the bound (68) with corrected constants (dotted).",
@@ -239,7 +257,7 @@ plot.show(
 noisy = {
     f"{norm}, lambda_0 = {lam:g}": f"sto_{norm}_L{lam:g}"
     for norm in sets
-    for lam in params["stochastic_penalties"]
+    for lam in page.stochastic_penalties
 }
 report.runs_table(
     numbers,
@@ -257,7 +275,7 @@ report.runs_table(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_2"](traces),
+    page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, a column for each lambda_0, a curve with a band for "
     "each participation p.",
     caption="Logistic regression, l1 ball, after the paper's Figure 2; mean and standard deviation over the seeds.",
@@ -266,7 +284,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_3"](traces),
+    page.figures["figure_3"](traces),
     alt="Training loss above test accuracy against rounds, columns FedFW and FedFW+, a curve with a band for "
     "each participation p.",
     caption="Network, l2 ball, fixed penalty, after the paper's Figure 3; mean and standard deviation over the seeds.",
@@ -274,12 +292,12 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in params["share_penalties"]}
+parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
 parts |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
 shares = {
     f"{text}, p = {q:g}": f"share_{run}_p{q:g}"
     for text, run in parts.items()
-    for q in params["shares"]
+    for q in page.shares
 }
 report.runs_table(
     numbers,
@@ -303,7 +321,7 @@ report.runs_table(numbers, trends, {"trend": "mean loss, by p", "trend_last": "l
 pairs = {
     f"{text}, p = {large:g} minus {small:g}": f"share_{run}_p{large:g}_vs_{small:g}"
     for text, run in parts.items()
-    for small, large in pairwise(params["shares"])
+    for small, large in pairwise(page.shares)
 }
 report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"}, health)
 
@@ -317,12 +335,12 @@ report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "m
 # %% tags=["hide-input"]
 nets = {text: run for text, run in shares.items() if text.startswith("network")}
 report.scale_table(
-    study, nets, {"mean_loss": "mean loss", "loss": "last loss", "best_accuracy": "best accuracy"}
+    page.study, nets, {"mean_loss": "mean loss", "loss": "last loss", "best_accuracy": "best accuracy"}
 )
 
 # %% tags=["hide-input"]
 report.scale_table(
-    study,
+    page.study,
     {text: run for text, run in trends.items() if text.startswith("network")},
     {"trend": "mean loss, by p", "trend_last": "last loss, by p"},
 )
@@ -340,7 +358,7 @@ report.scale_table(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_4"](traces),
+    page.figures["figure_4"](traces),
     alt="A row of three panels for each model and set: training loss, Frank-Wolfe gap and test accuracy against rounds, a "
     "curve with a band for each lambda_0. The first rounds are shaded in the panels of the gap.",
     caption="After the paper's Figure 4; mean and standard deviation over the seeds. Shaded: the rounds that are judged.",
@@ -355,7 +373,7 @@ settings = {
 rows = {
     f"{text}, lambda_0 = {x:g}": f"{run}_L{x:g}"
     for text, run in settings.items()
-    for x in params["penalties"]
+    for x in page.penalties
 }
 report.runs_table(
     numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}, health
@@ -392,7 +410,7 @@ report.runs_table(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["oracles"](traces),
+    page.figures["oracles"](traces),
     alt="Three panels. Left: the final excess as a multiple of the exact oracle's, against the attained share of the gap, "
     "with a dotted grey curve of one over its square. Middle: the final excess against the additive error, both axes "
     "logarithmic, solid for a constant and dashed for a falling error, the exact oracle dotted. Right: the late gap "
@@ -418,7 +436,7 @@ report.runs_table(
 )
 
 # %% tags=["hide-input"]
-lanczos = {f"{k} steps": f"nuclear_k{k}" for k in params["lanczos"]}
+lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
 report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"}, health)
 
 # %% [markdown]
@@ -427,7 +445,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that o
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What is ours, and what is shortened
@@ -444,7 +462,7 @@ report.claims_table(study, traces, numbers, params)
 # What of it is stored as the paper has it (*rows*: of generated data the most of a client):
 
 # %% tags=["hide-input"]
-report.shortfall_table(study)
+report.shortfall_table(page.study)
 
 # %% [markdown]
 # ```{provenance} fw_rates

@@ -39,20 +39,27 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # rounds T, None: the profile's
-clients = None  # clients, None: the profile's
-batch = None  # rows of a minibatch, None: the profile's
-rows = None  # grey training pictures, None: the profile's
-cifar_rows = None  # training pictures of CIFAR-10, 0: without, None: the profile's
-most = None  # most generated rows of a client, 0: without, None: the profile's
-lambdas = None  # grid of lambda_0, None: the profile's
-rates = None  # grid of FedDR's step sizes on pictures, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+pictures = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
+seeds = None  # seeds; each fixes rows, split, test rows and batches: full 0, 1, 2; quick 0, 1
+rounds = None  # rounds T: full 300; quick 40
+evaluate_every = None  # rounds between two evaluations: full 10; quick 4
+clients = None  # clients: full 100; quick 10
+batch = None  # rows of a client's minibatch: full 64; quick 16
+rows = None  # training pictures of all clients, grey ones: full 20000; quick 1400; paper 60000
+tested = None  # most test pictures: full 2000; quick 360; paper 10000
+cifar_rows = None  # training pictures of CIFAR-10; 0: without CIFAR-10: full 10000; quick 0; paper 50000
+most = None  # most generated rows of a client, a quarter of them for testing; 0: without: full 600; quick 0; paper 100000
+lambdas = None  # grid of lambda_0: full 0.0001, 0.001, 0.01; quick 0.001, 0.01
+rates = None  # grid of FedDR's step sizes on pictures: full 0.01, 0.05, 0.2; quick 0.05, 0.2
+cifar_lambdas = None  # grid of lambda_0 on CIFAR-10: full 0.0001, 0.001
+cifar_rates = None  # grid of FedDR's step sizes on CIFAR-10: full 0.01, 0.05
+synthetic_rates = None  # grid of FedDR's step sizes on generated data: full 0.05, 0.2, 1
+code_seeds = None  # seeds of the protocol behind the printed values: full 0, 1, 2; quick 0, 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from fedlib import FedFWSto
 from papers import STUDIES
 from papers.fedfw.cells import column_text
 from papers.fedfw.stochastic.numbers import COLUMNS_3
@@ -60,27 +67,29 @@ from papers.fedfw.tables.report import summary_3, three_columns_3
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fw_stochastic"]
-changes = {"seeds": seeds, "rounds": rounds, "clients": clients, "batch": batch, "rows": rows}
-changes |= {"cifar_rows": cifar_rows, "most": most, "lambdas": lambdas, "rates": rates}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["fw_stochastic"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+column = "mclr_pictures_iid"  # of Table 3
+runs = {
+    f"{column}_sto_{x:g}_seed{s}": FedFWSto(x, page.batch)
+    for x in page.lambdas
+    for s in page.seeds
+}
+traces = page.run(**runs)
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "mclr_pictures_iid_sto_0.001_seed0")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Table 3
@@ -89,11 +98,11 @@ report.health_table(study, traces)
 # the authors' code takes the three as the number of classes of the generator, which is what column (b) has.
 
 # %% tags=["hide-input"]
-three_columns_3(numbers, params["pictures"])
+three_columns_3(numbers, page.pictures)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["table_3"](traces),
+    page.figures["table_3"](traces),
     alt="Test accuracy above and training loss below against the rounds by protocol (a), a panel for each column of Table 3, "
     "with one curve for FedDR and one for FedFW-sto.",
     caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
@@ -104,13 +113,13 @@ plot.show(
 # FedFW-sto minus FedDR on the same seeds, by (a) and, best against best, by (b):
 
 # %% tags=["hide-input"]
-apart = {column_text(c, params["pictures"]): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
+apart = {column_text(c, page.pictures): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(
     numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}, health
 )
 
 # %% tags=["hide-input"]
-coded = {column_text(c, params["pictures"]): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
+coded = {column_text(c, page.pictures): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final accuracy"})
 
 # %% [markdown]
@@ -128,7 +137,7 @@ summary_3(numbers)
 # %% tags=["hide-input"]
 differences = {f"{text}, (a)": key for text, key in apart.items()}
 differences |= {f"{text}, (b)": key for text, key in coded.items()}
-report.scale_table(study, differences, {"accuracy": "final accuracy", "best": "best accuracy"})
+report.scale_table(page.study, differences, {"accuracy": "final accuracy", "best": "best accuracy"})
 
 # %% tags=["nbval-check-output"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())
@@ -141,7 +150,7 @@ _ = check("all models lie in their balls", inside)
 # judged; MNIST, a stand-in, is observed.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What is shorter here, and what the paper leaves open

@@ -41,20 +41,32 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # rounds T of protocol (a), None: the profile's
-rows = None  # grey training pictures, None: the profile's
-cifar_rows = None  # training pictures of CIFAR-10, 0: without, None: the profile's
-cnn_rows = None  # training pictures of the CNN, 0: without, None: the profile's
-most = None  # most generated rows of a client, 0: without, None: the profile's
-lambdas = None  # grid of lambda_0, None: the profile's
-etas = None  # grid of FedDR's eta, None: the profile's
-code_rounds = None  # rounds of protocol (b), None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+pictures = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
+splits = None  # splits: IID, three labels a client, three classes of the generator: full iid, labels, classes; quick labels
+seeds = None  # seeds; each fixes rows, split, test rows and batches: full 0, 1, 2; quick 0, 1
+rounds = None  # rounds T of the protocol as written: full 100; quick 20
+evaluate_every = 5  # rounds between two evaluations there
+clients = 10  # clients
+rows = None  # training pictures of all clients, grey ones: full 6000; quick 400; paper 60000
+tested = None  # most test pictures: full 5000; quick 360; paper 10000
+cifar_rows = None  # training pictures of CIFAR-10; 0: without CIFAR-10: full 2000; quick 0; paper 50000
+most = None  # most generated rows of a client, a quarter of them for testing; 0: without: full 1000; quick 0; paper 100000
+cnn_rows = None  # training pictures of the CNN; 0: without the CNN: full 400; quick 0; paper 60000
+cnn_tested = None  # most test pictures of the CNN: full 1000; paper 10000
+cnn_seeds = None  # seeds of the CNN: full 0; paper 0, 1, 2
+lambdas = None  # grid of lambda_0: full 0.0001, 0.001, 0.01, 0.1; quick 0.001, 0.1; paper 1e-05, 0.0001, 0.001, 0.01, 0.1
+short_lambdas = None  # grid of lambda_0 for CIFAR-10 and the CNN: full 0.001, 0.01, 0.1
+etas = None  # grid of FedDR's eta; for CIFAR-10 and the CNN it is 10: full 1, 10, 100; quick 10
+more_steps = None  # local steps of a second FedDR; 0: without: full 5; quick 0
+code_seeds = None  # seeds of the protocol behind the printed values: full 0; paper 0, 1, 2
+code_rounds = None  # rounds there, the best of which counts: full 1000; quick 40
+code_steps = None  # minibatches of a client in a round there: full 3; paper 94
+batch = None  # rows of a minibatch there: full 64; quick 16
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
 from papers.fedfw.tables.numbers import LEVELS
@@ -62,28 +74,29 @@ from papers.fedfw.tables.report import of_cells, summary, three_columns
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["fw_tables"]
-changes = {"seeds": seeds, "rounds": rounds, "rows": rows, "cifar_rows": cifar_rows}
-changes |= {"cnn_rows": cnn_rows, "most": most, "lambdas": lambdas, "etas": etas}
-changes |= {"code_rounds": code_rounds}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = of_cells(study.health(traces), numbers)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["fw_tables"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+cell = "mclr_pictures_labels_l2"  # a column and a ball of Table 1
+runs = {}
+for x in page.lambdas:
+    runs[f"{cell}_fedfw_{x:g}"] = FedFW(x)
+    runs[f"{cell}_plus_{x:g}"] = FedFWPlus(x)
+traces = page.run(**runs)
+numbers = page.numbers
+health = of_cells(page.health, numbers)
 
 # %% tags=["hide-input"]
-report.program(study, params, "mclr_pictures_labels_l2_fedfw_0.001")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
@@ -96,17 +109,17 @@ report.health_table(study, traces)
 # pictures the lines name.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 1, params["pictures"], health)
+three_columns(numbers, "l2", 1, page.pictures, health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 1, params["pictures"], health)
+three_columns(numbers, "l1", 1, page.pictures, health)
 
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["table_1"](traces),
+    page.figures["table_1"](traces),
     alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
     "each column of Table 1, with one curve each for FedDR, FedFW and FedFW+.",
     caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
@@ -118,7 +131,7 @@ plot.show(
 # beside the last one. What is ahead on training loss need not be ahead on accuracy; differences on the same seeds:
 
 # %% tags=["hide-input"]
-shown = {c: column_text(c, params["pictures"]) for c in COLUMNS}
+shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 pairs = {"fedfw_vs_feddr": "FedFW - FedDR", "plus_vs_fedfw": "FedFW+ - FedFW"}
 labels = {
     f"{NORMS[k]} {text}: {x}": f"{c}_{k}_{pair}"
@@ -152,14 +165,14 @@ report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "trainin
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`, both still rising. So no claim is judged on the CNN.
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l2", 2, params["pictures"], health)
+three_columns(numbers, "l2", 2, page.pictures, health)
 
 # %% tags=["hide-input"]
-three_columns(numbers, "l1", 2, params["pictures"], health)
+three_columns(numbers, "l1", 2, page.pictures, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["table_2"](traces),
+    page.figures["table_2"](traces),
     alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
     "each column of Table 2 among these runs, with one curve each for FedDR, FedFW and FedFW+.",
     caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
@@ -171,7 +184,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["protocols"](traces),
+    page.figures["protocols"](traces),
     alt="A line for each column of the tables, left with the l2 ball, right with the l1 ball, and test accuracy to the right. Each "
     "of the three methods has a filled dot for the final value as written, an open square for the best value by the "
     "protocol behind the tables, and a cross for the printed value.",
@@ -200,7 +213,7 @@ written_so = {
     for c, text in stored_so.items()
     for m in METHODS
 }
-report.scale_table(study, printed_so | written_so, {"accuracy": "final accuracy", "best": "best"})
+report.scale_table(page.study, printed_so | written_so, {"accuracy": "final accuracy", "best": "best"})
 
 # %% [markdown]
 # What follows for the shortened runs, counted over the cells that have all three methods:
@@ -215,7 +228,7 @@ summary(numbers)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["penalties"](traces),
+    page.figures["penalties"](traces),
     alt="Training loss at the end against lambda_0 on a logarithmic axis, a panel for each cell of Table 1: FedFW and FedFW+ as dots "
     "joined by lines, FedDR with one and with five local steps, at its best setting, as horizontal lines.",
     caption="Mean over the seeds and one standard deviation.",
@@ -242,7 +255,7 @@ grid = {
     f"{NORMS[k]} {text}, {METHODS[m]}, λ₀ = {x:g}": f"{c}_{k}_{m}_{x:g}"
     for k in NORMS
     for c, text in shown.items()
-    for x in params["lambdas"]
+    for x in page.lambdas
     for m in ("fedfw", "plus")
 }
 report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS}, health)
@@ -260,7 +273,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # or with fewer rounds than those of the full profile are never judged.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What is shorter here, and what the paper leaves open
@@ -283,7 +296,7 @@ report.claims_table(study, traces, numbers, params)
 # What of it is stored as the paper has it (*rows*: of generated data the most of a client):
 
 # %% tags=["hide-input"]
-report.shortfall_table(study)
+report.shortfall_table(page.study)
 
 # %% [markdown]
 # ```{provenance} fw_tables

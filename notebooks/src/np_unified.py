@@ -31,44 +31,58 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-lr = None  # step size, None: the profile's
-tolerance = None  # threshold and level epsilon, None: the profile's
-beta = None  # sharpness of soft switching, None: the profile's
-participants = None  # clients a round, None: the profile's
-local_steps = None  # local steps E, None: the profile's
-fraction = None  # K/d of Top-K, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes test split, partition and participants: full 0 to 9; quick 0, 1, 2
+rounds = None  # communication rounds T: full 500; quick 150
+lr = 0.3  # step size of all runs but the sweep over step sizes
+lrs = None  # step sizes of the sweep, and of the tuning of the penalty method: full 1, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001; quick 1, 0.1
+tolerance = 0.05  # switching threshold and level of the constraint, epsilon
+beta = 40.0  # sharpness of soft switching
+betas = None  # sharpnesses of the sweep: full 20, 80, 120, 400, 4000; quick 20, 400
+participants = 10  # clients a round
+participations = None  # clients a round in the sweep: full 2, 5, 15; quick 5
+local_steps = 5  # local steps E
+local_steps_sweep = None  # local steps in the sweep: full 1, 2, 10, 20; quick 1
+fraction = 0.1  # K/d of Top-K, uplink and downlink
+fractions = None  # K/d in the sweep: full 0.04, 0.25, 0.5, 1; quick 1
+rhos = None  # penalties of Penalty-FedAvg: full 0.001, 0.5, 2, 20, 100; quick 0.5, 20
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from dataclasses import replace
+
+from fedlib import FedSGM, Hard, Soft, TopK
 from papers import STUDIES
+from papers.fedsgm.np_unified import problem
 from papers.kit import plot, report
 from papers.kit.claims import check
 
-study = STUDIES["np_unified"]
-changes = {"seeds": seeds, "rounds": rounds, "lr": lr, "tolerance": tolerance, "beta": beta}
-changes |= {"participants": participants, "local_steps": local_steps, "fraction": fraction}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["np_unified"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+soft = FedSGM(
+    lr=page.lr,
+    local_steps=page.local_steps,
+    participants=page.participants,
+    tolerance=page.tolerance,
+    switch=Soft(page.beta),
+    uplink=TopK(page.fraction),
+    downlink=TopK(page.fraction),
+)
+traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "soft")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
@@ -78,7 +92,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_1"](traces),
+    page.figures["figure_1"](traces),
     alt="Objective and constraint over 500 rounds for hard and soft switching with 10 of 20 "
     "clients, all clients, and centralized. All objectives fall; the constraint reaches the level "
     "with all clients and stays above it for hard switching with 10 of 20.",
@@ -105,7 +119,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["splits"](traces),
+    page.figures["splits"](traces),
     alt="Late constraint of each of the splits, sorted. With all clients nearly every split lies at "
     "the level (hard) or below it (soft); with 10 of 20 clients they range from 0.04 to 0.07.",
     caption="The split dominates at partial participation; all clients remove the scatter.",
@@ -136,7 +150,7 @@ report.runs_table(numbers, federated, averaged, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["learning_rates"](traces),
+    page.figures["learning_rates"](traces),
     alt="Late objective and constraint against the step size on logarithmic axes; both fall up to "
     "a step of about 0.3 and the constraint then stays near the level.",
     caption="Late values against the step size; bars are 95 % intervals over the seeds.",
@@ -151,7 +165,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["local_steps"](traces),
+    page.figures["local_steps"](traces),
     alt="Objective and constraint for 1, 2, 5, 10 and 20 local steps; more steps fall faster with "
     "diminishing gain.",
     caption="Local steps.",
@@ -160,7 +174,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["participation"](traces),
+    page.figures["participation"](traces),
     alt="Objective and constraint for 2, 5, 10, 15 and 20 participants; fewer participants give a "
     "lower objective early, and a noisier constraint.",
     caption="Participants a round.",
@@ -180,7 +194,7 @@ report.runs_table(numbers, federations, speeds, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["compression"](traces),
+    page.figures["compression"](traces),
     alt="Objective and constraint for Top-K with K/d between 0.04 and 1, which lie on top of each "
     "other, and without error feedback, which is clearly worse.",
     caption="Compression; the curve without error feedback is at K/d = 0.1.",
@@ -204,7 +218,7 @@ report.runs_table(numbers, compressed, unsteady, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_5"](traces),
+    page.figures["figure_5"](traces),
     alt="Objective and constraint under soft switching for several sharpnesses, and hard: larger "
     "beta gives a lower objective and a constraint nearer to the level.",
     caption="Sharpness beta at 10 of 20 clients.",
@@ -217,7 +231,7 @@ plot.show(
 # $\beta=40$ on the same splits:
 
 # %% tags=["hide-input"]
-sharp = {f"beta = {b:g}, {text}": f"soft{g}_beta{b:g}" for g, text in (("", "10 of 20"), ("_all", "all")) for b in params["betas"]}
+sharp = {f"beta = {b:g}, {text}": f"soft{g}_beta{b:g}" for g, text in (("", "10 of 20"), ("_all", "all")) for b in page.betas}
 apart = {"f_more": "late f", "g_more": "late g", "oscillation_f_more": "oscillation of f"}
 apart |= {"band_f_more": "bands of f", "oscillation_more": "oscillation of g"}
 report.runs_table(numbers, sharp, apart, health)
@@ -233,7 +247,7 @@ report.runs_table(numbers, sharp, apart, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_6"](traces),
+    page.figures["figure_6"](traces),
     alt="Scatter of late constraint against late objective, a point a split. Small penalties lie "
     "far above the level, large ones below it at a larger objective; FedSGM and the penalties 2 "
     "and 20 lie around the level.",
@@ -243,7 +257,7 @@ plot.show(
 
 # %% tags=["hide-input"]
 tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
-tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in params["rhos"]}
+tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
 columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
 report.runs_table(numbers, tuned, columns, health)
 
@@ -261,11 +275,11 @@ report.runs_table(numbers, tuned, columns, health)
 check("soft settles lower than hard (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
 check("soft has fewer violations (all clients)", numbers["ratio_all.violations"].low > 1)
 check("error feedback matters", numbers["hard_nofeedback.f"].value > 1.1 * numbers["hard.f"].value)
-if 1 in params["local_steps_sweep"]:
+if 1 in page.local_steps_sweep:
     check("more local steps, lower f", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
 check("soft at beta = 1e9 is hard", max(numbers["limit.gap"].per_seed) <= 1e-3)
 check("bound of the skewness holds", min(numbers["skewness.bound_to_difference"].per_seed) >= 1)
-if {0.5, 20.0} <= {*params["rhos"]}:
+if {0.5, 20.0} <= {*page.rhos}:
     check("penalty 0.5 ends above penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high)
 
 # %% [markdown]
@@ -274,7 +288,7 @@ if {0.5, 20.0} <= {*params["rhos"]}:
 # For a bound, `agrees` means that our mean does not exceed it by more than 5 %.
 
 # %% tags=["hide-input"]
-report.paper_table(study, numbers)
+report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## Verdicts
@@ -282,7 +296,7 @@ report.paper_table(study, numbers)
 # The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What the paper leaves open

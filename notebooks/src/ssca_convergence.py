@@ -42,47 +42,63 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # rounds T, None: the profile's
-batches = None  # batches of a client, from 1, 10 and 100, None: the profile's
-levels = None  # levels U of the constrained algorithms, None: the profile's
-rates = None  # SGD's first step sizes, None: the profile's
-falls = None  # exponents with which they fall, None: the profile's
-clients = None  # clients, None: the profile's
-hidden = None  # hidden cells, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split, evaluated pictures and batches: full 0 to 19; quick 0, 1; paper 0 to 99
+rounds = None  # rounds T: full 100; quick 30
+evaluate_every = 5  # rounds between two evaluations
+sgd_every = 10  # rounds between two evaluations of SGD
+batches = None  # batches of a client with samples; over features of all clients together: full 1, 10, 100; quick 10
+levels = None  # levels U of the constrained algorithms: full 0.4, 0.6; quick 1
+rates = None  # the grid of SGD's first step sizes: full 0.1, 0.3, 1, 3; quick 0.3, 3
+falls = None  # the grid of the exponents with which they fall: full 0, 0.3; quick 0
+order_seeds = None  # seeds of the run that is evaluated on all training pictures: full 0 to 4; quick 0, 1
+start_seeds = None  # seeds of the runs from He's start, with the smallest batch: full 0 to 9; quick 0, 1
+data = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
+clients = None  # clients; samples and features are divided evenly: full 10; quick 4
+hidden = None  # hidden cells J: full 128; quick 16
+evaluate = None  # training pictures on which the cost is computed: full 10000; quick 1000; paper 60000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from functools import partial
+
 import numpy as np
 
+from fedlib import SSCA
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.ssca.common import STEPS, digits_problem
 from papers.ssca.convergence.numbers import CROSSED, HE, LOOKS, halves
 
-study = STUDIES["ssca_convergence"]
-changes = {"seeds": seeds, "rounds": rounds, "batches": batches, "levels": levels}
-changes |= {"rates": rates, "falls": falls, "clients": clients, "hidden": hidden}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["ssca_convergence"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(
+    digits_problem,
+    data=page.data,
+    clients=page.clients,
+    hidden=page.hidden,
+    evaluate=page.evaluate,
+)
+runs = {}
+for B in page.batches:
+    rho, gamma = STEPS[B]  # the paper's, by batch
+    runs[f"samples_ssca_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "samples_ssca_B10")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # Batches are counted as samples of one client. Over features all clients work on one common batch, which
@@ -98,7 +114,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_2"](traces),
+    page.figures["figure_2"](traces),
     alt="Training cost above and test accuracy below against the rounds, samples split, one colour a "
     "batch. Left and middle: solid Algorithm 1, dashed SGD with one step a round, dotted SGD with two "
     "steps; SGD's step size is best at the last round on the left, at an early one in the middle. "
@@ -108,8 +124,8 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-shown = sorted(params["batches"])
-looks = [r for r in LOOKS if r <= params["rounds"]]
+shown = sorted(page.batches)
+looks = [r for r in LOOKS if r <= page.rounds]
 costs = {f"cost_{r}": f"t = {r}" for r in looks}
 alone = {f"Algorithm 1, B = {b}": f"samples_ssca_B{b}" for b in shown}
 chosen = {"last": "chosen at the end", "early": "chosen early"}
@@ -131,7 +147,7 @@ report.runs_table(numbers, apart, costs, health)
 
 # %% tags=["hide-input"]
 until = {f"rounds_{x:g}": f"to {x:g}" for x in CROSSED}
-limited = {f"Algorithm 2, B = {b}, U = {u:g}": f"samples_limit_B{b}_U{u:g}" for b in shown for u in params["levels"]}
+limited = {f"Algorithm 2, B = {b}, U = {u:g}": f"samples_limit_B{b}_U{u:g}" for b in shown for u in page.levels}
 report.runs_table(numbers, alone | half | limited, until, health)
 
 # %% [markdown]
@@ -139,7 +155,7 @@ report.runs_table(numbers, alone | half | limited, until, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_3"](traces),
+    page.figures["figure_3"](traces),
     alt="Training cost above and test accuracy below against the rounds, features split, one colour a "
     "batch. Left and middle: solid Algorithm 3, dashed SGD, whose step size is best at the last round "
     "on the left, at an early one in the middle. Right: Algorithm 4, one line style a level; the "
@@ -149,12 +165,12 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-rows = {f"Algorithm 3, B = {params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
-rows |= {f"SGD, B = {params['clients'] * b}, {x}": f"features_sgd_B{b}_{c}" for b in shown for c, x in chosen.items()}
+rows = {f"Algorithm 3, B = {page.params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
+rows |= {f"SGD, B = {page.params['clients'] * b}, {x}": f"features_sgd_B{b}_{c}" for b in shown for c, x in chosen.items()}
 report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
 # %% tags=["hide-input"]
-apart = {f"B = {params['clients'] * b}, SGD {x}": f"features_ssca_B{b}_vs_sgd_{c}" for b in shown for c, x in chosen.items()}
+apart = {f"B = {page.params['clients'] * b}, SGD {x}": f"features_ssca_B{b}_vs_sgd_{c}" for b in shown for c, x in chosen.items()}
 report.runs_table(numbers, apart, costs, health)
 
 # %% [markdown]
@@ -163,7 +179,7 @@ report.runs_table(numbers, apart, costs, health)
 # start:
 
 # %% tags=["hide-input"]
-both = {f"B = {b} and {params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
+both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
 report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
@@ -174,7 +190,7 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["grid"](traces),
+    page.figures["grid"](traces),
     alt="One table for each kind of SGD and batch, the first step size upwards and the exponent to the "
     "right; every cell shows the mean final cost as a number and a colour, dark where it is high. A "
     "solid red frame marks the lowest final cost, a dotted one the lowest cost at three tenths of the rounds.",
@@ -191,7 +207,7 @@ plot.show(
 # same grid):
 
 # %% tags=["hide-input"]
-small = min(params["batches"])
+small = min(page.batches)
 start = {"": "as above", HE: "He's"}
 apart = {f"{split}, start {x}, SGD {y}": f"{before}{split}_ssca_B{small}_vs_sgd_{c}" for split in ("samples", "features") for before, x in start.items() for c, y in chosen.items()}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
@@ -212,12 +228,12 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds", "accuracy
 
 # %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
-rows = {f"{x}, B = {b if 'samples' in kind else params['clients'] * b}": f"{kind}_B{b}" for x, kind in kinds.items() for b in shown}
+rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"{kind}_B{b}" for x, kind in kinds.items() for b in shown}
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["sent"](traces),
+    page.figures["sent"](traces),
     alt="Training cost against the bytes that all clients have sent, both logarithmic, one colour a batch: "
     "solid with samples split, dashed with features split. The solid curves begin at the same place; "
     "each dashed one begins further to the right than the one with the next smaller batch.",
@@ -250,14 +266,14 @@ _ = check("work at the clients at most 1.5 times SGD's", all(numbers[f"alg_{k}.c
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["debiased"](traces),
+    page.figures["debiased"](traces),
     alt="Training cost against the rounds, left with samples split, right with features split, one "
     "colour a batch, solid as in the paper and dashed debiased; all begin at one point.",
     caption="Mean over the seeds and one standard deviation.",
 )
 
 # %% tags=["hide-input"]
-bias = {f"{s}, B = {b if s == 'samples' else params['clients'] * b}": f"{s}_ssca_B{b}_debiased_vs_plain" for s in ("samples", "features") for b in shown}
+bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_vs_plain" for s in ("samples", "features") for b in shown}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
@@ -296,7 +312,7 @@ _ = check("those from He's start at others, also common to all", alike and not n
 # shown beside it.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What the paper leaves open, and what is shorter here

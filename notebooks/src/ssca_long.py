@@ -37,55 +37,69 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
-seeds = None  # list of seeds, None: the profile's
-limit_seeds = None  # seeds of the runs with a constraint, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-every = None  # rounds between two evaluations, None: the profile's
-batches = None  # list of batches of a client, from 100, 10, 1, None: the profile's
-levels = None  # list of U, None: the profile's
-scales = None  # list of SGD's first step sizes, None: the profile's
-exponents = None  # list of exponents with which they fall, None: the profile's
-penalties = None  # list of first penalties that grow, None: the profile's
-growth = None  # factor by which they grow, None: the profile's
-patience = None  # rounds between two looks at the slack, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split and batches: full 0 to 9; quick 0, 1
+limit_seeds = None  # seeds of the runs with a constraint: full 0 to 4; quick 0, 1
+rounds = None  # communication rounds T: full 1000; quick 120
+every = None  # rounds between two evaluations: full 50; quick 20
+batches = None  # rows of a client's batch; the first also for the constrained runs: full 100, 10; quick 100
+levels = None  # levels U of the cost: full 0.3, 0.6; quick 0.6
+scales = None  # step sizes of SGD in the first round: full 0.3, 1; quick 0.3
+exponents = None  # exponents with which they fall: full 0, 0.3
+penalties = None  # first penalties c of the runs in which it grows: full 1, 30; quick 30
+growth = 10  # factor by which it grows, a whole number
+patience = None  # rounds between two looks at the slack: full 50; quick 20
+tolerance = 0.001  # slack up to which it stays
+data = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
+clients = None  # clients; samples and features are divided evenly: full 10; quick 4
+hidden = None  # hidden cells J: full 128; quick 16
+evaluate = None  # training pictures on which the cost is computed: full 10000; quick 1000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from functools import partial
+
 import pandas as pd
 
+from fedlib import SSCA
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
-from papers.ssca.long import VALID
+from papers.ssca.long import VALID, long_problem
 from papers.ssca.long.claims import THIRDS
 from papers.ssca.long.figures import METHODS
 
-study = STUDIES["ssca_long"]
-changes = {"seeds": seeds, "rounds": rounds, "every": every, "batches": batches, "levels": levels}
-changes |= {"scales": scales, "exponents": exponents, "penalties": penalties}
-changes |= {"limit_seeds": limit_seeds, "growth": growth, "patience": patience}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["ssca_long"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(
+    long_problem,
+    also="gradient",
+    data=page.data,
+    clients=page.clients,
+    hidden=page.hidden,
+    evaluate=page.evaluate,
+)
+runs = {}
+for B in page.batches:
+    rho, gamma = STEPS[B]  # the paper's, by batch
+    runs[f"ssca_paper_B{B}"] = SSCA(0.1, rho=rho, gamma=gamma, batch_size=B, ridge=1e-5)
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "ssca_paper_B100")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Two kinds of step sizes
@@ -94,7 +108,7 @@ report.health_table(study, traces)
 # choices for these batches, and $t^{-0.6}$ with $t^{-0.65}$, against what the theorems and the lemma behind them ask:
 
 # %% tags=["hide-input"]
-pairs = {f"the paper's, B = {b}": STEPS[b] for b in params["batches"]}
+pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
 pairs["valid"] = (VALID["rho"], VALID["gamma"])
 held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
 pd.DataFrame.from_dict(held, orient="index")
@@ -118,7 +132,7 @@ _ = check("the valid ones forget the start in round 1", VALID["rho"](1) == 1)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["cost"](traces),
+    page.figures["cost"](traces),
     alt="A panel for each batch, training cost on a logarithmic axis against rounds, four falling curves: SSCA "
     "with the paper's steps, the same debiased and nearly on top of it, SSCA with valid steps, and the best SGD.",
     caption="Training cost on a random part of the training pictures; mean and one standard deviation over the seeds.",
@@ -126,12 +140,12 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-runs = {f"{text}, B = {b}": f"{name}_B{b}" for b in params["batches"] for name, text in METHODS.items()}
+runs = {f"{text}, B = {b}": f"{name}_B{b}" for b in page.batches for name, text in METHODS.items()}
 runs |= {
     f"SGD, {a:g} / t^{x:g}, B = {b}": f"sgd_a{a:g}_p{x:g}_B{b}"
-    for b in params["batches"]
-    for a in params["scales"]
-    for x in params["exponents"]
+    for b in page.batches
+    for a in page.scales
+    for x in page.exponents
 }
 report.runs_table(
     numbers, runs, {"cost": "training cost", "accuracy": "test accuracy", "norm": "squared norm"}, health
@@ -142,7 +156,7 @@ report.runs_table(
 
 # %% tags=["hide-input"]
 gaps = {}
-for b in params["batches"]:
+for b in page.batches:
     gaps |= {f"{text} minus SGD, B = {b}": f"{name}_B{b}_vs_sgd" for name, text in METHODS.items()}
     gaps |= {f"debiased minus plain, B = {b}": f"debiased_vs_plain_B{b}"}
     gaps |= {f"valid minus the paper's steps, B = {b}": f"valid_vs_paper_B{b}"}
@@ -157,7 +171,7 @@ report.runs_table(numbers, gaps, {"cost": "training cost", "accuracy": "test acc
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["gradient"](traces),
+    page.figures["gradient"](traces),
     alt="A panel for each batch, gradient norm against rounds, both axes logarithmic, from the first evaluation "
     "after the start: the paper's steps and valid steps, both falling, a thin line a seed, and dotted a tenth of "
     "the gradient at the start.",
@@ -179,7 +193,7 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope, second h
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["violation"](traces),
+    page.figures["violation"](traces),
     alt="A panel for each level U, F minus U against rounds on an axis that is linear near zero and logarithmic "
     "beyond, a dotted zero line: the paper's steps, valid steps, and growing penalties, with bands.",
     caption="Violation of the constraint on all training pictures, mean and one standard deviation; linear within 0.01 of zero.",
@@ -188,8 +202,8 @@ plot.show(
 
 # %% tags=["hide-input"]
 forms = {"the paper's steps": "paper", "valid steps": "valid"}
-forms |= {f"c from {c:g}": f"c{c:g}" for c in params["penalties"]}
-limits = {f"U = {u:g}, {k}": f"limit_{v}_U{u:g}" for u in params["levels"] for k, v in forms.items()}
+forms |= {f"c from {c:g}": f"c{c:g}" for c in page.penalties}
+limits = {f"U = {u:g}, {k}": f"limit_{v}_U{u:g}" for u in page.levels for k, v in forms.items()}
 above = {"violation_early": "F - U at T = 100", "violation_end": "F - U at the end"}
 above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
 report.runs_table(numbers, limits, above, health)
@@ -217,7 +231,7 @@ pd.DataFrame.from_dict(below, orient="index")
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["penalty"](traces),
+    page.figures["penalty"](traces),
     alt="A column for each level U. Above, the slack against rounds on a logarithmic axis, a thin line a seed and "
     "the median, with the dotted tolerance. Below, penalty dashed, rising in steps, and multiplier solid, which "
     "follows it at first.",
@@ -228,8 +242,8 @@ plot.show(
 # %% tags=["hide-input"]
 growing = {
     f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}"
-    for u in params["levels"]
-    for c in params["penalties"]
+    for u in page.levels
+    for c in page.penalties
 }
 slacks = {"slack_first": "slack, first period", "slack_end": "slack, last period"}
 slacks |= {"penalty_end": "last c", "nu_end": "last multiplier"}
@@ -244,7 +258,7 @@ report.runs_table(numbers, growing, slacks, health)
 # sizes that satisfy (4) and (6), as Algorithm 2 asks for them, and with those of the paper's experiments, which do not.
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What is beyond the paper, and what is shorter

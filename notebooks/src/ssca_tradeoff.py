@@ -37,50 +37,73 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
-seeds = None  # list of seeds, None: the profile's
-rounds = None  # communication rounds T, None: the profile's
-batch = None  # rows of a client's batch, 1, 10 or 100, None: the profile's
-ridges = None  # list of lambda, None: the profile's
-levels = None  # list of U, None: the profile's
-theorem_seeds = None  # seeds of the runs of Theorem 5, None: the profile's
-theorem_levels = None  # their U, None: the profile's
-theorem_rounds = None  # their rounds with the constraint, None: the profile's
-continued_rounds = None  # their rounds afterwards, None: the profile's
-others = {}  # more parameters of the study, {"name": value}
+seeds = None  # seeds; each fixes start, split and batches: full 0 to 9; quick 0, 1; paper 0 to 99
+rounds = None  # communication rounds T: full 100; quick 40
+batch = 100  # rows of a client's batch; over features one batch of so many for each client
+ridges = None  # weights lambda of the ridge in (27): full 1e-05, 0.0001, 0.001, 0.003, 0.01, 0.03; quick 0.0001, 0.01, 0.03
+levels = None  # levels U of the cost in (37): full 0.3, 0.4, 0.5, 0.6, 0.8, 1; quick 0.4, 0.6, 1
+theorem_seeds = None  # seeds of the runs of Theorem 5, on scikit-learn's digits: full 0 to 4; quick 0, 1
+theorem_pictures = None  # training pictures there: full 300; quick 100
+theorem_clients = None  # clients there: full 10; quick 2
+theorem_hidden = None  # hidden cells there: full 16; quick 8
+theorem_levels = None  # levels U there: full 0.3, 0.6; quick 0.6
+theorem_rounds = None  # rounds of the constrained method there, with full batches: full 3000; quick 200
+continued_rounds = None  # further rounds on the ridge with lambda = 1 / nu: full 400; quick 60
+data = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
+clients = None  # clients; samples and features are divided evenly: full 10; quick 4
+hidden = None  # hidden cells J: full 128; quick 16
+evaluate = None  # training pictures on which the cost is computed: full 60000; quick 2000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %%
+from dataclasses import replace
+from functools import partial
+
 import torch
 
+from fedlib import ConstrainedSSCA
 from fedlib.steps.surrogate import best_response
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.ssca.common import SPLITS
+from papers.ssca.common import SPLITS, STEPS, digits_problem
 
-study = STUDIES["ssca_tradeoff"]
-changes = {"seeds": seeds, "rounds": rounds, "batch": batch, "ridges": ridges, "levels": levels}
-changes |= {"theorem_seeds": theorem_seeds, "theorem_levels": theorem_levels}
-changes |= {"theorem_rounds": theorem_rounds, "continued_rounds": continued_rounds}
-changes |= others
-params = study.resolve(profile, **changes)
-traces = study.compute(profile, device=device, recompute=recompute, **changes)
-numbers = study.numbers(traces, profile, **changes)
-health = study.health(traces)
-
-# %% tags=["hide-input"]
-report.parameter_table(study, params)
+page = STUDIES["ssca_tradeoff"].page(globals())
 
 # %% [markdown]
-# One of these runs as a program that runs as it stands; the others differ in what the tables and
-# figures below name:
+# ## The experiment
+#
+# Change this cell, and what stands below changes with it. What is stored under its configuration is
+# loaded, anything else is computed; the study's other runs repeat it with other values.
+
+# %%
+problem = partial(
+    digits_problem,
+    data=page.data,
+    clients=page.clients,
+    hidden=page.hidden,
+    evaluate=page.evaluate,
+)
+rho, gamma = STEPS[page.batch]
+limit = ConstrainedSSCA(
+    tau=0.1,
+    rho=rho,
+    gamma=gamma,
+    penalty=1e5,
+    batch_size=page.batch,
+    levels=1.0,
+    objective="norm",
+)
+runs = {f"samples_limit_U{u:g}": replace(limit, levels=u) for u in page.levels}
+traces = page.run(problem, **runs)
+numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-report.program(study, params, "samples_limit_U0.4")
+report.parameter_table(page.study, page.params)
 
 # %% tags=["hide-input"]
-report.health_table(study, traces)
+report.health_table(page.study, traces)
 
 # %% [markdown]
 # ## Figure 4: norm against cost
@@ -90,7 +113,7 @@ report.health_table(study, traces)
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["figure_4"](traces),
+    page.figures["figure_4"](traces),
     alt="Two panels, samples and features, squared norm on a logarithmic axis against training cost. In each a "
     "curve of round marks by lambda and one of square marks by U run close together from the upper left to the "
     "lower right; the bars of the spread over seeds are short.",
@@ -103,9 +126,9 @@ columns = {"cost": "cost F", "norm": "squared norm", "accuracy": "test accuracy"
 swept = {
     f"{split}, lambda = {x:g}": f"{split}_ssca_ridge{x:g}"
     for split in SPLITS
-    for x in params["ridges"]
+    for x in page.ridges
 }
-limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in params["levels"]}
+limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, swept | limits, columns, health)
 
 # %% [markdown]
@@ -124,7 +147,7 @@ report.runs_table(numbers, limits, {"norm_ratio": "norm, as a multiple"}, health
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["levels"](traces),
+    page.figures["levels"](traces),
     alt="Two panels against the level U. Left: the final training cost of Algorithms 2 and 4, close to the dotted "
     "diagonal. Right: test accuracy, which falls as U rises.",
     caption="Final cost and test accuracy by U; mean and standard deviation over the seeds.",
@@ -155,7 +178,7 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # no excess is half a percent of $U$ away from the one above:
 
 # %% tags=["hide-input"]
-report.scale_table(study, limits, {"cost": "cost F", "excess": "excess of the cost", "norm": "squared norm", "accuracy": "test accuracy"})
+report.scale_table(page.study, limits, {"cost": "cost F", "excess": "excess of the cost", "norm": "squared norm", "accuracy": "test accuracy"})
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
@@ -181,7 +204,7 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 
 # %% tags=["hide-input"]
 plot.show(
-    study.figures["theorem_5"](traces),
+    page.figures["theorem_5"](traces),
     alt="Three panels against rounds, a colour for each U, a thin line a seed, a dashed vertical line at the "
     "handover. Left, logarithmic: the gradient of the regularized form as a share of that of F falls from about "
     "one. Middle: the training cost settles at U and leaves it little after the handover. Right: the way of the "
@@ -191,7 +214,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in params["theorem_levels"]}
+theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in page.theorem_levels}
 at_handover = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
 at_handover |= {"half_gradient": "share, half way", "gradient": "share, handover"}
 report.runs_table(numbers, theorem, at_handover, health)
@@ -211,7 +234,7 @@ report.runs_table(numbers, theorem, after, health)
 # The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
 
 # %% tags=["hide-input"]
-report.claims_table(study, traces, numbers, params)
+report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -13,8 +13,10 @@ from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
 from papers.kit import archive, ledger, runfile, scale, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
+from papers.kit.commands import nearest
 from papers.kit.health import Health, of_run
 from papers.kit.numbers import Number
+from papers.kit.page import Page
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
 from papers.kit.run_schema import Payload, config_of, load_run
@@ -22,6 +24,7 @@ from papers.kit.store import Spec
 from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watches, watches_of
 
+INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
@@ -117,6 +120,45 @@ class Study:
             examples = [p[name] for p in self.profiles.values()]
             given[name] = check_kind(self.name, name, value, examples)
         return {**base, **given}
+
+    def open(
+        self,
+        profile: str = "full",
+        *,
+        device: str = "auto",
+        recompute: bool = False,
+        **changes: Any,
+    ) -> Page:
+        """The study for a notebook: its parameters, with the changes that are not None.
+
+        Nothing runs yet; see `Page.run`. An unknown profile, parameter or device is refused, and
+        so is a value of another kind than the profile's.
+        """
+        checks.value(self.name, "recompute", recompute, bool)
+        resolve_device(device)
+        return Page(self, profile, device, recompute, self.resolve(profile, **changes))
+
+    def page(self, cell: Mapping[str, Any]) -> Page:
+        """The study as the parameters cell of its notebook asks for: `study.page(globals())`.
+
+        Every parameter of the study may be a name of the cell; `profile`, `device` and `recompute`
+        are too. Any other constant in small letters is refused.
+
+        Raises
+        ------
+        ValueError, TypeError
+            as `open`, and for a name that is no parameter, with the nearest that is.
+        """
+        options = ("profile", "device", "recompute")
+        known = (*self.parameters, *options)
+        for name, value in cell.items():
+            ours = isinstance(value, bool | int | float | str | list | tuple | dict)
+            if ours and not (name[0] == "_" or name.isupper() or name in (*known, *INTERACTIVE)):
+                raise ValueError(
+                    f"{self.name}: parameters must be among its own, got {name!r}; "
+                    f"{nearest(name, known)}."
+                )
+        return self.open(**{name: cell[name] for name in known if name in cell})
 
     def compute(
         self,
@@ -277,9 +319,13 @@ class Study:
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     """A parameter as a study takes it; ValueError or TypeError unless it fits the profiles'.
 
-    Lists become tuples, and numbers those of Python, of the kind of the `examples`. Counts are
-    positive; 0 is allowed where a profile has it. Texts are those of some profile.
+    Lists become tuples, and numbers those of Python, of the kind of the `examples`; a count of
+    seeds becomes the seeds from 0. Counts are positive; 0 is allowed where a profile has it. Texts
+    are those of some profile.
     """
+    if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
+        checks.count(who, name, value)
+        return tuple(range(value))
     if not isinstance(examples[0], tuple):
         return check_one(who, name, value, examples)
     if not isinstance(value, (list, tuple, range)) or not value:

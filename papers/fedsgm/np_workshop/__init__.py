@@ -26,13 +26,13 @@ from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
-CLIENTS = 10
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes partition and compressors", tuple(range(10)), (0, 1, 2)),
     rounds=("communication rounds T", 100),
+    clients=("clients n, all of which take part", 10),
     lr=("step size of the main curves", 0.3),
     lrs=("step sizes of the sweep", (0.01, 0.03, 0.1, 0.2, 0.5, 1.0), (0.1, 1.0)),
     tolerance=("switching threshold and level of the constraint, epsilon", 0.1),
@@ -46,29 +46,32 @@ PARAMETERS = parameters(
 
 
 @lru_cache(maxsize=64)
-def problem(seed: int, positive: str = "malignant", bias: bool = False) -> Problem:
+def problem(
+    seed: int, positive: str = "malignant", bias: bool = False, clients: int = 10
+) -> Problem:
     """All 569 samples on equal, stratified clients."""
     table = data.breast_cancer(positive)
     about = {"data": "breast_cancer", "positive": positive}
-    return neyman_pearson(table.X, table.y, clients=CLIENTS, seed=seed, bias=bias, config=about)
+    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, bias=bias, config=about)
 
 
 def specs(p: Params) -> dict[str, Spec]:
     """Hard and soft at the main setting, along each sweep, swapped, with a bias, and settled."""
     tolerance, lr = float(p["tolerance"]), float(p["lr"])
+    of = partial(problem, clients=p["clients"])
     modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
     found: dict[str, Spec] = {}
     for mode, switch in modes.items():
         main = FedSGM(
             lr=lr,
             local_steps=p["local_steps"],
-            participants=CLIENTS,
+            participants=p["clients"],
             tolerance=tolerance,
             switch=switch,
             uplink=RandK(float(p["fraction"])),
             error_feedback=False,
         )
-        base = Spec(main, problem, p["rounds"], p["seeds"], keep=("f", "g", "sigma"))
+        base = Spec(main, of, p["rounds"], p["seeds"], keep=("f", "g", "sigma"))
         thin = replace(base, keep=("f", "g"))
         found[mode] = base
         for x in p["lrs"]:
@@ -77,8 +80,8 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"soft_beta{x:g}"] = replace(thin, algorithm=replace(main, switch=Soft(float(x))))
         for x in p["fractions"]:
             found[f"{mode}_K{x:g}"] = replace(thin, algorithm=replace(main, uplink=RandK(float(x))))
-        found[f"{mode}_swapped"] = replace(thin, problem=partial(problem, positive="benign"))
-        found[f"{mode}_bias"] = replace(thin, problem=partial(problem, bias=True))
+        found[f"{mode}_swapped"] = replace(thin, problem=partial(of, positive="benign"))
+        found[f"{mode}_bias"] = replace(thin, problem=partial(of, bias=True))
         found[f"{mode}_settled"] = replace(
             base,
             algorithm=replace(main, uplink=Identity()),
@@ -127,7 +130,7 @@ def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
     runs was fitted to.
     """
     hard, soft = traces["hard_settled"], traces["soft_settled"]
-    lam = {mode: _multipliers(traces[f"{mode}_settled"]) for mode in ("hard", "soft")}
+    lam = {mode: _multipliers(traces[f"{mode}_settled"], p["clients"]) for mode in ("hard", "soft")}
     half = hard.info["sigma"].shape[1] // 2
     share = hard.info["sigma"][:, half:].mean(1)
     expected_share = lam["hard"] / (1 + lam["hard"])
@@ -145,9 +148,10 @@ def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
     }
 
 
-def _multipliers(trace: Trace) -> Any:
+def _multipliers(trace: Trace, clients: int) -> Any:
     final = torch.as_tensor(trace.state, dtype=torch.float32)
-    return np.array([multiplier(problem(s), w) for s, w in zip(trace.seeds, final, strict=True)])
+    pairs = zip(trace.seeds, final, strict=True)
+    return np.array([multiplier(problem(s, clients=clients), w) for s, w in pairs])
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
