@@ -21,7 +21,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book html pdf check-book pages test lint types unit nbval notebook lab notebooks reproduce claims \
+.PHONY: help book html pdf check-book test lint types unit nbval notebook lab notebooks reproduce claims \
 	bench federation mutants recheck runs clean clean-all bytecode
 
 help:
@@ -29,9 +29,7 @@ help:
 	@echo "make test                                     lint, types, unit tests, notebooks against their outputs"
 	@echo "make pdf                                      the whole book as one PDF (needs chromium)"
 	@echo "make check-book                               links, offline and browser tests of the built book"
-	@echo "make pages                                    what the pages show, against the stored runs"
-	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters"
-	@echo "make notebook NAME=np_workshop VIEW=html      the same, and as a page with its own numbers"
+	@echo "make notebook NAME=np_workshop ARGS='-p rounds 50'   one notebook with other parameters (--list: all)"
 	@echo "make lab                                      the notebooks in JupyterLab, with the book's roles"
 	@echo "make notebooks                                execute all again: full and quick (the committed ones)"
 	@echo "make reproduce NAME=np_workshop PROFILE=full  recompute a study's runs, compare with the stored ones"
@@ -66,10 +64,6 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
-# All of a study's page follows from its stored runs; what computes is executed by nbval.
-pages: bytecode
-	$(BIN)/python notebooks/replay.py all --jobs $(JOBS)
-
 test: lint types unit nbval
 
 lint: $(STAMP)
@@ -91,17 +85,15 @@ unit: bytecode
 federation: $(STAMP)
 	DRAW=$(DRAW) $(BIN)/python -m pytest -m flower tests/fedlib/flower
 
-# A pytest call of its own: coverage and xdist do not get on with nbval. The addopts of pyproject.toml
-# (doctests, import mode) are for Python files, and a kernel's own warnings are not ours. Seven
-# notebooks a process, JOBS processes at a time.
+# A pytest call of its own: xdist does not get on with nbval. The addopts of pyproject.toml (doctests,
+# import mode) are for Python files, and a kernel's own warnings are not ours.
 nbval: bytecode
 	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 7 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
 notebook: $(STAMP)
-	$(NAMED)$(RUN) $(NAME) --profile quick --out _build/notebooks $(if $(VIEW),--keep) $(ARGS)
-	$(if $(VIEW),$(BIN)/python notebooks/view.py $(NAME))
+	$(NAMED)$(RUN) $(NAME) --profile quick $(ARGS)
 
 lab: $(STAMP)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[lab]"

@@ -1,68 +1,55 @@
-"""Executes a notebook source with papermill and stamps the result.
+"""Execute a notebook source with papermill, and clean what differs from run to run.
 
     python notebooks/execute.py NAME|all --profile quick|full [-p name value ...] [--out PATH]
 
-The source is ``notebooks/src/NAME.py``. Without ``--out`` it goes to ``notebooks/executed``
-(full) or ``notebooks/quick`` (quick). The stamp makes two executions of one source comparable: no
-random cell ids, no paths of this machine, and when it ran and what it took in one place only. A
-notebook is written whole or not at all.
+The source is `notebooks/src/NAME.py`. Without parameters of one's own the notebook goes to
+`notebooks` (full) or `notebooks/quick` (quick), which are committed; with them to
+`_build/runs`, under a name of its own, so that no run overwrites another.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
+import hashlib
+import json
 import logging
 import os
+import re
 import resource
-import shutil
-import signal
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import active_children
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import jupytext
-import matplotlib
+import nbformat
 import papermill
-from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
-from parameters import (
-    Parameters,
-    check_device,
-    check_parameters,
-    declared_parameters,
-    literal,
-    placed,
-    unknown,
-)
-from stamping import ROOT, NotebookError, stamp, write
 
+ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "notebooks" / "src"
-FOLDERS = {"quick": ROOT / "notebooks" / "quick", "full": ROOT / "notebooks" / "executed"}
-AFTER_STOP = "no notebook is half written"
-
+FOLDERS = {"quick": ROOT / "notebooks" / "quick", "full": ROOT / "notebooks"}
 #: Errors whose message is a sentence for the user; of any other the whole traceback is shown.
 SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged", "DataError")
+#: A folder of some machine, in the middle of a text; URLs and relative paths do not match.
+ABSOLUTE = re.compile(
+    r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
+)
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
+NUMBER = re.compile(r"\{result\}`([^`/]+)/([^`:]+):([^`]+)`")  # a stored number in a sentence
+
+Parameters = dict[str, object]
 
 
-def read_source(name: str) -> NotebookNode:
-    """The notebook of ``notebooks/src/NAME.py``, with one cell tagged ``parameters``."""
-    if name not in source_names():
-        raise NotebookError(unknown("execute", "notebook", name, source_names()))
-    notebook = jupytext.read(SOURCES / f"{name}.py", fmt="py:percent")
-    cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", ())]
-    if len(cells) != 1:  # with none papermill injects at the top, and the defaults then win
-        raise NotebookError(
-            f"{name}: exactly one cell must be tagged 'parameters', found {len(cells)}."
-        )
-    return notebook
+class NotebookError(Exception):
+    """A notebook that cannot be executed as asked; the message is one sentence."""
 
 
 def source_names() -> list[str]:
@@ -70,58 +57,56 @@ def source_names() -> list[str]:
     return sorted(p.stem for p in SOURCES.glob("*.py"))
 
 
-#: What a kernel is told: to end quietly. Who stops it interrupts it first, and its last answer may
-#: not be quite out; it would log that as an error of its own. Errors of cells are no log.
-KERNEL = ["--IPKernelApp.log_level=50"]
-
-#: A last cell, which is not part of what is written: it leaves the run's numbers for `view.py`.
-LEAVE = """if "study" in globals() and "numbers" in globals():
-    from pathlib import Path
-    from papers.kit.kept import keep
-    keep(Path({folder!r}), study, traces, numbers)
-"""
+def read_source(name: str) -> NotebookNode:
+    """The notebook of `notebooks/src/NAME.py`, with one cell tagged `parameters`."""
+    known("notebook", name, source_names())
+    notebook = jupytext.read(SOURCES / f"{name}.py", fmt="py:percent")
+    cells = [c for c in notebook.cells if "parameters" in tags(c)]
+    if len(cells) != 1:  # with none papermill injects at the top, and the defaults then win
+        raise NotebookError(f"{name}: exactly one cell must be tagged 'parameters'.")
+    return notebook
 
 
-def execute(
-    name: str, given: Parameters, *, pictures: bool = True, keep: Path | None = None
-) -> NotebookNode:
-    """Runs the source of ``name`` with the given parameters and returns the stamped notebook.
+def tags(cell: NotebookNode) -> list[str]:
+    """The tags of a cell."""
+    return list(cell.metadata.get("tags", ()))
 
-    Without ``pictures`` it holds none: the committed quick notebooks are there to be compared. What
-    it computed is left in the folder ``keep``, if there is one.
-    """
+
+def declared_parameters(notebook: NotebookNode) -> Parameters:
+    """The literals of the `parameters` cell: name -> default."""
+    (cell,) = (c for c in notebook.cells if "parameters" in tags(c))
+    lines = [s for s in ast.parse(cell.source).body if isinstance(s, ast.Assign)]
+    return {ast.unparse(s.targets[0]): ast.literal_eval(s.value) for s in lines}
+
+
+def known(what: str, name: str, there: list[str]) -> None:
+    """Refuse a name that is not there, with the nearest that is."""
+    from papers.kit.commands import nearest
+
+    if name not in there:
+        raise NotebookError(f"execute: there is no {what} {name!r}; {nearest(name, there)}.")
+
+
+def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
+    """The notebook with some parameters, executed and cleaned; without `pictures` it holds none."""
     notebook = read_source(name)
-    check_parameters(name, notebook, given)
-    profile = str(given.get("profile", declared_parameters(name, notebook)["profile"]))
-    device = str({**declared_parameters(name, notebook), **given}.get("device", "cpu"))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
-    # pooch asks tqdm for a widget; without ipywidgets that is a warning in the first cell.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
-    matplotlib.get_configdir()  # where it cannot be written to, kernels inherit a temporary one
-    if keep is not None:
-        shutil.rmtree(keep, ignore_errors=True)
-        folder = str(keep.resolve())
-        notebook.cells.append(new_code_cell(LEAVE.format(folder=folder)))
-    for cell in notebook.cells:
-        cell.metadata.setdefault("tags", [])
     began, spent = time.perf_counter(), children_seconds()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # papermill's own, of its file handlers
         done = papermill.execute_notebook(
             notebook,
             str(Path(folder) / f"{name}.ipynb"),
-            parameters=placed(name, notebook, given),
+            parameters=given,
             kernel_name="python3",
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
-            extra_arguments=KERNEL,
+            extra_arguments=["--IPKernelApp.log_level=50"],  # its last answer may not be quite out
         )
-    if keep is not None:
-        done.cells.pop()
-    made = stamp(done, name, profile, given, pictures=pictures)
+    made = cleaned(done, name, given, pictures=pictures)
     made.metadata["fedlib"]["ran"] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "device": resolved(device),
         "wall_s": round(time.perf_counter() - began, 1),
         "cpu_s": round(children_seconds() - spent, 1),
     }
@@ -134,99 +119,127 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def resolved(device: str) -> str:
-    """Where cells compute whose parameter `device` has this value."""
-    from fedlib.run import resolve_device
+def cleaned(
+    notebook: NotebookNode, name: str, given: Parameters, *, pictures: bool
+) -> NotebookNode:
+    """The notebook without times, paths and the tools' metadata, and with numbers for its roles."""
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number:03d}"
+        own = tags(cell) + ["remove-cell"] * ("injected-parameters" in tags(cell))
+        cell.metadata = NotebookNode({"tags": own} if own else {})
+        if cell.cell_type == "markdown":
+            cell.source = with_numbers(cell.source)
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in map(relative, cell.outputs) if kept(o, pictures)]
+            if found := ABSOLUTE.search("\n".join(texts(cell.outputs))):
+                raise NotebookError(
+                    f"{name}: an output shows the path {found.group()!r} of this machine; "
+                    "print it relative to the repository."
+                )
+    versions = {package: metadata.version(package) for package in ("torch", "numpy")}
+    notebook.metadata = NotebookNode(
+        kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
+        language_info={"name": "python", "file_extension": ".py", "pygments_lexer": "ipython3"},
+        fedlib={"source": f"notebooks/src/{name}.py", "parameters": given, "versions": versions},
+    )
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
 
-    return resolve_device(device).type
+
+def with_numbers(text: str) -> str:
+    """A text with the stored numbers in its sentences, as links that the book reads as roles."""
+    from papers.kit import store
+
+    def number(role: re.Match[str]) -> str:
+        study, key, spec = role.groups()
+        name, _, profile = study.partition("@")
+        value = store.read_numbers(name, profile or "full")[key].value
+        return f"[{value:{spec}}](result:{study}/{key}:{spec})"
+
+    return NUMBER.sub(number, text)
 
 
-def target(name: str, profile: str, out: str | None) -> Path:
-    """Where the notebook goes, a place that can be written to; ``out`` is a file or a folder."""
-    from papers.kit.commands import is_open
-
-    if out is None and profile not in FOLDERS:
-        raise NotebookError(f"{name}: profile {profile!r} has no folder; pass --out PATH.")
-    path = Path(FOLDERS[profile] if out is None else out)
-    if path.suffix and path.suffix != ".ipynb" and not path.is_dir():
-        raise NotebookError(f"execute: --out must be a folder or end in .ipynb, got {out!r}.")
-    if path.suffix != ".ipynb" or path.is_dir():
-        path /= f"{name}.ipynb"
-    if path.is_dir() or not is_open(path.parent):
-        where = os.path.relpath(path)
-        raise NotebookError(
-            f"execute: --out must lead to a file in a folder that can be written to, got {where!r}."
-        )
-    return path
+def relative(value: object) -> object:
+    """`value` with the repository's own folder and addresses in memory cut off from its texts."""
+    if isinstance(value, str):
+        shown = value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+        return ADDRESS.sub("at 0x0", shown)
+    if isinstance(value, dict):
+        for key in value:
+            value[key] = relative(value[key])
+    elif isinstance(value, list):
+        value[:] = [relative(item) for item in value]
+    return value
 
 
-def produce(
-    name: str, profile: str, given: Parameters, out: str | None, *, keep: bool = False
-) -> str:
-    """Executes and writes one notebook; returns the line to print."""
-    path = target(name, profile, out)
+def kept(output: NotebookNode, pictures: bool) -> bool:
+    """Whether an output stays: no progress bar, and without `pictures` none of their kinds."""
+    if output.get("name") == "stderr" and "%|" in output.get("text", ""):
+        return False
+    if pictures or "data" not in output:
+        return True
+    output.metadata = NotebookNode()
+    for kind in [k for k in output.data if k.startswith("image/") or k == "text/html"]:
+        del output.data[kind]
+    return bool(output.data)
+
+
+def texts(outputs: list[NotebookNode]) -> list[str]:
+    """What outputs show as text, encoded pictures left out."""
+    data = [v for o in outputs for k, v in o.get("data", {}).items() if "image/" not in k]
+    return [v if isinstance(v, str) else json.dumps(v) for v in data] + [
+        o.get("text", "") for o in outputs
+    ]
+
+
+def page_digest(notebook: NotebookNode) -> str:
+    """sha256 over the cells and their outputs, the first 16 digits: a changed page is noticed."""
+    held = json.dumps(notebook.cells, sort_keys=True)
+    return hashlib.sha256(held.encode()).hexdigest()[:16]
+
+
+def target(name: str, profile: str, given: Parameters, out: str | None) -> Path:
+    """Where the notebook goes; `out` is a file or a folder."""
+    if out is None:
+        if given:
+            own = hashlib.sha256(json.dumps([profile, given], sort_keys=True).encode())
+            return ROOT / "_build" / "runs" / f"{name}-{own.hexdigest()[:8]}.ipynb"
+        known("profile", profile, [*FOLDERS])
+        return FOLDERS[profile] / f"{name}.ipynb"
+    return Path(out) if out.endswith(".ipynb") else Path(out) / f"{name}.ipynb"
+
+
+def produce(name: str, *, profile: str, given: Parameters, out: str | None) -> str:
+    """Execute and write one notebook, whole or not at all; the line to print."""
+    from fedlib.core.files import atomic_write
+
+    path = target(name, profile, given, out)
     try:
-        pictures, left = profile != "quick" or out is not None, path.with_suffix(".results")
-        given = {"profile": profile, **given}
-        write(execute(name, given, pictures=pictures, keep=left if keep else None), path)
+        pictures = profile != "quick" or bool(given) or out is not None
+        made = execute(name, {"profile": profile, **given}, pictures=pictures)
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
-        if error.ename in SENTENCES:  # the library said in one sentence what was wrong
-            raise NotebookError(
-                f"{name}: a cell failed, nothing was written: {error.evalue}"
-            ) from None
-        raise NotebookError(f"{name}: a cell failed, nothing was written.\n{error}") from None
-    except (DeadKernelError, NoSuchKernel, CellTimeoutError) as error:
+        what = error.evalue if error.ename in SENTENCES else f"\n{error}"
+        raise NotebookError(f"{name}: a cell failed, nothing was written: {what}") from None
+    except (DeadKernelError, CellTimeoutError) as error:
         why = str(error).partition("\n")[0].rstrip(".")
         raise NotebookError(f"{name}: the kernel failed, nothing was written: {why}.") from None
-    return os.path.relpath(path)
+    made.metadata["fedlib"]["page"] = page_digest(made)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = nbformat.writes(made) + "\n"
+    atomic_write(path, lambda file: file.write(text.encode()))
+    return f"wrote {os.path.relpath(path)}"
 
 
-class Worker:
-    """What one of several processes knows: Ctrl-C stops its notebook, and it begins no other."""
-
-    busy = stopped = False
-
-    @classmethod
-    def ready(cls) -> None:
-        """What a process begins with."""
-        signal.signal(signal.SIGINT, cls.stop)
-
-    @classmethod
-    def stop(cls, *_: object) -> None:
-        """What a process does on Ctrl-C."""
-        first, cls.stopped = not cls.stopped, True
-        if cls.busy and first:  # while a kernel is shut down a second Ctrl-C changes nothing
-            raise KeyboardInterrupt
-
-    @classmethod
-    def work(cls, name: str, profile: str, given: Parameters, out: str | None) -> str:
-        """`produce`, unless the process has been stopped."""
-        if cls.stopped:
-            raise KeyboardInterrupt
-        cls.busy = True
-        try:
-            return produce(name, profile, given, out)
-        finally:
-            cls.busy = False
-
-
-def produce_all(
-    names: list[str], profile: str, given: Parameters, options: argparse.Namespace
-) -> Iterator[str]:
-    """Executes several notebooks, ``options.jobs`` at a time, and yields the lines to print."""
-    if options.jobs == 1 or len(names) == 1:
-        keep = options.keep
-        yield from (produce(name, profile, given, options.out, keep=keep) for name in names)
-        return
-    with ProcessPoolExecutor(max_workers=options.jobs, initializer=Worker.ready) as pool:
-        try:
-            work = [pool.submit(Worker.work, name, profile, given, options.out) for name in names]
-            yield from (future.result() for future in work)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                os.kill(child.pid, signal.SIGINT)
-            raise
+def literal(text: str) -> object:
+    """A value from the command line: true, false, none, a number, a list, else the text itself."""
+    words: Parameters = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        value: object = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return [*value] if isinstance(value, tuple) else value  # papermill writes tuples as texts
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -235,50 +248,56 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")
-    parser.add_argument("--profile", default="quick", help="quick or full")
+    parser.add_argument(
+        "--profile", default="quick", help="quick, full, or paper where there is one"
+    )
     parser.add_argument("-p", dest="parameters", nargs=2, action="append", default=[],
                         metavar=("NAME", "VALUE"), help="a parameter; may be repeated")  # fmt: skip
     parser.add_argument("--out", help="file (*.ipynb) or folder")
-    parser.add_argument("--keep", action="store_true", help="leave the runs beside it: view.py")
     parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time, with all")
+    parser.add_argument("--list", action="store_true", help="print the parameters and their values")
     return parser.parse_args(arguments)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line entry; an error is one sentence on stderr and exit status 1 or 2."""
-    from papers.kit.commands import carried_out
-
-    return carried_out(lambda: carry_out(parse(arguments)), "execute", AFTER_STOP)
-
-
 def carry_out(options: argparse.Namespace) -> int:
-    """Execute what a command line asks for."""
+    """Execute what a command line asks for; every name is checked before a kernel starts."""
     logging.getLogger("papermill").setLevel(logging.WARNING)
+    names = source_names() if options.name == "all" else [options.name]
+    given = {key: literal(value) for key, value in options.parameters}
+    profile = str(given.pop("profile", options.profile))
     try:
-        given = values_of(options)
-        profile = str(given.pop("profile"))
-        names = source_names() if options.name == "all" else [options.name]
-        if len(names) > 1 and options.out and options.out.endswith(".ipynb"):
-            raise NotebookError(f"execute: --out must be a folder with all, got {options.out!r}.")
-        check_device(given)
-        for name in names:  # refuse before the first kernel starts
-            check_parameters(name, read_source(name), {"profile": profile, **given})
-            target(name, profile, options.out)
-        for path in produce_all(names, profile, given, options):
-            print(f"wrote {path}", flush=True)
+        for name in names:
+            source = read_source(name)
+            if options.out is None or profile != "paper":
+                known("profile", profile, [*FOLDERS])
+            for key in given:
+                known(f"parameter of {name}", key, [*declared_parameters(source)])
+            if options.list:
+                (cell,) = (c for c in source.cells if "parameters" in tags(c))
+                print(cell.source)
+        if options.list:
+            return 0
+        work = partial(produce, profile=profile, given=given, out=options.out)
+        if options.jobs == 1 or len(names) == 1:
+            for name in names:
+                print(work(name), flush=True)
+            return 0
+        with ProcessPoolExecutor(max_workers=options.jobs) as pool:
+            for line in pool.map(work, names):
+                print(line, flush=True)
     except NotebookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def values_of(options: argparse.Namespace) -> Parameters:
-    """The parameters of a command line, each given once, and the profile, theirs or its own."""
-    keys = [key for key, _ in options.parameters]
-    if twice := {key for key in keys if keys.count(key) > 1}:
-        named = ", ".join(sorted(twice))
-        raise NotebookError(f"execute: parameter {named} must be given once, got it twice.")
-    return {"profile": options.profile} | {key: literal(v) for key, v in options.parameters}
+def main(arguments: list[str] | None = None) -> int:
+    """Command line entry; an error is one sentence on stderr and exit status 1 or 2."""
+    from papers.kit.commands import carried_out
+
+    return carried_out(
+        lambda: carry_out(parse(arguments)), "execute", "no notebook is half written"
+    )
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import importlib
 import os
 import shutil
 import sys
+import re
 from html import escape
 from importlib import metadata
 from pathlib import Path
@@ -28,7 +29,6 @@ import fedbook_figures
 import fedbook_gallery
 import fedbook_methods
 import fedbook_overview
-import fedbook_pages
 import fedbook_pictures
 import fedbook_previews
 import fedbook_recheck
@@ -37,7 +37,6 @@ import fedbook_rounds
 import fedbook_search
 import fedbook_settings
 import fedbook_speed
-import fedbook_status
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
@@ -60,7 +59,6 @@ PARTS = (
     fedbook_settings,
     fedbook_gallery,
     fedbook_explorer,
-    fedbook_pages,
     fedbook_pictures,
     fedbook_previews,
     fedbook_methods,
@@ -70,7 +68,6 @@ PARTS = (
     fedbook_overview,
     fedbook_record,
     fedbook_recheck,
-    fedbook_status,
 )
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
@@ -99,6 +96,16 @@ class ResultRole(SphinxRole):
             warn(error, "result", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         return [StoredNumber(text, text, title=title, classes=["result"])], []
+
+
+#: A number in a sentence of an executed notebook, which is read everywhere; here it is the role.
+WRITTEN = re.compile(r"\[[^\]]*\]\(result:([^)\s]+)\)")
+
+
+def read_numbers(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Reads the numbers of an executed notebook as the roles that they were written from."""
+    if "notebooks/" in docname:
+        source[0] = WRITTEN.sub(r"{result}`\1`", source[0])
 
 
 class Proofs(ProofDomain):
@@ -230,6 +237,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     for module in PARTS:
         module.setup(app)
     app.add_js_file("names.js", loading_method="defer")
+    app.connect("source-read", read_numbers)
     app.connect("config-inited", theme_options)
     app.connect("config-inited", without_thebe)
     app.connect("build-finished", copy_mathjax)

@@ -152,7 +152,7 @@ def slug(text: str) -> str:
 
 def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     """A link to the study's notebook page, or only its name where it is no page."""
-    document = f"notebooks/executed/{study}"
+    document = f"notebooks/{study}"
     if document not in env.found_docs:
         return nodes.literal(study, study)
     return addnodes.pending_xref(
@@ -171,7 +171,7 @@ def label_link(env: BuildEnvironment, label: str, text: str) -> nodes.Node:
 
 def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
     """A link to a figure on its study's page; to the page where no figure is named."""
-    if not figure or f"notebooks/executed/{study}" not in env.found_docs:
+    if not figure or f"notebooks/{study}" not in env.found_docs:
         return page_link(env, study)
     text = f"{study}: {figure.replace('_', ' ')}"
     return label_link(env, figure_anchor(f"{study}-{figure}"), text)

@@ -136,7 +136,7 @@ def fold(
     """The folded lines under a figure of the notebook or study `name`: files, code, settings."""
     root = Path(env.srcdir)
     own = {
-        "notebook": [root / f"notebooks/executed/{name}.ipynb"],
+        "notebook": [root / f"notebooks/{name}.ipynb"],
         "source": [root / f"notebooks/src/{name}.py"],
     }
     line = nodes.paragraph("", "", classes=["figure-downloads"])

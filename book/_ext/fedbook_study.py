@@ -132,7 +132,7 @@ class NotebookLinks(BookDirective):
     def build(self) -> list[nodes.Node]:
         """A short list of downloads and the commands."""
         name, root = self.arguments[0], Path(self.env.srcdir)
-        files = [root / f"notebooks/src/{name}.py", root / f"notebooks/executed/{name}.ipynb"]
+        files = [root / f"notebooks/src/{name}.py", root / f"notebooks/{name}.ipynb"]
         stored = runs_in(folder_of(name))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:

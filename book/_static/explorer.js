@@ -183,7 +183,7 @@
   const draw = async () => {
     const said = `${chosen().length} of ${Object.keys(study.runs).length} runs of ${study.title}`;
     at("said").textContent = said;
-    at("page").href = new URL(`notebooks/executed/${pick.study.value}.html`, top);
+    at("page").href = new URL(`notebooks/${pick.study.value}.html`, top);
     at("code").textContent = code();
     const choice = new URLSearchParams({
       study: pick.study.value,

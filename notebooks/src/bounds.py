@@ -34,7 +34,7 @@ rounds = None  # T where it is not varied: full 1000; quick 200
 horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 30, 100, 200
 local_steps = 2  # E where it is not varied
 local_steps_grid = None  # E of the sweep: full 1, 2, 5, 10; quick 5
-participants = 5  # n of the theorems with sampled clients, of N = 10
+participants = 5  # n of the theorems with sampled clients, of ten
 participants_grid = None  # n of the sweep: full 1, 2, 5, 10; quick 2
 up = 0.5  # K/d of the uplink, Top-K or Rand-K, where it is not varied
 down = 0.5  # K/d of the downlink where it is not varied
@@ -42,7 +42,7 @@ fractions = None  # K/d of the sweeps, one direction at a time: full 0.1, 0.2, 0
 threshold_factors = None  # multiples of the prescribed threshold: full 0, 0.03, 0.1, 0.3, 1; quick 0, 0.1, 1
 step_factors = None  # multiples of the prescribed step size: full 1, 3, 10; quick 1
 stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 100
-stairs_local_steps = None  # E on the hard instance, at E T = the largest of these T: full 2, 5, 10; quick 5
+stairs_local_steps = None  # E on the hard instance, where E T is the largest of these T: full 2, 5, 10; quick 5
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 

@@ -219,7 +219,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Neither claim is
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Neither claim is
 # judged on these runs: other pictures than CelebA's, one seed,
 # {result}`cmoo_many/rounds:.0f` rounds where the authors' code has 200 by default. With forty tasks FSMGDA ends at
 # {result}`cmoo_many/attributes_fsmgda.accuracy:.1f` %, little above the

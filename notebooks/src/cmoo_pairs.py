@@ -428,7 +428,7 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). On the grey sets the
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). On the grey sets the
 # first line of a claim is the authors' network, on 500 rounds and five seeds where all of its runs are stored so, the
 # second the printed one. A difference that the seeds do not settle is *undecided*. *Not judged* are the runs that
 # are shorter than a third of what the authors' code runs (300 rounds on the grey sets, 200 by default): two kinds

@@ -259,7 +259,7 @@ _ = check(
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). None of these claims
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). None of these claims
 # is judged: one seed, the first rounds of training (the authors' demo has 300), no dropout, and for CelebA's
 # attributes a stand-in. Both readings of Figure 11 stand below, since the step size decides it: with the printed
 # steps FSMGDA's local training gains more, with equal ones FedCMOO's. The errors have the order of Table 3 in

@@ -223,7 +223,7 @@ if 2 in page.objectives:
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). What is uploaded is
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). What is uploaded is
 # counted, so that one run decides it. The losses are not judged: one seed, the beginning of the training (the
 # authors' code has 200 rounds by default), batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules where the paper
 # has 128; and with these FSMGDA is no baseline. Its encoder dies in an early round ([why](#why-fsmgda-stops-to-learn)): nine of its eleven losses stay

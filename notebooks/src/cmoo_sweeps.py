@@ -213,7 +213,7 @@ report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, hea
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Neither claim is
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Neither claim is
 # judged: the runs have one seed and less than a third of the paper's rounds, no dropout, and with one local step
 # FedCMOO is still at chance on MultiMNIST ({result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.1%`). What
 # they show so far: from one local step to twenty FedCMOO's lead goes from

@@ -305,7 +305,7 @@ _ = check("FSMGDA's upload over FedCMOO's is M / 2, within 2 %", all(abs(x / (M 
 # %% [markdown]
 # ## What the paper and its code say otherwise
 #
-# Small computations to which the [list of differences](../../book/fedcmoo/errata.md) refers.
+# Small computations to which the [list of differences](../book/fedcmoo/errata.md) refers.
 #
 # **Table 3, row means.** The mean of the four printed entries beside the printed one:
 
@@ -371,7 +371,7 @@ for M, share in shares.items():
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
 # %% tags=["hide-input"]
 report.claims_table(page.study, traces, numbers, page.params)

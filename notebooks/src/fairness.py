@@ -326,7 +326,7 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", 
 # ## Verdicts
 #
 # The paper says several things of this figure in one paragraph; each is a claim of its own. The rule of
-# each and the runs behind it are on the [claims page](../../book/claims.md). Runs on the generated
+# each and the runs behind it are on the [claims page](../book/claims.md). Runs on the generated
 # stand-in are never judged, and nothing is said of IPP ConEx, which would need the paper's settings.
 
 # %% tags=["hide-input"]

@@ -201,7 +201,7 @@ _ = check("nuclear ball: rank one", numbers["messages_nuclear.second"].high <= 1
 # %% [markdown]
 # ## Verdict
 #
-# On the paper's claim about messages; the rule and the runs behind it are on the [claims page](../../book/claims.md).
+# On the paper's claim about messages; the rule and the runs behind it are on the [claims page](../book/claims.md).
 
 # %% tags=["hide-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -442,7 +442,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that o
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
 # %% tags=["hide-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -146,7 +146,7 @@ _ = check("all models lie in their balls", inside)
 # %% [markdown]
 # ## Verdict
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Of the paper's eight columns the four whose data are the paper's are
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Of the paper's eight columns the four whose data are the paper's are
 # judged; MNIST, a stand-in, is observed.
 
 # %% tags=["hide-input"]

@@ -269,7 +269,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs on other pictures, on fewer rows
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs on other pictures, on fewer rows
 # or with fewer rounds than those of the full profile are never judged.
 
 # %% tags=["hide-input"]

@@ -293,7 +293,7 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each claim and the runs behind it are on the [claims page](../../book/claims.md).
+# The rule of each claim and the runs behind it are on the [claims page](../book/claims.md).
 
 # %% tags=["hide-input"]
 report.claims_table(page.study, traces, numbers, page.params)

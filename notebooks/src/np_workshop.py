@@ -233,7 +233,7 @@ report.paper_table(page.study, numbers)
 # ## Verdicts
 #
 # The rule of each claim, the runs behind it, and what the other sharpnesses give are on the
-# [claims page](../../book/claims.md). The bands over seeds are narrower for the constraint; for the
+# [claims page](../book/claims.md). The bands over seeds are narrower for the constraint; for the
 # objective ten seeds do not decide.
 
 # %% tags=["hide-input"]

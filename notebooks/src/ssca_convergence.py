@@ -305,7 +305,7 @@ _ = check("those from He's start at others, also common to all", alike and not n
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Runs in another
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs in another
 # setting than the paper's, or with fewer than three seeds, are not judged. The paper shows curves and
 # says which converges faster; what decides here is the mean cost over the rounds. A verdict on SSCA against
 # SGD has a part for each batch, with SGD's step chosen at the end. Single rounds and the other choice are

@@ -253,7 +253,7 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md). Two of the claims are about limits, which no finite
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Two of the claims are about limits, which no finite
 # run shows: their rules ask whether the gradient and the slack are on the way to zero. The one on the constraint has two readings: with step
 # sizes that satisfy (4) and (6), as Algorithm 2 asks for them, and with those of the paper's experiments, which do not.
 

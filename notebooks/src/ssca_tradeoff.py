@@ -231,7 +231,7 @@ report.runs_table(numbers, theorem, after, health)
 #
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../../book/claims.md).
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
 # %% tags=["hide-input"]
 report.claims_table(page.study, traces, numbers, page.params)

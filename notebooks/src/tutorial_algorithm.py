@@ -294,4 +294,4 @@ mistaken(
 # 2. one line in `fedlib/testing/examples.py`, the method with its settings beside its kin: the list `ALGORITHMS` is read off the folder, and the checks above then run with every `make test`;
 # 3. a test of its own that knows what the method is about: numbers worked out by hand, a plain twin, a solution in closed form.
 #
-# Where to look next: the [next page](tutorial_scaffold.ipynb) for clients that remember something between rounds (`Reply`, `fed.store_memory`), [`fedlib/algorithms/fedsgm.py`](../../book/api.md) for compression, `baselines.py` for the plainest methods, and the [page before](tutorial_problem.ipynb) for problems of your own.
+# Where to look next: the [next page](tutorial_scaffold.ipynb) for clients that remember something between rounds (`Reply`, `fed.store_memory`), [`fedlib/algorithms/fedsgm.py`](../book/api.md) for compression, `baselines.py` for the plainest methods, and the [page before](tutorial_problem.ipynb) for problems of your own.

@@ -170,7 +170,7 @@ print(found.shape, found.dtype)
 # %% [markdown]
 # ## Save and compare
 #
-# A saved run is one file. `compare` takes two, or the names of runs that are stored with this book, and says what differs in their configuration and in their results; `python -m papers compare` is the same [at the command line](../../book/rerun.md).
+# A saved run is one file. `compare` takes two, or the names of runs that are stored with this book, and says what differs in their configuration and in their results; `python -m papers compare` is the same [at the command line](../book/rerun.md).
 
 # %%
 import tempfile
@@ -299,7 +299,7 @@ except fl.Diverged as error:
 # %% [markdown]
 # ## What to change next
 #
-# * **Another level or method**: the [parameters](../../book/rerun.md) of this notebook, or any method of the [API page](../../book/api.md) that takes one objective and one constraint. `fl.PenaltyFedAvg` is the next to try.
+# * **Another level or method**: the [parameters](../book/rerun.md) of this notebook, or any method of the [API page](../book/api.md) that takes one objective and one constraint. `fl.PenaltyFedAvg` is the next to try.
 # * **Less to send**: `uplink=fl.TopK(0.1)` in `fl.FedSGM`; `trace.info["bits_up"]` counts what crosses the line.
 # * **Several objectives**: `objective=[benign, malignant]` without a constraint, and `fl.FedCMOO`.
 # * **Data that no client trains on**: `heldout=other_frame`; measures are then taken there.

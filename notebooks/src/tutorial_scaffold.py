@@ -27,7 +27,7 @@ participants = 4  # clients of eight that take part in a round
 #
 # What is new beside [averaging with momentum](tutorial_algorithm.ipynb):
 #
-# * The state has a field `memory`, one row a client. The class names such fields in `client_state`, as what clients hold: where clients are [processes of their own](../../book/federation.md), the server has no such field.
+# * The state has a field `memory`, one row a client. The class names such fields in `client_state`, as what clients hold: where clients are [processes of their own](../book/federation.md), the server has no such field.
 # * `fed.clients(draw, memory=state.memory)` hands each participant its row, as `client.memory`.
 # * A client's method returns `Reply(upload, memory)`: what it sends, and what it keeps for its next turn. `fed.ask` then gives both, and `fed.store_memory` puts the new rows among those of the clients that did not take part.
 # * What goes each way is counted from the tensors themselves: two models to a client, two changes back.

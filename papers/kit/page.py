@@ -16,6 +16,7 @@ from papers.kit.health import Health
 from papers.kit.needs import differences
 from papers.kit.numbers import Number
 from papers.kit.offline import local_config, recipe
+from papers.kit.plot import Drawing
 from papers.kit.store import Spec
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ class Page:
     def numbers(self) -> dict[str, Number]:
         """The derived numbers of the runs."""
         return self.study.derive(self.traces, self.params)
+
+    @property
+    def figures(self) -> Mapping[str, Callable[[Mapping[str, Trace]], Drawing]]:
+        """The study's figures by name, each a function of the runs."""
+        return self.study.figures
 
     @property
     def health(self) -> dict[str, Health]:

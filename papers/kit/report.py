@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,11 +12,7 @@ from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.scale import numbers_of
 from papers.kit.shortfall import Short, ended, shortfall
-from papers.kit.snippet import snippet
 from papers.kit.study import Params, Study, Traces
-
-if TYPE_CHECKING:
-    from IPython.display import Markdown
 
 Numbers = Mapping[str, Number]
 
@@ -33,19 +27,6 @@ def parameter_table(study: Study, params: Params) -> pd.DataFrame:
         .set_index("parameter")
         .rename_axis(None)
     )
-
-
-def program(study: Study, params: Params, *runs: str) -> Markdown:
-    """A run, and the first of those that advance with it, as code that runs as it stands.
-
-    It is the first of `runs` that these parameters have, else the run with the nearest name.
-    """
-    from IPython.display import Markdown  # in a notebook it is there, for a script it is not needed
-
-    specs = study.specs(params)
-    there = [run for run in runs if run in specs] or get_close_matches(runs[0], specs, 1, 0)
-    code = snippet(specs, there[0])
-    return Markdown(f"```python\n{code}\n```")  # type: ignore[no-untyped-call]
 
 
 def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:

@@ -138,8 +138,13 @@ class Control:
         return {key: numbers[self._key(key)] for key in numbers if self._key(key) in numbers}
 
     def _key(self, key: str) -> str:
-        run, dot, measure = key.partition(".")
-        return self.instead.get(key) or f"{self.instead.get(run, run)}{dot}{measure}"
+        if key in self.instead:
+            return self.instead[key]
+        runs = [run for run in self.instead if key.startswith(f"{run}.")]
+        if not runs:
+            return key
+        run = max(runs, key=len)
+        return f"{self.instead[run]}{key.removeprefix(run)}"
 
 
 @dataclass(frozen=True)

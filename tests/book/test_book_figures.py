@@ -79,19 +79,15 @@ def page_digest(made):
 
 def page_of(build, folder, name, text):
     """Builds a small book with one executed notebook; returns that notebook's page."""
-    executed = folder / "notebooks" / "executed"
+    executed = folder / "notebooks"
     executed.mkdir(parents=True)
     made = nbformat.reads(text, as_version=4)
     made.metadata["fedlib"] = {}
     made.metadata["fedlib"]["page"] = page_digest(made)
     (executed / f"{name}.ipynb").write_text(nbformat.writes(made), encoding="utf-8")
-    status, messages, index = build(
-        f"```{{toctree}}\nnotebooks/executed/{name}\n```\n\n```{{claims}}\n```"
-    )
+    status, messages, index = build(f"```{{toctree}}\nnotebooks/{name}\n```\n\n```{{claims}}\n```")
     assert status == 0, messages
-    return (folder / "out" / "notebooks" / "executed" / f"{name}.html").read_text(
-        encoding="utf-8"
-    ), index
+    return (folder / "out" / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), index
 
 
 def test_themed_figure_stands_above_its_files(build, tmp_path):
@@ -116,7 +112,7 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
     assert b'width="432pt"' in files["SVG"]  # 6 inches, as the cell asks for
     assert 'id="figure-toy-curve"' in page
     assert "<summary>Fig. 1: Data and code of this figure" in page
-    assert 'href="notebooks/executed/toy.html#figure-toy-curve"' in index  # claim C1 names it
+    assert 'href="notebooks/toy.html#figure-toy-curve"' in index  # claim C1 names it
 
 
 def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):

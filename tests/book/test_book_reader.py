@@ -47,7 +47,7 @@ def test_many_values_are_abridged(extension):
 
 
 def test_a_link_to_the_explorer_has_the_choice_in_its_address(extension):
-    env = SimpleNamespace(docname="notebooks/executed/toy", found_docs={"book/explorer"})
+    env = SimpleNamespace(docname="notebooks/toy", found_docs={"book/explorer"})
     (link,) = extension("fedbook_explorer").link(env, "toy", ["hard", "soft_K0.1"])
     assert link["refuri"] == "../../book/explorer.html?study=toy&runs=hard,soft_K0.1"
     env.found_docs = set()

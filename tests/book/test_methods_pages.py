@@ -122,7 +122,7 @@ def test_a_page_names_what_there_is(page):
     commands = re.findall(r"make notebook NAME=(\w+)", section(text, "Run it"))
     assert commands
     assert set(commands) <= set(STUDIES)
-    assert f"executed/{study}.ipynb" in text
+    assert f"notebooks/{study}.ipynb" in text
 
 
 @each_class
@@ -218,7 +218,7 @@ def test_every_erratum_leads_to_a_page_with_a_check(ext):
         for item in module.items(paper, errata(paper).read_text(encoding="utf-8")):
             for link in item.linked:
                 page = (errata(paper).parent / link).resolve()
-                assert page.parent == ROOT / "notebooks" / "executed", (item.number, link)
+                assert page.parent == ROOT / "notebooks", (item.number, link)
                 source = ROOT / "notebooks" / "src" / f"{page.stem}.py"
                 assert re.search(r"\bcheck\(", source.read_text(encoding="utf-8")), (
                     item.number,
@@ -231,7 +231,7 @@ def test_every_erratum_leads_to_a_page_with_a_check(ext):
     [
         ("| no. | where | printed |", "| nr | where | printed |"),
         ("## Items that change", "## Things that change"),
-        ("| [compression](../../notebooks/executed/note_compression.ipynb) |", "| compression |"),
+        ("| [compression](../../notebooks/note_compression.ipynb) |", "| compression |"),
         ("| E5 |", "| five |"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_page_that_loses_its_form_is_refused(ext, old, new):
 
 
 def test_links_are_moved_with_the_table(ext):
-    text = "[a](../../notebooks/executed/x.ipynb), [b](https://x.org/y), [c](#z) {prf:ref}`q`"
+    text = "[a](../../notebooks/x.ipynb), [b](https://x.org/y), [c](#z) {prf:ref}`q`"
     moved = ext("errata").moved(text, errata("fedsgm"), BOOK / "errata.md")
     assert moved == text.replace("../../notebooks", "../notebooks")
 

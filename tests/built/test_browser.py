@@ -111,7 +111,7 @@ def test_claims_can_be_narrowed_to_a_paper_and_to_a_verdict(visit, name, chosen)
     ("target", "words"), [("#equation-eq-soft-regret", "("), ("#soft-theorem", "Theorem")]
 )
 def test_a_link_shows_what_it_leads_to(visit, target, words, by):
-    page, failed, outside = visit("notebooks/executed/note_soft_switching.html")
+    page, failed, outside = visit("notebooks/note_soft_switching.html")
     link = page.locator(f'.bd-article a.internal[href*="{target}"]').first
     link.hover() if by == "pointer" else link.focus()
     page.clock.fast_forward(3000)

@@ -31,7 +31,7 @@ GROUNDS = """() => {
 @pytest.mark.parametrize("name", ["note_fedfw", "np_workshop"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_patches_beside_the_formulas_of_a_box(tab, name, theme):
-    page = tab(f"notebooks/executed/{name}.html")
+    page = tab(f"notebooks/{name}.html")
     page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     grounds = page.evaluate(GROUNDS)
     assert len({tuple(under) for under, _ in grounds}) > (theme == "dark")  # boxes among them

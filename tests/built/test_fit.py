@@ -205,9 +205,9 @@ def test_the_search_finds_plain_words_first(tab, words, wanted):
         ("FedSGM C3", "book/claims.html", "claim-fedsgm-C3"),
         ("fedcmoo/C12", "book/claims.html", "claim-fedcmoo-C12"),
         ("C12", "book/claims.html", "claim-"),
-        ("Figure 2", "notebooks/executed/", "_2"),
-        ("FedFW Figure 3", "notebooks/executed/fw_rates.html", "figure-fw_rates-figure_3"),
-        ("fw_tables Table 1", "notebooks/executed/fw_tables.html", "figure-fw_tables-table_1"),
+        ("Figure 2", "notebooks/", "_2"),
+        ("FedFW Figure 3", "notebooks/fw_rates.html", "figure-fw_rates-figure_3"),
+        ("fw_tables Table 1", "notebooks/fw_tables.html", "figure-fw_tables-table_1"),
     ],
 )
 def test_the_search_finds_a_claim_and_a_figure_by_name(tab, words, page, anchor):

@@ -9,7 +9,7 @@ SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
 pytestmark = IN_A_BROWSER
 PAGES = (
     "book/claims", "book/settings", "book/fedsgm/exercises", "book/methods/fedsgm",
-    "notebooks/executed/arena", "notebooks/executed/note_stochastic",
+    "notebooks/arena", "notebooks/note_stochastic",
 )  # fmt: skip
 PAPER = {"width": 680, "height": 1000}  # A4 without its margins (print.css), in pixels
 
@@ -61,6 +61,6 @@ def test_what_does_not_belong_on_paper_would_be_seen(printed):
     put = """document.querySelector("article").insertAdjacentHTML("beforeend",
       `<button>press</button><p style="width: 900px">wide</p>
       <div style="overflow: auto; height: 2000px">long</div>`);"""
-    found = printed("notebooks/executed/np_workshop", SEEN.replace("{", "{" + put, 1))
+    found = printed("notebooks/np_workshop", SEEN.replace("{", "{" + put, 1))
     assert ["press" in found["controls"][0], "wide" in found["wide"][0]] == [True, True]
     assert any("long" in one for one in found["whole"])

@@ -21,7 +21,7 @@ WAYS = {
     "What if a parameter were another?": (
         ["One notebook with other parameters"],
         "#main-content",
-        r"make notebook NAME=\w+ .*VIEW=html",
+        r"make notebook NAME=\w+ .*-p rounds 50",
     ),
     "What does a theorem say": (
         ["FedSGM", "list of differences"],

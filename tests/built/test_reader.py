@@ -59,7 +59,7 @@ LOOKED_AT = ["fairness", "cmoo_pairs", "arena"]
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 @pytest.mark.parametrize("name", LOOKED_AT)
 def test_the_labels_of_a_wide_table_stay_while_it_is_scrolled(tab, name, size):
-    page = tab(f"notebooks/executed/{name}.html")
+    page = tab(f"notebooks/{name}.html")
     page.set_viewport_size(size)
     for theme in ("light", "dark"):
         page.evaluate("(theme) => document.documentElement.dataset.theme = theme", theme)
@@ -69,7 +69,7 @@ def test_the_labels_of_a_wide_table_stay_while_it_is_scrolled(tab, name, size):
 
 
 def test_a_label_that_goes_and_a_stripe_that_hides_the_shadow_would_be_seen(tab):
-    page = tab("notebooks/executed/fairness.html")
+    page = tab("notebooks/fairness.html")
     page.set_viewport_size(NARROW)
     page.add_style_tag(content="table.dataframe th { position: static !important }")
     page.add_style_tag(content="table.dataframe tr { background: #eee !important }")
@@ -86,14 +86,14 @@ LINES = """() => [...document.querySelectorAll("table.dataframe th")].map((th) =
 
 
 def test_words_have_room_beside_values_that_never_wrap(tab):
-    page = tab("notebooks/executed/fairness.html")
+    page = tab("notebooks/fairness.html")
     page.set_viewport_size(NARROW)
     lines = page.evaluate(LINES)
     assert max(lines) <= 4
 
 
 def test_a_long_list_is_scrolled_in_its_cell(tab):
-    page = tab("notebooks/executed/fw_tables.html")
+    page = tab("notebooks/fw_tables.html")
     box = page.locator(".long-cell").first
     assert box.evaluate("(e) => e.scrollHeight > e.clientHeight && e.clientHeight < 260")
     assert box.get_attribute("tabindex") == "0"

@@ -131,7 +131,7 @@ def is_one_of(number: str, values: frozenset[float], whole: float = 1e-9) -> boo
 @cache
 def shown_by(name: str) -> frozenset[float]:
     """All numbers that the cells of a committed page print or put in tables."""
-    page = json.loads((ROOT / "notebooks" / "executed" / f"{name}.ipynb").read_text("utf-8"))
+    page = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
     texts = []
     for output in (o for cell in page["cells"] for o in cell.get("outputs", [])):
         texts.append("".join(output.get("text", "")))

@@ -8,8 +8,6 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -20,10 +18,8 @@ from docutils import nodes
 from process import ran
 
 import papers.__main__ as command_line
-from fedlib.core import files
 from papers import STUDIES
 from papers.kit import archive, store
-from papers.kit.numbers import Number
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]
@@ -85,15 +81,18 @@ def accepted(driver, line):
     if line[0] == "docker":
         assert (ROOT / "Dockerfile").is_file()
         return
-    assert line[0] == PYTHON, line
+    assert line[0] in (PYTHON, ".venv/bin/papermill"), line
     if line[1] == "notebooks/execute.py":
         given = driver.parse(line[2:])
         names = driver.source_names() if given.name == "all" else [given.name]
+        own = dict(given.parameters)
+        assert own.pop("profile", given.profile) in driver.FOLDERS
         for name in names:
-            driver.check_parameters(name, driver.read_source(name), driver.values_of(given))
+            there = driver.declared_parameters(driver.read_source(name))
+            assert own.keys() <= there.keys()
         return
-    if line[1] == "notebooks/view.py":
-        assert line[2] in driver.source_names()
+    if line[1].startswith("notebooks/src/") or line[0].endswith("papermill"):
+        assert (ROOT / line[1]).is_file()
         return
     if line[1:3] == ["-m", "papers"]:
         given = command_line.parser().parse_args(line[3:])
@@ -102,10 +101,6 @@ def accepted(driver, line):
             study = STUDIES[given.study]
             specs = study.specs(study.resolve(given.profile))
             assert any(fnmatch(name, given.runs) for name in specs)
-        return
-    if line[1] == "notebooks/replay.py":
-        replay = importlib.import_module("replay")  # beside the driver
-        assert replay.chosen(replay.parse(line[2:]).name)
         return
     if line[1] == "book/pdf.py":
         assert (ROOT / line[1]).is_file()
@@ -153,63 +148,23 @@ def test_a_command_with_a_mistake_is_not_accepted(command, driver):
 
 def of_page(start):
     """The first command of `rerun.md` that starts so."""
-    return next(words for words in printed(PAGES[1]) if " ".join(words).startswith(start))
+    words = shlex.split(start)
+    return next(found for found in printed(PAGES[1]) if found[: len(words)] == words)
 
 
-def test_one_notebook_with_other_parameters_and_its_page(driver, tmp_path, capfd):
-    line, view = recipe([*of_page("make notebook NAME=np_workshop"), "VIEW=html"])
-    small = [{"50": "3", "_build/notebooks": str(tmp_path)}.get(w, w) for w in line[2:]]
-    changed = ["-p", "seeds", "[3,4]", "-p", "fraction", "0.25"]  # this one has no line there
+def test_one_notebook_with_other_parameters(driver, tmp_path, capfd):
+    (line,) = recipe(of_page('make notebook NAME=np_workshop ARGS="-p rounds 50"'))
+    small = [{"50": "3"}.get(word, word) for word in line[2:]]
+    changed = ["-p", "seeds", "[3,4]", "-p", "fraction", "0.25", "--out", str(tmp_path)]
     assert driver.main([*small, *changed]) == 0, capfd.readouterr().err
     notebook = (tmp_path / "np_workshop.ipynb").read_text(encoding="utf-8")
-    assert '"rounds": 3' in notebook
-    assert '"fraction": 0.25' in notebook
-    assert "papers.kit.kept" not in notebook
-    assert "<td>3, 4</td>" in notebook  # the table of parameters
+    assert "runs are the study's, profile 'quick' with seeds (3, 4), rounds 3, fraction 0.25" in (
+        notebook
+    )
     source = (ROOT / "notebooks" / "src" / "np_workshop.py").read_text(encoding="utf-8")
     outputs = [o for c in json.loads(notebook)["cells"] for o in c.get("outputs", ())]
     shown = ["".join(o.get("data", {}).get("text/html", "")) for o in outputs]
     assert sum("fed-figure" in text for text in shown) == source.count("plot.show(")
-    assert not capfd.readouterr().err
-    subprocess.run([sys.executable, *view[1:], "--folder", str(tmp_path)], cwd=ROOT, check=True)
-    assert not capfd.readouterr().err
-    (page,) = tmp_path.glob("*.page/html/notebooks/executed/np_workshop.html")
-    text = page.read_text(encoding="utf-8")
-    kept = files.read_json(
-        tmp_path / "np_workshop.results" / "np_workshop" / "full" / "numbers.json"
-    )
-    ran = kept["numbers"]["loss_ratio.main"]
-    assert Number.from_json(ran).value != store.read_numbers("np_workshop")["loss_ratio.main"].value
-    shown = re.findall(r'<span class="result" title="[^"]*2 seeds[^"]*">([^<]*)</span>', text)
-    assert f"{Number.from_json(ran).value:.2f}" in shown
-    assert re.search(r"<th[^>]*>fraction</th>\s*<td[^>]*>0.25</td>", text)
-    assert "{result}" not in text
-    assert "{cite}" not in text
-    assert not re.search("thebe|mybinder|executablebooks", text)
-
-
-#: A kernel that is still at its last answer when it is stopped, which begins with an interrupt.
-LATE = """# ---
-# jupyter:
-#   kernelspec: {display_name: Python 3, language: python, name: python3}
-# ---
-# %% tags=["parameters"]
-profile = "quick"
-# %%
-import time
-kernel = get_ipython().kernel
-answer = kernel.kernel_info_request
-async def late(*question):
-    await answer(*question)
-    time.sleep(30)
-kernel.shell_handlers["kernel_info_request"] = late
-"""
-
-
-def test_a_kernel_that_is_stopped_says_nothing(driver, tmp_path, monkeypatch, capfd):
-    (tmp_path / "late.py").write_text(LATE, encoding="utf-8")
-    monkeypatch.setattr(driver, "SOURCES", tmp_path)
-    assert driver.main(["late", "--out", str(tmp_path)]) == 0
     assert not capfd.readouterr().err
 
 

@@ -25,6 +25,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         numbers |= measured({name: trace}, _measures(trace))
+    numbers["control.one"] = exact(1.0)
     return numbers | {"soft_level.predicted": exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])}
 
 

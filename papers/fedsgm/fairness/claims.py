@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.fedsgm.conditions import alike
 from papers.fedsgm.curves import FEASIBLE
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, all_of, of, told, told_value
+from papers.kit.rules import Condition, Control, Rule, alike, all_of, of, told, told_value
 
 EPSILON = 0.05
-NEAR = 0.05  # comparable: late losses within 5 %
 MODES = ("hard", "soft")
 DUALS = ("conex_dual1", "conex_dual10")
 RHOS = ("0.1", "1", "10")
@@ -26,8 +24,15 @@ TWINS = {"hard": "hard", "soft": "soft", "penalty": "tuned penalty"}
 
 
 def comparable(a: str, b: str) -> Condition:
-    """Whether the late losses of two methods are within 5 %."""
-    return alike(f"{a}.f", f"{b}.f", NEAR)
+    """Whether the late losses of two methods differ by a quarter of the constraint's price at most.
+
+    The price is what the loss rises by from FedAvg, which has no constraint.
+    """
+    return alike(of(f"{a}.f"), of(f"{b}.f"), of(f"{a}.f") - of("fedavg.f"))
+
+
+#: What every rule on soft switching must not pass.
+PENALTY = Control("the tuned penalty in the place of soft switching", {"soft": "penalty"})
 
 
 def told_late(runs: dict[str, str]) -> str:
@@ -44,13 +49,14 @@ C22 = Rule(
         "a comparable loss": {text: comparable("soft", x) for text, x in RIVALS.items()},
     },
     told_late(SOLID),
-    "Comparable is within 5 %. Soft switching has the smaller gap and the larger loss, so neither "
-    "point is better in both.",
+    "Comparable is within a quarter of the constraint's price, the loss above that of FedAvg. Soft "
+    "switching has the smaller gap and the larger loss, so neither point is better in both.",
     {
         "no larger loss": {text: of("soft.f") <= of(f"{x}.f") for text, x in RIVALS.items()},
         "centralized soft is better in both": (of("central_soft.f") < of("soft.f"))
         & (of("central_soft.g") < of("soft.g")),
     },
+    control=PENALTY,
 )
 DOMINATES = Rule(
     {
@@ -58,11 +64,14 @@ DOMINATES = Rule(
         "no larger loss": {text: of("soft.f") <= of(f"{x}.f") for text, x in RIVALS.items()},
     },
     told_late(SOLID),
+    control=PENALTY,
 )
 C29 = Rule(
     {
-        "a lower mean loss than its federated twin": {
-            text: of(f"central_{x}.mean_f") < of(f"{x}.mean_f") for x, text in TWINS.items()
+        "a lower mean loss than every federated method": {
+            f"{text}, federated {other}": of(f"central_{x}.mean_f") < of(f"{y}.mean_f")
+            for x, text in TWINS.items()
+            for y, other in TWINS.items()
         }
     },
     "; ".join(
@@ -74,6 +83,7 @@ C29 = Rule(
             x: of(f"{x}.mean_f") < of("hard.mean_f") for x in DUALS
         }
     },
+    control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
 )
 C30 = Rule(
     {
@@ -84,7 +94,8 @@ C30 = Rule(
         },
     },
     told_late({"hard": "hard", TUNED: "penalty"}),
-    "Comparable is within 5 %, kept 5 % above the level at most.",
+    "Comparable is within a quarter of the constraint's price, kept 5 % above the level at most.",
+    control=Control("FedAvg, without a constraint", {"hard": "fedavg"}),
 )
 C31 = Rule(
     {
@@ -98,6 +109,7 @@ C31 = Rule(
     ),
     "Conservative is read as a smaller gap alone: in the same paragraph centralized methods have "
     "the fastest loss.",
+    control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
 )
 C32 = Rule(
     {
@@ -112,6 +124,7 @@ C32 = Rule(
             for dual in DUALS
         }
     },
+    control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(DUALS, "hard")),
 )
 C33 = Rule(
     {
@@ -125,6 +138,7 @@ C33 = Rule(
             text: of("soft.violations") < of(f"{x}.violations") for text, x in RIVALS.items()
         }
     },
+    control=PENALTY,
 )
 
 LATE = "Late means of training loss f and gap g (last 100 of 500 rounds), 5 seeds, paired by seed"
@@ -140,11 +154,16 @@ CLAIMS = (
         id="fedsgm/C22",
         wording="Soft FedSGM has the best trade-off of loss and fairness.",
         measure=f"{LATE}; {CHOSEN}.",
-        rule=C22,
-        runs=(*MODES, *PENALTIES, "central_soft"),
-        reading="fairer at a comparable loss",
+        rule=DOMINATES,
+        runs=(*MODES, *PENALTIES),
+        reading="better in objective and constraint, as the text says",
         readings=(
-            Reading("better in both", DOMINATES, (*MODES, *PENALTIES), Needs(parameters=("rhos",))),
+            Reading(
+                "fairer at a comparable loss",
+                C22,
+                (*MODES, *PENALTIES, "central_soft", "fedavg"),
+                Needs(parameters=("rhos",)),
+            ),
         ),
     ),
     figure_7(
@@ -160,7 +179,7 @@ CLAIMS = (
         wording="Hard FedSGM is comparable with the tuned penalty.",
         measure=f"{LATE}; {CHOSEN}.",
         rule=C30,
-        runs=("hard", *PENALTIES),
+        runs=("hard", *PENALTIES, "fedavg"),
     ),
     figure_7(
         id="fedsgm/C31",
@@ -175,9 +194,6 @@ CLAIMS = (
         measure=f"{LATE}; {CHOSEN}.",
         rule=C32,
         runs=(*MODES, *PENALTIES, *CENTRAL, *DUALS),
-        needs=Needs(
-            parameters=("rhos",), paper={"algorithm.dual_lr": "settings that it does not print"}
-        ),
     ),
     figure_7(
         id="fedsgm/C33",

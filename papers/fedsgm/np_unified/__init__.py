@@ -61,9 +61,19 @@ def problem(seed: int, clients: int = CLIENTS) -> Problem:
     )
 
 
+@lru_cache(maxsize=64)
 def pooled(seed: int) -> Problem:
-    """The same training rows in one place."""
-    return problem(seed, clients=1)
+    """The training rows of all clients in one place, with the same test rows."""
+    federated = problem(seed)
+    own = federated.rows.flatten()
+    return neyman_pearson(
+        federated.data[0][own],
+        federated.data[1][own].long(),
+        clients=1,
+        seed=seed,
+        standardize=False,
+        config={"data": "breast_cancer", "positive": "malignant", "rows": "of all clients"},
+    )
 
 
 def specs(p: Params) -> dict[str, Spec]:

@@ -54,14 +54,21 @@ CLAIMS = (
         rule=rules.C7,
         runs=runs(SETTINGS, STEPS),
         figure="local_steps",
+        reading="as the change from round to round",
+        readings=(
+            Reading(
+                "as the standard deviation of late g (scatter)",
+                rules.grows("scatter"),
+                runs(SETTINGS, STEPS),
+            ),
+        ),
     ),
     full(
         id="fedsgm/C8",
         place="Figure 2, row 2",
         wording="Higher participation converges faster and more steadily, for both modes.",
-        measure="Rounds to f <= 0.1 with g <= 1.1 epsilon (target; 500 if never), mean excess of g "
-        "over epsilon in the second half (excess), oscillation, at m = 2, 5, 10, 15, 20, each "
-        "against the next by seed.",
+        measure="Mean of f + 4 max(0, g - epsilon) over all rounds (merit), mean excess of g over "
+        "epsilon in the second half (excess), oscillation, at m = 2, 5, 10, 15, 20, by seed.",
         rule=rules.C8,
         runs=runs(MODES, MEMBERS),
         figure="participation",
@@ -92,8 +99,8 @@ CLAIMS = (
         id="fedsgm/C11",
         place="Figure 2, row 3",
         wording="With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
-        measure="Late f compressed with and without feedback; rounds to the target of C8, "
-        "compressed and not (K1); 10 of 20 clients, paired by seed.",
+        measure="Late f compressed with and without feedback; mean of f + max(0, g - epsilon) over "
+        "the first 50 rounds (early), compressed and not (K1); 10 of 20 clients, paired by seed.",
         rule=rules.C11,
         runs=(*runs(MODES, ("", "_K1", "_nofeedback")), *runs(MODES, ("_all", "_all_K1"))),
         figure="compression",
@@ -131,8 +138,10 @@ CLAIMS = (
         place="Figure 5",
         wording="Convergence is less stable with beta = 20 than with beta = 40.",
         measure="Differences between the two, paired by seed: mean |f(w_t+1) - f(w_t)| over the "
-        "second half (oscillation_f_more), mean distance from the median curve of f over the seeds "
-        "(band_f_more), in thousandths, with 10 and with all clients.",
+        "second half (oscillation_f_more), mean distance from the seeds' median curve of f "
+        "(band_f_more), in thousandths, and both divided by late f (relative), with 10 and with "
+        "all "
+        "clients.",
         rule=rules.C14,
         runs=runs(("soft", "soft_all"), ("", "_beta20")),
         figure="figure_5",
@@ -144,7 +153,7 @@ CLAIMS = (
         measure="Late f and g at beta = 40 and 4000 against hard, with 10 and with all clients, "
         "paired by seed.",
         rule=rules.C15,
-        runs=(*SETTINGS, "soft_beta4000", "soft_all_beta4000"),
+        runs=(*SETTINGS, *runs(("soft", "soft_all"), ("_beta20", "_beta4000"))),
         figure="figure_5",
     ),
     full(
@@ -155,6 +164,7 @@ CLAIMS = (
         "seed (gap).",
         rule=rules.C23,
         runs=("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
+        kind="proved",
     ),
     full(
         id="fedsgm/C24",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from fedlib import data
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.curves import (
     FEASIBLE,
@@ -44,6 +46,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         limit = traces[f"soft{group}_beta1e+09"]
         gaps = [np.abs(limit.metrics[k] - hard.metrics[k]).max(1) for k in ("f", "g")]
         numbers[f"limit{group}.gap"] = mean(np.maximum(*gaps))
+        blunt = traces[f"soft{group}_beta{max(p['betas']):g}"]
+        gaps = [np.abs(blunt.metrics[k] - hard.metrics[k]).max(1) for k in ("f", "g")]
+        numbers[f"control{group}.gap"] = mean(np.maximum(*gaps))
     starts = {f"penalty_rho{rho:g}": f"penalty_rho{rho:g}_" for rho in p["rhos"]}
     starts |= {f"{mode}_tuned": f"{mode}_lr" for mode in ("hard", "soft")}
     best = {}
@@ -54,7 +59,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers[f"{name}.lr"] = exact(best[name].config["algorithm"]["lr"])
     for name in ("hard", "soft", "hard_all", "soft_all"):
         numbers |= _averaged(name, traces[name])
-        numbers[f"{name}.of_three"] = _of_three(traces[name], tolerance)
+        for run in (name, f"{name}_lr{min(p['lrs']):g}"):
+            numbers[f"{run}.of_three"] = _of_three(traces[run], tolerance)
     numbers |= _right(best, p) | _spreads(traces, p)
     return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
 
@@ -111,6 +117,8 @@ def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
             "oscillation": (oscillation, "1e-3"),
             "scatter": (lambda t: jitter(t, t.rounds[-1] // 5), "1e-3"),
             "excess": (lambda t: excess(t, tolerance), "1e-3"),
+            "merit": lambda t: over_limit(t, tolerance, 4.0).mean(1),
+            "early": lambda t: over_limit(t, tolerance, 1.0)[:, :50].mean(1),
             "f_early": lambda t: t.metrics["f"][:, min(50, len(t.rounds) - 1)],
         }
     others = [k for k in ("false_alarm", "miss", "g_max") if k in trace.metrics]
@@ -125,8 +133,25 @@ def _more(name: str, traces: Traces, base: Trace) -> dict[str, Number]:
         "oscillation_more": (lambda t: oscillation(t) - oscillation(base), "1e-3"),
         "oscillation_f_more": (lambda t: oscillation(t, "f") - oscillation(base, "f"), "1e-3"),
         "band_f_more": (lambda t: band(t, "f") - band(base, "f"), "1e-3"),
+        "relative_oscillation_f_more": (
+            lambda t: relative(t, oscillation) - relative(base, oscillation),
+            "1e-3",
+        ),
+        "relative_band_f_more": (lambda t: relative(t, band) - relative(base, band), "1e-3"),
     }
     return measured({name: traces[name]}, more)
+
+
+def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:
+    """Per seed and round, f plus a weight times what g exceeds the tolerance by."""
+    return np.asarray(
+        trace.of_rounds("f") + weight * np.maximum(trace.of_rounds("g") - tolerance, 0)
+    )
+
+
+def relative(trace: Trace, measure: Callable[[Trace, str], Array]) -> Array:
+    """Per seed, a measure of the scatter of f as a share of late f."""
+    return np.asarray(measure(trace, "f") / trace.late("f"))
 
 
 def _problem(seed: int) -> Any:
@@ -180,7 +205,10 @@ def _penalty_prediction(traces: Traces, p: Params) -> dict[str, Number]:
     hits = (np.array(late) <= FEASIBLE * p["tolerance"]) == (rho >= lam)
     far = (rho < lam / 2) | (rho > 2 * lam)
     share = np.where(far.any(0), (hits & far).sum(0) / np.maximum(far.sum(0), 1), 1.0)
+    feasible = np.array(late) <= FEASIBLE * p["tolerance"]
     return {
+        "control.feasible": mean(feasible.mean(0), "of penalties"),
+        "control.one": exact(1.0),
         "multiplier": mean(lam),
         "penalty.predicted": mean(hits.mean(0), "of penalties"),
         "penalty.predicted_clear": mean(share, "of penalties"),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from math import log, sqrt
 
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.rules import Rule, between, most, of, told
+from papers.kit.conditions import Condition
+from papers.kit.rules import Control, Rule, Size, alike, between, most, of, told
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
 MAIN = ("hard", "soft")
-#: The step sizes that reach the level early.
-RATES = {"lr0.1": "lr0.1", "lr0.2": "lr0.2", "lr0.3": "main", "lr0.5": "lr0.5", "lr1": "lr1"}
+#: All step sizes of the sweep, and the main one.
+RATES = {f"lr{x}": "main" if x == "0.3" else f"lr{x}" for x in
+         ("0.01", "0.03", "0.1", "0.2", "0.3", "0.5", "1")}  # fmt: skip
 RATE_RUNS = tuple(f"{m}_{r}" for m in MAIN for r in RATES.values() if r != "main")
+ABOUT = (4 / sqrt(2), 4 * sqrt(2))  # nearer to 4 than to 2 or 8
+SWAPPED = Control("hard and soft switching exchanged", {"hard": "soft", "soft": "hard"})
 
 workshop = partial(Claim, paper="W")
 ours = partial(Claim, paper="ours", place="prediction")
@@ -27,16 +32,39 @@ def predicted(key: str) -> str:
     )
 
 
-def free(soft: str, label: str) -> Rule:
-    """That soft switching with some sharpness costs nothing in the objective."""
+def free(softs: Iterable[str]) -> Rule:
+    """That soft switching costs nothing in the objective, at each sharpness (run -> its label)."""
     return Rule(
-        {"late f at most 5 % above hard's": of(f"{soft}.f") <= 1.05 * of("hard.f")},
-        f"late f, soft/hard {told(f'loss_ratio.{label}')}; violating rounds, hard/soft "
-        f"{told(f'ratio.{label}')}",
-        "The paper names no beta, theory asks for 2/epsilon = 20 or more; at 20, 60 and 200 the "
-        "gain in violations is the same, and the cost falls as 1/beta. The 5 % are ours.",
-        {"fewer violations": of(f"{soft}.violations") < of("hard.violations")},
+        {
+            "late f at most 5 % above hard's": {
+                text: of(f"{run}.f") <= 1.05 * of("hard.f")
+                for run, (text, _) in SHARP.items()
+                if run in softs
+            }
+        },
+        "; ".join(
+            f"late f, soft/hard, {SHARP[run][0]}: {told(f'loss_ratio.{SHARP[run][1]}')}"
+            for run in softs
+        ),
+        "The workshop paper names no beta; the full paper of the same authors says that all "
+        "experiments use the value of the theory, 2/epsilon = 20 here, or two to three times it. "
+        "The gain in violations is the same at all, and the cost falls as 1/beta. The 5 % are "
+        "ours.",
+        control=Control(
+            "beta = 5, a quarter of the least that theory allows",
+            dict.fromkeys(softs, "soft_beta5"),
+        ),
     )
+
+
+#: Runs of soft switching: the sharpness, and how their ratios to hard switching are called.
+SHARP = {
+    "soft": ("beta = 20", "main"),
+    "soft_beta40": ("beta = 40", "beta40"),
+    "soft_beta60": ("beta = 60", "beta60"),
+    "soft_beta200": ("beta = 200", "beta200"),
+}
+NAMED = ("soft", "soft_beta40", "soft_beta60")  # the range that the full paper names
 
 
 def narrower(soft: str) -> Rule:
@@ -46,7 +74,26 @@ def narrower(soft: str) -> Rule:
         "; ".join(
             f"{k}: soft {told(f'{soft}.band_{k}')}, hard {told(f'hard.band_{k}')}" for k in "fg"
         ),
+        control=Control("hard switching in the place of soft", {soft: "hard"}),
     )
+
+
+def recovers(soft: str) -> Rule:
+    """That soft switching behaves as hard switching does."""
+    return Rule(
+        {
+            "late f within 5 % of hard's": within_5("f", soft),
+            "late g within 5 % of hard's": within_5("g", soft),
+        },
+        "; ".join(f"{k}: soft {told(f'{soft}.{k}')}, hard {told(f'hard.{k}')}" for k in "fg"),
+        "The 5 % are ours.",
+        control=Control("beta = 5 in the place of this", {soft: "soft_beta5"}),
+    )
+
+
+def within_5(k: str, soft: str) -> Condition:
+    """Whether a late value is that of hard switching but for 5 %, seed by seed."""
+    return abs(of(f"{soft}.{k}") - of(f"hard.{k}")) <= 0.05 * of(f"hard.{k}")
 
 
 C1 = Rule(
@@ -57,6 +104,7 @@ C1 = Rule(
     "; ".join(f"{m}: f {told(f'{m}.f')}, g {told(f'{m}.g')}" for m in MAIN),
     f"Down is a quarter of the value at the start, log 2; to the level is 5 % above {EPSILON:g} at "
     "most.",
+    control=Control("the step size 0.01", {m: f"{m}_lr0.01" for m in MAIN}),
 )
 C2 = Rule(
     {
@@ -67,27 +115,49 @@ C2 = Rule(
         f"{m}: {told(f'{m}.after')} after first feasible, std {told(f'{m}.jitter')}" for m in MAIN
     ),
     observations={"g scatters less under soft": of("soft.jitter") < of("hard.jitter")},
+    control=SWAPPED,
+)
+SAME = Control(
+    "hard switching against itself", {f"ratio.{r}": "control.one" for r in RATES.values()}
 )
 C3 = Rule(
-    {
-        "about four times fewer": {
-            text: between(f"ratio.{r}", 4 / sqrt(2), 4 * sqrt(2)) for text, r in RATES.items()
-        }
-    },
-    "; ".join(f"{text}: {told(f'ratio.{r}', '.2g')}" for text, r in RATES.items()),
-    "About four is nearer to 4 than to 2 or 8. The paper prints no step size; that of all other "
-    "figures here, 0.3, was chosen because it gives about 4.",
-    {"fewer": {text: of(f"ratio.{r}") > 1 for text, r in RATES.items()}},
+    {"about four times fewer": between("ratio.lr1", *ABOUT)},
+    f"step size 1: {told('ratio.lr1', '.2g')}",
+    "The paper prints no step size. The full paper's protocol is to try 1, 0.1, 0.01, ... and to "
+    "draw the best, which is 1 here. About four is nearer to 4 than to 2 or 8.",
+    {"fewer": of("ratio.lr1") > 1},
+    control=SAME,
+    size=Size("ratio.lr1", 4.0, "text on Figure 1"),
 )
-C4 = free("soft_beta200", "beta200")
+ANY_STEP = Rule(
+    {"about four times fewer": {x: between(f"ratio.{r}", *ABOUT) for x, r in RATES.items()}},
+    "; ".join(f"{text}: {told(f'ratio.{r}', '.2g')}" for text, r in RATES.items()),
+    "About four is nearer to 4 than to 2 or 8.",
+    {"fewer": {text: of(f"ratio.{r}") > 1 for text, r in RATES.items()}},
+    control=SAME,
+)
+C4 = free(NAMED)
 C25 = narrower("soft")
-P1 = Rule({"difference at most 0.1": of("share.gap") <= 0.1}, predicted("share"))
+P1 = Rule(
+    {
+        "within a quarter of the predicted share": alike(
+            of("share.measured"), of("share.predicted"), of("share.predicted")
+        )
+    },
+    predicted("share"),
+    "The formula is an approximation: the interval of the difference excludes zero.",
+    {"equal": abs(of("share.measured") - of("share.predicted")) <= 0.005},
+    control=Control(
+        "one half of the rounds, whatever the multiplier", {"share.predicted": "control.half"}
+    ),
+)
 P2 = Rule(
     {
         "difference at most 0.01": of("level.gap") <= 0.1 * EPSILON,
         "no violation after the first feasible round": most("settled.after") <= 0,
     },
     predicted("level"),
+    control=Control("a level of epsilon itself", {"level.gap": "control.level_gap"}),
 )
 
 CLAIMS = (
@@ -96,7 +166,7 @@ CLAIMS = (
         place="Figure 1",
         wording="Hard and soft switching both drive the objective down and bring the constraint "
         "to its level.",
-        measure="f and g averaged over the last 20 of 100 rounds, 10 seeds.",
+        measure="f and g averaged over the last 20 of 100 rounds, 60 seeds.",
         rule=C1,
         runs=MAIN,
         figure="figure_1",
@@ -115,10 +185,12 @@ CLAIMS = (
         id="fedsgm/C3",
         place="text on Figure 1",
         wording="Soft switching has about four times fewer violating rounds than hard switching.",
-        measure="Violating rounds over all 100, hard divided by soft, at five step sizes.",
+        measure="Violating rounds over all 100, hard divided by soft.",
         rule=C3,
-        runs=MAIN + RATE_RUNS,
+        runs=("hard_lr1", "soft_lr1"),
         figure="learning_rates",
+        reading="the step size that the full paper's protocol chooses, 1",
+        readings=(Reading("at each of seven step sizes", ANY_STEP, MAIN + RATE_RUNS),),
     ),
     workshop(
         id="fedsgm/C4",
@@ -126,12 +198,32 @@ CLAIMS = (
         wording="The gain in feasibility does not compromise the convergence behaviour.",
         measure="Late f of soft against late f of hard, paired by seed, at a stated sharpness.",
         rule=C4,
-        runs=("hard", "soft_beta200"),
+        runs=("hard", *NAMED, "soft_beta5"),
         figure="sharpness",
-        reading="beta = 200",
+        reading="beta = 20 to 60, the range that the authors name",
         readings=(
-            Reading("beta = 20, the least that theory allows", free("soft", "main"), MAIN),
-            Reading("beta = 60", free("soft_beta60", "beta60"), ("hard", "soft_beta60")),
+            Reading(
+                "beta = 200",
+                free(("soft_beta200",)),
+                ("hard", "soft_beta200", "soft_beta5"),
+            ),
+        ),
+    ),
+    workshop(
+        id="fedsgm/C34",
+        place="Section 1",
+        wording="Soft switching recovers the hard regime once beta is at least 2/epsilon.",
+        measure="Late f and g at beta = 2/epsilon = 20 against hard switching, paired by seed.",
+        rule=recovers("soft"),
+        runs=(*MAIN, "soft_beta5"),
+        figure="sharpness",
+        reading="beta = 2/epsilon",
+        readings=(
+            Reading(
+                "beta = 200, ten times as much",
+                recovers("soft_beta200"),
+                ("hard", "soft_beta200", "soft_beta5"),
+            ),
         ),
     ),
     workshop(
