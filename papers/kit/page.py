@@ -71,7 +71,7 @@ class Page:
         base = self.study.resolve(self.profile)
         declared = self.study.specs(base)
         for name, algorithm in algorithms.items():
-            checks.one_of(f"{self.study.name}.run", "name", name, tuple({**specs, **declared}))
+            checks.one_of(f"{self.study.name}.run", "name", name, (*specs, *declared))
             if name not in specs:
                 continue  # these parameters leave it out
             own = specs[name]

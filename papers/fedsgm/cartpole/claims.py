@@ -242,8 +242,7 @@ CLAIMS = (
         place="Table 1",
         wording="Quantization has minimal impact on the number of rounds.",
         measure="First evaluated round with a reward of 190 within the budget (first; the last "
-        "round if none) with 16, 8 and 4 bits against that without compression on the same seeds, 10 "
-        "seeds.",
+        "round if none) with 16, 8 and 4 bits against that without compression, 10 seeds.",
         rule=C28,
         runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
         figure="table_1",
