@@ -30,7 +30,7 @@ LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
 
 PARAMETERS = parameters(
-    seeds=("seeds; each fixes partition and compressors", tuple(range(10)), (0, 1, 2)),
+    seeds=("seeds; each fixes partition and compressors", tuple(range(100, 160)), (0, 1, 2)),
     rounds=("communication rounds T", 100),
     clients=("clients n, all of which take part", 10),
     lr=("step size of the main curves", 0.3),
