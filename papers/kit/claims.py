@@ -146,9 +146,17 @@ class Claim:
         return {name: self.worded(outcome) for name, outcome in found.items()}
 
     def worded(self, outcome: Outcome) -> Outcome:
-        """An outcome with the word for this kind of claim: a theorem is not *reproduced*."""
-        if outcome.verdict != "reproduced" or self.kind == "measured":
+        """An outcome with the word for this kind of claim: a theorem is not *reproduced*.
+
+        A theorem is proved in a note whether or not runs could have told otherwise; the outcome
+        still says where they could not.
+        """
+        deciding = [part.state for part in outcome.parts if part.primary]
+        holds = {*deciding} == {"holds"}
+        if self.kind == "measured" or not holds:
             return outcome
+        if outcome.verdict == "not judged":
+            return replace(outcome, verdict=self.kind, reason=f"by runs {outcome.reason}")
         return replace(outcome, verdict=self.kind)
 
 

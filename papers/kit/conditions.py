@@ -82,7 +82,7 @@ class Term:
 
     def __rmul__(self, factor: float) -> Term:
         form = f"{factor:.6g} times {self.form if len(self.keys) == 1 else f'({self.form})'}"
-        return Term("", form, self.keys, lambda n: _scaled(factor, self.read(n)))
+        return Term("", form, self.keys, lambda n: scaled(factor, self.read(n)))
 
     def __sub__(self, other: Term) -> Term:
         form, keys = f"{self.form} minus {other.form}", self.keys + other.keys
@@ -119,8 +119,8 @@ def average(*keys: str) -> Term:
     form = f"mean of {', '.join(['{}'] * len(keys))}"
 
     def read(n: Numbers) -> Number:
-        whole = reduce(lambda a, b: _minus(a, _scaled(-1.0, b)), [n[k] for k in keys])
-        return _scaled(1 / len(keys), whole)
+        whole = reduce(lambda a, b: _minus(a, scaled(-1.0, b)), [n[k] for k in keys])
+        return scaled(1 / len(keys), whole)
 
     return Term("", form, keys, read)
 
@@ -252,7 +252,8 @@ def point(x: float) -> Number:
     return Number(x, x, x, ())
 
 
-def _scaled(factor: float, x: Number) -> Number:
+def scaled(factor: float, x: Number) -> Number:
+    """A number times a factor."""
     low, high = sorted((factor * x.low, factor * x.high))
     return Number(factor * x.value, low, high, tuple(factor * v for v in x.per_seed))
 

@@ -125,6 +125,9 @@ def runs_table(
 
     With their health a last column says of the runs that are not healthy what is wrong.
     """
+    if len({*measures.values()}) < len(measures):
+        labels = sorted(measures.values())
+        raise ValueError(f"runs_table: measures must have labels of their own, got {labels}.")
     there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
     rows = {
         label: {

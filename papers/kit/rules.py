@@ -32,6 +32,7 @@ from papers.kit.conditions import (
     point,
     rises,
     same_order,
+    scaled,
     told_together,
     value,
     within,
@@ -39,6 +40,7 @@ from papers.kit.conditions import (
 from papers.kit.numbers import Number
 
 __all__ = [
+    "EXCHANGED",
     "VERDICTS",
     "Condition",
     "Control",
@@ -124,20 +126,28 @@ class Control:
     Attributes
     ----------
     what : what stands in the place of what, such as `hard switching in the place of soft`.
-    instead : run, or key of a number -> the run or key that is read in its place.
+    instead : run, or key of a number -> the run, the key or the value that is read in its place.
+    negated : whether every number is read with the other sign, which exchanges the two sides of
+        every difference and turns every order round.
     """
 
     what: str
-    instead: Mapping[str, str]
+    instead: Mapping[str, str | float] = field(default_factory=dict)
+    negated: bool = False
 
     def __post_init__(self) -> None:
         checks.fields(self)
 
     def of(self, numbers: Numbers) -> dict[str, Number]:
         """The numbers with those of the control in their places."""
-        return {key: numbers[self._key(key)] for key in numbers if self._key(key) in numbers}
+        found = {key: self._read(self._key(key), numbers) for key in numbers}
+        sign = -1.0 if self.negated else 1.0
+        return {key: scaled(sign, x) for key, x in found.items() if x is not None}
 
-    def _key(self, key: str) -> str:
+    def _read(self, key: str | float, numbers: Numbers) -> Number | None:
+        return numbers.get(key) if isinstance(key, str) else point(key)
+
+    def _key(self, key: str) -> str | float:
         if key in self.instead:
             return self.instead[key]
         runs = [run for run in self.instead if key.startswith(f"{run}.")]
@@ -264,6 +274,10 @@ class Rule:
         if callable(self.measured):
             return self.measured(numbers)
         return TOKEN.sub(replaced, self.measured)
+
+
+#: The control of rules about differences and orders.
+EXCHANGED = Control("the compared methods exchanged", negated=True)
 
 
 def told(key: str, spec: str = ".3g") -> str:

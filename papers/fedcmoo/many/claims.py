@@ -6,7 +6,7 @@ from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.many.numbers import METHODS, SETS
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, of, told, told_value
+from papers.kit.rules import EXCHANGED, Condition, Control, Rule, of, told, told_value
 
 #: What the paper's runs have: its data, and the rounds that its authors' code has by default.
 NEEDS = Needs(paper={"rounds": 200, "problem.data": "celeba", "algorithm.participants": 10})
@@ -37,6 +37,7 @@ C2 = Rule(
         "with 5 tasks by more than with 2": of("groups_vs_halves.gap") > 0,
         "and by less than with 40": of("groups.gap") < of("attributes.gap"),
     },
+    control=EXCHANGED,
 )
 C17 = Rule(
     {"more even": more_even("alike")},
@@ -49,6 +50,9 @@ C17 = Rule(
     note="Compared at the same mean loss, because a model that has learnt nothing has losses that "
     "are all alike.",
     observations={"more even at the end": more_even("deviation")},
+    control=Control(
+        "the other method under both names", {f"{key}.alike": 1.0 for key in AGAINST.values()}
+    ),
 )
 
 CLAIMS = (

@@ -8,7 +8,7 @@ from papers.fedcmoo.common import GREY, cmoo
 from papers.fedcmoo.probe.numbers import WAYS
 from papers.kit.claims import PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, of, rises, told_value, value
+from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises, told_value, value
 
 MOSTLY = 0.9  # of the rounds, or of the running means: observed only
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}
@@ -42,6 +42,7 @@ def c7(suffix: str) -> Rule:
                 for what in both
             }
         },
+        control=EXCHANGED,
     )
 
 
@@ -80,6 +81,7 @@ C13 = Rule(
         }
         for way, text in WAYS.items()
     },
+    control=EXCHANGED,
 )
 C20 = Rule(
     {f"{text}: low rank has a smaller error": smallest(way) for way, text in WAYS.items()},
@@ -89,6 +91,7 @@ C20 = Rule(
             text: value(f"gram_attributes.{way}_best") >= MOSTLY for way, text in WAYS.items()
         }
     },
+    control=EXCHANGED,
 )
 
 ERROR = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Rule, near, of, told_value, value, within
+from papers.kit.rules import EXCHANGED, Control, Rule, near, of, told_value, value, within
 
 CLOSE = 0.05  # of ratios of uploads, relative
 OBJECTIVES = (2, 5, 11, 40)
@@ -38,6 +38,7 @@ C8 = Rule(
     f"after {told_value('rounds.at', 'g')} rounds each: {losses('rounds')}; "
     f"after {told_value('upload.at')} d uploaded: {losses('upload')}; "
     f"FedCMOO lower on {told_value(LOWER, 'g')} of 11 targets at equal rounds",
+    control=EXCHANGED,
 )
 C9 = Rule(
     {
@@ -59,6 +60,10 @@ C9 = Rule(
             "QM9": within("qm9.ratio", 5.5, CLOSE),
         }
     },
+    control=Control(
+        "FSMGDA's upload in the place of the others'",
+        {f"count_{k}.{m}_long": f"count_{k}.fsmgda" for k in OBJECTIVES for m in SHORT},
+    ),
 )
 
 CLAIMS = (
@@ -89,6 +94,7 @@ CLAIMS = (
         runs=(*MAIN, *COUNTED),
         figure="uploads",
         needs=Needs(exact=True, dead=("*",)),  # a message's length is that of any run
+        kind="counted",
     ),
 )
 

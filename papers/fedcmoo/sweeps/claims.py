@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import GREY, cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Rule, of, rises, told_value
+from papers.kit.rules import EXCHANGED, Rule, of, rises, told_value
 
 STEPS = (1, 20)  # local steps, the fewest and the most
 EPSILON = 0.01
@@ -46,6 +46,7 @@ C6 = Rule(
         for title, keys in LEADS.items()
     ),
     note="A lead that grows counts only once it is one.",
+    control=EXCHANGED,
 )
 C10 = Rule(
     {
@@ -69,6 +70,7 @@ C10 = Rule(
             f"r2/r1 = {r}": of(quotient("mnist_fashion", r)) < 1 for r in ALL
         },
     },
+    control=EXCHANGED,
 )
 
 CLAIMS = (

@@ -107,7 +107,7 @@ def rate_squares(trace: Trace) -> Array:
 def rate(traces: Traces) -> dict[str, Number]:
     """Mean squares by T, with exact messages and with Rand-K, and their log-log slopes."""
     found: dict[str, Number] = {}
-    for name in ("exact", "randk"):
+    for name in ("exact", "randk", "plain"):
         runs = {int(n.rpartition("T")[2]): t for n, t in runs_of(traces, f"rate_{name}").items()}
         squares = {T: rate_squares(t) for T, t in sorted(runs.items())}
         found |= {f"rate_{name}_T{T}.square": mean(x) for T, x in squares.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from papers.fedfw.lowrank.numbers import FRANK_WOLFE, LEVELS, PROJECTIONS, RADIUS, TASKS
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Numbers, Rule, least, most, of, told_value, value
+from papers.kit.rules import Control, Numbers, Rule, least, most, of, told_value, value
 from papers.kit.study import Params, Study, Traces
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ C11 = Rule(
             for s in SETS
         }
     },
+    control=Control("the messages of the l2 ball", {f"messages_{s}": "messages_l2" for s in SETS}),
 )
 
 
@@ -85,6 +86,10 @@ def wins(measure: str) -> Rule:
             for task in TASKS
         },
         measured,
+        control=Control(
+            "one method under all names",
+            {key: 1.0 for _, ratios in races.values() for key in ratios.values()},
+        ),
     )
 
 
@@ -147,5 +152,6 @@ CLAIMS = (
         runs=tuple(f"messages_{s}" for s in (*SETS, "l2")),
         figure="clock",
         needs=Needs(exact=True, dead=("messages_*",)),
+        kind="counted",
     ),
 )

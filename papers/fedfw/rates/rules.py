@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from papers.fedfw.rates.numbers import NORMS
-from papers.kit.rules import Condition, Rule, most, near, of, told, told_value, value
+from papers.kit.rules import (
+    EXCHANGED,
+    Condition,
+    Control,
+    Rule,
+    most,
+    near,
+    of,
+    told,
+    told_value,
+    value,
+)
 
 # What the claims are judged on: the full profile's rounds and sweeps.
 CONVEX_ROUNDS = 4000
@@ -61,6 +72,10 @@ C1 = Rule(
         f"within {NEAR:g} of 1, lambda_0 = {x:g}": of(f"pair_fedfw_L{x:g}.late") <= NEAR
         for x in PAIR_PENALTIES
     },
+    control=Control(
+        "the naive scheme in the place of FedFW",
+        {f"pair_fedfw_L{x:g}": "pair_naive_falling" for x in PAIR_PENALTIES},
+    ),
 )
 
 
@@ -86,6 +101,7 @@ def theorem(bound: str, kind: str, power: str, ends: dict[str, str], measure: st
             f"no run could break {bound}: in every round it is more than any model in the set can "
             "have": of(f"{kind}.by_most") < 1
         },
+        control=Control("a run at twice the bound", {f"{kind}.ratio": 2.0}),
     )
 
 
@@ -136,6 +152,7 @@ def participation(starts: dict[str, str], sentence: str, note: str, more: str = 
         "Speed is the mean loss over the rounds; what is judged is its slope over p, seed by seed."
         + note,
         {text: neighbours(run) for run, text in starts.items()},
+        control=EXCHANGED,
     )
 
 
@@ -168,6 +185,7 @@ def by_gap(gap: str, early: str, note: str) -> Rule:
             }
             for run, text in SETTINGS.items()
         },
+        control=EXCHANGED,
     )
 
 
@@ -209,4 +227,9 @@ C13 = Rule(
     "excess, a margin of ours. Few steps of Lanczos are errors of no known size: observed.",
     {"nuclear ball, at most twice the gap": {f"{k} steps": of(f"nuclear_k{k}.times") <= 2
      for k in FEW}},
+    control=Control(
+        "an oracle with a quarter of the gap under every name",
+        {f"{run}_{kind}{x:g}": f"{run}_quality0.25" for run in BOTH.values()
+         for kind, xs in (("falling", SLIPS), ("slip", SLIPS)) for x in xs},
+    ),
 )  # fmt: skip

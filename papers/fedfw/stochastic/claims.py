@@ -7,7 +7,7 @@ from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
 from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Rule, average, of, told
+from papers.kit.rules import EXCHANGED, Rule, average, of, told
 
 #: The columns whose data are the paper's; MNIST only stands in for EMNIST-10.
 JUDGED = ("mclr_synthetic_iid", "mclr_synthetic_labels", "mclr_cifar10_iid", "mclr_cifar10_labels")
@@ -46,6 +46,7 @@ def rule(form: str, coded: bool) -> Rule:
             "mean over these columns": average(*keys(JUDGED).values()) > 0,
             "MNIST for EMNIST-10": {text: of(key) > 0 for text, key in stands.items()},
         },
+        control=EXCHANGED,
     )
 
 
@@ -77,20 +78,20 @@ CLAIMS = (
         "one ball around the whole vector, lambda_0 and FedDR's step size with the lowest mean "
         "training loss of three values each (CIFAR-10: two), non-IID with three of ten labels a "
         "client.",
-        rule=C9_CODE,
-        runs=tuple(run for column in JUDGED for run in coded_runs(column)),
+        rule=C9,
+        runs=tuple(run for column in JUDGED for run in runs(column)),
         figure="table_3",
-        needs=Needs(paper={"rounds": 300}),
-        reading="as traced: best of the rounds",
+        needs=Needs(
+            parameters=("lambdas", "cifar_lambdas", "cifar_rates", "synthetic_rates"),
+            paper={"rounds": 300},
+        ),
+        reading="as written: after 300 rounds",
         readings=(
             Reading(
-                "as written: after 300 rounds",
-                C9,
-                tuple(run for column in JUDGED for run in runs(column)),
-                Needs(
-                    parameters=("lambdas", "cifar_lambdas", "cifar_rates", "synthetic_rates"),
-                    paper={"rounds": 300},
-                ),
+                "best of the rounds, with the lambda_0 of the authors' files",
+                C9_CODE,
+                tuple(run for column in JUDGED for run in coded_runs(column)),
+                Needs(paper={"rounds": 300}),
             ),
         ),
     ),

@@ -16,7 +16,8 @@ from papers.ssca.convergence.counts import counted, megabits
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
-CRITERIA = {"last": 100, "early": 30}  # the round whose mean cost decides about SGD's step size
+#: What decides about SGD's step size: the mean cost over the rounds, or that of a round.
+CRITERIA = {"area": 0, "last": 100, "early": 30}
 HE = "he_"  # before the name of a run, and of its numbers: from He's start
 STRIDE = 10  # rounds between the points by which curves are compared; all runs have them
 
@@ -82,12 +83,16 @@ def measures(trace: Trace) -> dict[str, Array]:
 
 
 def chosen(traces: Mapping[str, Trace], kind: str, criterion: str) -> str:
-    """The run of SGD's grid that is best at the criterion's round, on the mean over the seeds.
+    """The run of SGD's grid that is best by the criterion, on the mean over the seeds.
 
-    `kind` is such as `"samples_sgd_B10"`, `criterion` `"last"` or `"early"`.
+    `kind` is such as `"samples_sgd_B10"`, `criterion` `"area"`, `"last"` or `"early"`.
     """
     names = points(traces, kind)
-    cost = {n: at(traces[n], look(traces[n], criterion)).mean() for n in names}
+    cost = {
+        n: (area(traces[n]) if criterion == "area" else at(traces[n], look(traces[n], criterion)))
+        for n in names
+    }
+    cost = {n: x.mean() for n, x in cost.items()}
     return min(names, key=lambda n: cost[n] if np.isfinite(cost[n]) else np.inf)
 
 
@@ -100,7 +105,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run and of the chosen baselines, differences by seed, bits, counts.
 
     Keys are `run.measure`, of differences `a_vs_b.measure`; a chosen baseline is
-    `samples_sgd_B10_last` or `samples_sgd_B10_early`, with `.lr` and `.fall` beside the measures.
+    `samples_sgd_B10_area`, `..._last` or `..._early`, with `.lr` and `.fall` beside the measures.
     All of the runs from He's start begin with `HE`. Where a run is missing, the numbers that need
     it are.
     """

@@ -7,7 +7,7 @@ from functools import partial
 
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Rule, all_of, value, within
+from papers.kit.rules import Condition, Control, Rule, all_of, value, within
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.names import LIMITS, NUMBER, OWN, SEARCHED, grid, values
 
@@ -50,6 +50,11 @@ C8 = Rule(
             f"Algorithm {NUMBER[split][0]}": short(split) for split in SPLITS
         }
     },
+    control=Control(
+        "work that grows like the square of d, and clients that work twice as long",
+        {f"alg_{k}.linearity": 2.0 for k in ALGORITHMS}
+        | {f"alg_{k}.client_ratio": 2.0 for k in ALGORITHMS},
+    ),
 )
 C12 = Rule(
     {
@@ -62,6 +67,9 @@ C12 = Rule(
     },
     f"Algorithms 1 / 2 / 3 / 4: {each('wrong_messages', *ALGORITHMS)} messages and, in the runs, "
     f"{each('bits_off', *ALGORITHMS)} bits that differ from the list",
+    control=Control(
+        "one message more than the list has", {f"alg_{k}.wrong_messages": 1.0 for k in ALGORITHMS}
+    ),
 )
 
 claim = partial(Claim, paper="Y")
@@ -83,6 +91,7 @@ CLAIMS = (
             *(run for s in SPLITS for run in grid(f"{s}_sgd", 1)),
         ),
         needs=Needs(exact=True, dead=SEARCHED),
+        kind="counted",
     ),
     claim(
         id="ssca/C12",
@@ -97,5 +106,6 @@ CLAIMS = (
         rule=C12,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         needs=Needs(exact=True),
+        kind="counted",
     ),
 )
