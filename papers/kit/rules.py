@@ -37,7 +37,7 @@ from papers.kit.conditions import (
     value,
     within,
 )
-from papers.kit.numbers import Number
+from papers.kit.numbers import Number, exact
 
 __all__ = [
     "EXCHANGED",
@@ -145,7 +145,7 @@ class Control:
         return {key: scaled(sign, x) for key, x in found.items() if x is not None}
 
     def _read(self, key: str | float, numbers: Numbers) -> Number | None:
-        return numbers.get(key) if isinstance(key, str) else point(key)
+        return numbers.get(key) if isinstance(key, str) else exact(key)
 
     def _key(self, key: str) -> str | float:
         if key in self.instead:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from expect import refuses
 
-from papers import STUDIES
+from papers import STUDIES, all_claims
 from papers.__main__ import main
 from papers.kit import record
 from papers.kit.claims import PaperValue, Reading
@@ -174,3 +174,14 @@ def test_a_study_without_a_package_has_no_record():
 def test_the_command_line_refuses_an_unknown_name(capsys):
     assert main(["record", "fedsgm/C99", "--reason", "x"]) == 2
     assert "name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("study", "claim"), all_claims(), ids=lambda x: getattr(x, "id", ""))
+def test_every_rule_has_a_control_and_one_without_power_judges_nothing(study, claim):
+    for name, outcome in study.outcomes(claim).items():
+        (rule,) = (each.rule for each in claim.each if each.name == name)
+        assert rule.control is not None, (
+            f"{claim.id} {name}: name a run that its rule must not pass"
+        )
+        if outcome.control.endswith(": reproduced"):
+            assert outcome.verdict in ("not judged", "proved")
