@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from expect import refuses
 
-from fedlib.steps import Soft
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
 
@@ -36,12 +35,12 @@ def test_the_studys_own_algorithms_are_the_studys_own_runs(page, capsys):
 def test_a_changed_algorithm_changes_its_run_alone_and_is_said(page, capsys):
     before = page.run()
     soft = STUDY.specs(page.params)["soft"].algorithm
-    after = page.run(soft=replace(soft, switch=Soft(5.0)))
+    after = page.run(soft=replace(soft, lr=0.1))
     said = capsys.readouterr().out.splitlines()[-1]
-    assert "soft (switch.beta 5.0 in place of 20.0" in said
+    assert "soft (lr 0.1" in said
     assert (after["soft"].metrics["f"] != before["soft"].metrics["f"]).any()
     assert (after["hard"].metrics["f"] == before["hard"].metrics["f"]).all()
-    assert page.numbers["soft.f"].value == page.numbers["soft_beta5.f"].value
+    assert page.numbers["soft.f"].value == page.numbers["soft_lr0.1.f"].value
 
 
 def test_a_run_that_the_study_does_not_have_is_refused(page):
