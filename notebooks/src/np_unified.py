@@ -19,12 +19,12 @@
 # the downlink {cite}`richtarik2021ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
 # in place of three, with every sweep that the figures show.
 #
-# What to expect, in one paragraph. Compression with feedback is nearly free: the slowdown that the
-# paper reports is too small for ten seeds to decide. Soft switching settles below the level and calms
-# the constraint. But with half of the clients a round the constraint is not met on
-# {result}`np_unified/hard.infeasible:.0%` of the splits under hard switching: it is carried by few
-# clients, and in rounds that do not sample them the objective has its way. Which split one gets
-# matters so much that three seeds say little: of all means over three of the ten,
+# Compression with feedback slows the first 50 rounds and costs nothing at the end. Soft switching
+# settles below the level and calms the constraint. But with half of the clients a round the constraint
+# is not met on {result}`np_unified/hard.infeasible:.0%` of the splits under hard switching: a few
+# clients have most of the constraint loss, and when they are not sampled, the round works on the
+# objective. Results differ so much between splits that three seeds are not enough: of all means over
+# three of the ten,
 # {result}`np_unified/hard.of_three:.0%` are feasible under hard switching and
 # {result}`np_unified/soft.of_three:.0%` under soft, so the paper's three may well have shown a feasible
 # hard curve. Every figure below rests on ten, and one shows them singly.
