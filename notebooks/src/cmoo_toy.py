@@ -44,7 +44,7 @@ profile = "full"  # "full": ten instances, long sweeps; "quick": two instances, 
 seeds = None  # seeds; each fixes the instance, participants and batches: full 0 to 9; quick 0, 1
 lr = 0.1  # client step size but for the rate
 plane_rounds = None  # rounds in the plane: full 60; quick 8
-plane_ratios = None  # preferences r_2 in the plane, with r_1 = 1: full 0.25, 1, 4; quick 1
+plane_ratios = None  # preferences r_2 in the plane, r_1 being 1: full 0.25, 1, 4; quick 1
 rounds = None  # rounds of the sweep over local steps: full 400; quick 20
 edge_rounds = None  # rounds of the sweeps over tolerance and scale: full 150; quick 20
 local_steps_grid = None  # local steps E of the sweep: full 1, 5, 10, 20, 50; quick 1, 10

@@ -48,7 +48,7 @@ theorem_clients = None  # clients there: full 10; quick 2
 theorem_hidden = None  # hidden cells there: full 16; quick 8
 theorem_levels = None  # levels U there: full 0.3, 0.6; quick 0.6
 theorem_rounds = None  # rounds of the constrained method there, with full batches: full 3000; quick 200
-continued_rounds = None  # further rounds on the ridge with lambda = 1 / nu: full 400; quick 60
+continued_rounds = None  # further rounds on the ridge with lambda 1 over nu: full 400; quick 60
 data = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
 clients = None  # clients; samples and features are divided evenly: full 10; quick 4
 hidden = None  # hidden cells J: full 128; quick 16
