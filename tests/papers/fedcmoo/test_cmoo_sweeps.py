@@ -7,7 +7,7 @@ import pytest
 
 from fedlib.core import Trace
 from papers.fedcmoo.sweeps import STUDY, ratios
-from papers.fedcmoo.sweeps.claims import C6, C10
+from papers.fedcmoo.sweeps.claims import C10
 from papers.fedcmoo.sweeps.figures import by_preference, by_tolerance
 from papers.fedcmoo.sweeps.numbers import CURVES, derive, final
 
@@ -66,43 +66,6 @@ def test_balance_by_hand():
     assert n["multi_mnist_ratio0.25_tolerance0.01.ratio"].value == pytest.approx(4 * 0.4)
     assert n["mnist_fashion.lead5"].value == pytest.approx(1)
     assert n["mnist_fashion.growth"].value == pytest.approx(3)
-
-
-@pytest.mark.parametrize(
-    ("lead", "holds"),
-    [
-        ({1: 0, 5: 1, 10: 2, 20: 3}, True),
-        ({1: 2.5, 5: 3, 10: 3, 20: 2.4}, False),  # ahead, but by less than with one step
-        ({1: -15.5, 5: -25, 10: -9, 20: -2.8}, False),  # a smaller arrear is no lead
-        ({1: 0, 5: 0, 10: 0, 20: -1}, False),
-    ],
-)
-def test_c6_asks_for_a_lead_that_grows(lead, holds):
-    done = outcome(C6, lead=lead)
-    assert done.verdict == ("reproduced" if holds else "not reproduced")
-    one = derive(whole(quotients=MET, fashion=MNIST), FULL)
-    other = derive(whole(quotients=MET, fashion=MNIST, lead=lead), FULL)
-    mixed = C6(one | {k: n for k, n in other.items() if k.startswith("mnist_fashion.")})
-    assert mixed.verdict == ("reproduced" if holds else "partly")
-    assert ("MNIST+FMNIST" in mixed.reason) == (not holds)
-
-
-@pytest.mark.parametrize(
-    ("changes", "failing"),
-    [
-        ({"quotients": {**MET, 2.0: 0.9}}, "MultiMNIST"),
-        ({"quotients": {**MET, 0.5: 0.3}}, "MultiMNIST"),
-        ({"fashion": {**MNIST, 4.0: 0.55}}, "MNIST+FMNIST"),
-    ],
-)
-def test_c10_asks_for_the_trend_of_the_preference(changes, failing):
-    assert outcome(C10).verdict == "reproduced"
-    done = outcome(C10, **changes)
-    part = f"the losses follow the preference, {failing}"
-    assert (done.verdict, done.reason) == ("partly", f"does not hold: {part}")
-    backwards = {r: 1 / (5 * x) for r, x in MET.items()}
-    done = outcome(C10, quotients=backwards, fashion={r: 3 / x for r, x in MNIST.items()})
-    assert done.verdict == "not reproduced"
 
 
 @pytest.mark.parametrize(

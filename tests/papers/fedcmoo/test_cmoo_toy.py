@@ -12,7 +12,7 @@ from fedlib.core import Trace, Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.problems.pareto import pareto_point
 from papers.fedcmoo.toy import STUDY, checks
-from papers.fedcmoo.toy.claims import C15, C16
+from papers.fedcmoo.toy.claims import C16
 from papers.fedcmoo.toy.numbers import (
     edge_ratios,
     firings,
@@ -23,7 +23,7 @@ from papers.fedcmoo.toy.numbers import (
 )
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
 from papers.kit import store
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import mean
 from papers.kit.plot import render
 
 TINY = {
@@ -177,45 +177,6 @@ def test_numbers_and_figures_of_a_short_run(traces, params):
     for theme in ("light", "dark"):
         for name, figure in STUDY.figures.items():
             assert len(render(figure(traces), theme)) > 5000, name
-
-
-def rates(exact, randk):
-    found = {}
-    for key, (low, high) in (("exact", exact), ("randk", randk)):
-        found[f"rate_{key}.slope"] = Number((low + high) / 2, low, high, (low, high))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("exact", "randk", "verdict"),
-    [
-        ((-0.53, -0.5), (-0.54, -0.51), "reproduced"),
-        ((-0.66, -0.6), (-0.54, -0.51), "reproduced"),  # steeper than an upper bound
-        ((-0.53, -0.5), (-0.45, -0.39), "partly"),
-        ((-0.49, -0.48), (-0.6, -0.5), "partly"),  # flatter, by however little
-        ((-0.53, -0.5), (-0.52, -0.48), "undecided"),
-        ((-0.3, -0.2), (-0.4, -0.3), "not reproduced"),
-    ],
-)
-def test_the_rate_is_judged_by_both_intervals(exact, randk, verdict):
-    done = C15(rates(exact, randk))
-    assert done.verdict == verdict
-    near = all(low >= -0.55 and high <= -0.45 for low, high in (exact, randk))
-    assert near == all(p.state == "holds" for p in done.parts if not p.primary)
-
-
-def test_another_sweep_judges_no_rate():
-    change = {"horizons": (50, 100, 200, 400, 800, 1600, 3200)}
-    runs = {n: s for n, s in STUDY.specs(STUDY.resolve("full")).items() if n.startswith("rate")}
-    falling = {"g_12": np.tile(np.linspace(1.0, -1.0, 21), (10, 1))}
-    traces = {n: Trace(falling, {}, np.arange(21), s.seeds, s.config()) for n, s in runs.items()}
-    good = rates((-0.51, -0.5), (-0.51, -0.5))
-    judged = [
-        STUDY.verdict(STUDY.claims[0], traces, good, STUDY.resolve("full", **c))
-        for c in ({}, change)
-    ]
-    assert [o.verdict for o in judged] == ["reproduced", "not judged"]
-    assert "horizons" in judged[1].reason
 
 
 @pytest.mark.parametrize(
