@@ -14,7 +14,7 @@ from papers.kit import store
 from papers.ssca.checks import conditions
 from papers.ssca.common import RIDGE, constrained
 from papers.ssca.long import STUDY, VALID, VARIANTS
-from papers.ssca.long.claims import BATCHES, C7, C10, C11, LEVELS, PENALTIES
+from papers.ssca.long.claims import BATCHES, LEVELS, PENALTIES
 from papers.ssca.long.figures import FIGURES, batches, firsts, levels
 from papers.ssca.long.numbers import best_sgd, derive
 from papers.ssca.long.problem import OneConstraint, long_problem
@@ -170,69 +170,6 @@ def test_ssca_is_compared_with_the_best_step_size_by_seed():
 
 
 # Rules
-
-
-@pytest.mark.parametrize(
-    ("rule", "changes", "verdict", "named", "times"),
-    [
-        (C7, {}, "reproduced", "", 1),
-        (C7, {"early": 0.02}, "partly", "T = 100", 2),
-        (C7, {"end": 0.02}, "partly", "T = 1000", 2),
-        (C7, {"early": 0.02, "end": 1e-5}, "not reproduced", "strictly below U, U = ", 4),
-        (C7, {"printed": (0.02, 0.01)}, "reproduced", "", 1),
-        (C10, {}, "reproduced", "", 1),
-        (C10, {"fall": 0.01}, "not reproduced", "each third", len(BATCHES)),
-        (C11, {}, "reproduced", "", 1),
-        (C11, {"slack": 3.0}, "not reproduced", "the slack falling", 4),
-    ],
-)
-def test_every_primary_part_can_fail(rule, changes, verdict, named, times):
-    found = rule(numbers(**changes))
-    assert (found.verdict, found.reason.count(named)) == (verdict, times)
-
-
-def test_the_experiments_step_sizes_are_a_reading_of_c7():
-    claim = next(c for c in STUDY.claims if c.id == "ssca/C7")
-    (reading,) = claim.readings
-    assert reading.runs == ("limit_paper_U0.3", "limit_paper_U0.6")
-    assert not {*reading.runs} & {*claim.runs}
-    n = numbers(printed=(0.02, 0.01))
-    assert (claim.judge(n).verdict, reading.rule(n).verdict) == ("reproduced", "not reproduced")
-    n = numbers(early=0.02, end=0.02, printed=(0.02, -0.01))
-    assert (claim.judge(n).verdict, reading.rule(n).verdict) == ("not reproduced", "partly")
-
-
-def test_c7_counts_every_model_and_not_their_mean():
-    traces = whole()
-    traces["limit_valid_U0.6"].metrics["cost_all"][:, -1] = (0.5, 0.6001)  # the mean is below
-    found = C7(derive(traces, FULL))
-    assert found.reason == "does not hold: every model strictly below U, U = 0.6, T = 1000"
-    assert "U = 0.6, T = 1000: 1 of 2 below U" in found.measured
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-def test_c10_asks_for_each_third(batch):
-    """A gradient that rises at the end, then one that does so for one seed of two."""
-    traces = whole()
-    traces[f"ssca_valid_B{batch}"].metrics["gradient"][:, ROUNDS > 667] = 0.1
-    found = C10(derive(traces, FULL))
-    assert (found.verdict, found.share) == ("partly", "1 of 2")
-    traces[f"ssca_valid_B{batch}"].metrics["gradient"][:, ROUNDS > 667] = [[0.02], [0.001]]
-    assert C10(derive(traces, FULL)).verdict == "undecided"
-
-
-@pytest.mark.parametrize(("rule", "part"), [(C10, "a tenth"), (C11, "up to which c stays")])
-def test_what_is_observed_does_not_count(rule, part):
-    found = rule(numbers(start=0.05, slack=0.01))
-    failing = {p.name for p in found.parts if p.state == "fails"}
-    assert found.verdict == "reproduced"
-    assert failing
-    assert all(part in name for name in failing)
-
-
-def test_c11_names_the_run_whose_slack_stays():
-    n = derive({**whole(), "limit_c1_U0.3": limit(0.3, slack=5.0, penalty=1e9)}, FULL)
-    assert C11(n).reason == "does not hold: the slack falling as c grows, U = 0.3, c from 1"
 
 
 # The study
