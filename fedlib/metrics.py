@@ -37,8 +37,7 @@ def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     Never negative for a feasible w, and 0 exactly at stationary points; for convex F it is no less
     than F(w) - F*. All rows of all clients.
 
-    Raises:
-        ValueError: the problem has no feasible set.
+    Raises ValueError unless the problem has a feasible set.
     """
     checks.arguments(fw_gap, locals())
     remedy = "build it with problem.within(L1Ball(radius))"

@@ -60,11 +60,9 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
     What is frozen (`requires_grad_(False)`), a buffer, or in eval mode stays as it is now. For
     `nn.Dropout` in training mode see `ModuleFunction`.
 
-    Raises:
-        TypeError: not a module.
-        ValueError: no trainable parameters, some of several dtypes or not yet initialized; batch
-            norm in training mode (a state beside w, which no round carries), or dropout inside of
-            attention or a recurrent layer, or of whole channels.
+    Raises TypeError for what is no module; ValueError for no trainable parameters, some of several
+    dtypes or not yet initialized, batch norm in training mode (a state beside w, which no round
+    carries), or dropout inside of attention or a recurrent layer, or of whole channels.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)

@@ -28,10 +28,7 @@ from fedlib.engine.loop import Callback, RoundLoop
 def resolve_device(device: str | torch.device) -> torch.device:
     """`"auto"` (a GPU if there is one) or a name that torch knows, as a device that exists.
 
-    Raises
-    ------
-    ValueError
-        for another word, or a GPU that is not there.
+    Raises ValueError for another word, or a GPU that is not there.
     """
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count() * torch.cuda.is_available())]
     known = ["auto", "cpu", *["cuda"][: len(gpus)], *gpus]
@@ -92,16 +89,10 @@ def run(
     -------
     A `Trace`, or a list of them for a list of algorithms.
 
-    Raises
-    ------
-    ValueError, TypeError
-        before the first round, for parameters that make no sense, and for a round that branches
-        on a tensor or draws random numbers.
-    OSError
-        if the checkpoint cannot be written, before the first round or on a full disk later; the
-        one before is then whole.
-    Diverged
-        if the model is no longer finite; names round and seed.
+    Raises ValueError or TypeError before the first round, for parameters that make no sense, and
+    for a round that branches on a tensor or draws random numbers; OSError if the checkpoint cannot
+    be written (the one before is then whole); Diverged, with round and seed, if the model is no
+    longer finite.
     """
     grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
     checks.arguments(run, locals())

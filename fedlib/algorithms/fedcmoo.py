@@ -30,7 +30,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
-from fedlib.steps.local import SGD, LocalSteps
+from fedlib.steps.local import SGD, Gradient, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
 from fedlib.weights.rules import (
     FindWeights,
@@ -50,25 +50,54 @@ class State(NamedTuple):
     weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
 
 
-def first_state(
-    who: str,
-    problem: Problem,
-    participants: int,
-    shared: int | None = None,
-    local: LocalSteps | None = None,
-) -> State:
-    """The problem's start and equal weights.
+class Weighted(checks.Checked):
+    """Base of these methods: first state, draw, local steps, step of the server."""
 
-    Raises ValueError for too few clients, a problem with constraints, or more shared
-    parameters than there are.
-    """
-    check_work(who, problem, participants, local=local)
-    given, rule = problem.num_constraints, "have objectives only"
-    checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
-    if shared is not None:
-        checks.count(who, "shared", shared, 1, problem.dim, "the model's parameters")
-    count = problem.num_objectives
-    return State(problem.w0, problem.w0.new_full((count,), 1 / count))
+    lr: float
+    local_steps: int
+    participants: int
+    server_lr: float
+    batch_size: int | None
+    value_batch_size: int | None = None
+    shared: int | None = None
+    local: LocalSteps = SGD()
+
+    def init(self, problem: Problem) -> State:
+        """Check against the problem; its start and equal weights."""
+        who, count = type(self).__name__, problem.num_objectives
+        participants = getattr(self, "participants", problem.num_clients)
+        check_work(who, problem, participants, local=self.local)
+        given, rule = problem.num_constraints, "have objectives only"
+        checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
+        if self.shared is not None:
+            checks.count(who, "shared", self.shared, 1, problem.dim, "the model's parameters")
+        return State(problem.w0, problem.w0.new_full((count,), 1 / count))
+
+    def batches(self, tasks: int) -> int:  # noqa: ARG002 - of some methods it depends on them
+        """How many minibatches a participant draws."""
+        return self.local_steps
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Participants and their minibatches."""
+        return draw_round(  # 1
+            problem,
+            rng,
+            participants=self.participants,
+            local_steps=self.batches(problem.num_objectives),
+            batch_size=self.batch_size,
+            value_batch_size=self.value_batch_size,
+        )
+
+    def update(self, client: Client, gradient: Gradient) -> Float[Tensor, "d"]:
+        """At the client: E local steps from the model, as their mean direction."""
+        u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
+        return (client.model - u) / (self.local_steps * self.lr)
+
+    def move(
+        self, fed: Federation, w: Float[Tensor, "d"], delta: Float[Tensor, "d"]
+    ) -> Float[Tensor, "d"]:
+        """The server's step along a mean direction."""
+        return fed.project(w - self.server_lr * self.lr * self.local_steps * delta)
 
 
 def task_batches(client: Client, count: int) -> tuple[Batch, int | None]:
@@ -108,7 +137,7 @@ def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info
 
 
 @dataclass(frozen=True)
-class GramWeighted(checks.Checked):
+class GramWeighted(Weighted):
     """Base of FedCMOO and FedCMOO-Pref, which differ in how they find the weights."""
 
     lr: Positive
@@ -121,24 +150,18 @@ class GramWeighted(checks.Checked):
     shared_batch: bool = False
     local: LocalSteps = added_field(SGD())
 
-    def draw_tasks(
-        self, problem: Problem, rng: torch.Generator, value_batch_size: int | None = None
-    ) -> Draw:
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Participants; one batch an objective (or one for all), then those of steps 2 .. E; noise.
 
         The noise is that of the sketches, the server's in `downlink`.
         """
-        tasks = problem.num_objectives
-        draw = draw_round(
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.first_batches(tasks) + self.local_steps - 1,
-            batch_size=self.batch_size,
-            value_batch_size=value_batch_size,
-        )
-        noise = self.gram.draw(self.participants, tasks, self.shared or problem.dim, rng)
+        draw, size = super().draw(problem, rng), self.shared or problem.dim
+        noise = self.gram.draw(self.participants, problem.num_objectives, size, rng)
         return draw._replace(uplink=noise.up, downlink=noise.down)
+
+    def batches(self, tasks: int) -> int:
+        """Those of step 1, and one for each further step."""
+        return self.first_batches(tasks) + self.local_steps - 1
 
     def first_batches(self, tasks: int) -> int:
         """How many batches the gradients of step 1 take; those of steps 2 .. E follow them."""
@@ -160,8 +183,7 @@ class GramWeighted(checks.Checked):
                 return lam @ client.memory
             return client.gradient(u, client.batch(before + step - 1), lam)
 
-        u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
-        return (client.model - u) / (self.local_steps * self.lr)
+        return self.update(client, gradient)
 
 
 @dataclass(frozen=True)
@@ -218,21 +240,13 @@ class FedCMOO(GramWeighted):
             object.__setattr__(self, "weights", FixedWeights(given))
         super().__post_init__()
 
-    def init(self, problem: Problem) -> State:
-        return first_state("FedCMOO", problem, self.participants, self.shared, self.local)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants, the batches of lines 2 and 6 one after another, and the sketches' noise."""
-        return self.draw_tasks(problem, rng)  # 1
-
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients, shared = fed.clients(draw, model=w), self.shared or fed.problem.dim
         G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 2, 3
         lam = self.weights(G, state.weights)  # 4
         delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 5-7
-        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
-        return State(w, lam), fed.info(**weight_info(G, lam))
+        return State(self.move(fed, w, delta), lam), fed.info(**weight_info(G, lam))  # 8
 
 
 @dataclass(frozen=True)
@@ -277,12 +291,7 @@ class FedCMOOPref(GramWeighted):
 
     def init(self, problem: Problem) -> State:
         self.preference.check("FedCMOOPref", problem.num_objectives)
-        who = "FedCMOOPref"
-        return first_state(who, problem, self.participants, self.shared, self.local)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants, the batches of lines 2, 3 and 7, and the sketches' noise."""
-        return self.draw_tasks(problem, rng, self.value_batch_size)  # 1
+        return super().init(problem)
 
     def loss_values(self, client: Client) -> Float[Tensor, "M"]:
         """At the client: its M losses."""
@@ -296,12 +305,12 @@ class FedCMOOPref(GramWeighted):
         lam, mu, fallback = self.preference(G, losses)  # 5
         lam = lam if self.least is None else self.least(lam)  # 5
         delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 6-8
-        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 9
-        return State(w, lam), fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
+        info = fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
+        return State(self.move(fed, w, delta), lam), info  # 9
 
 
 @dataclass(frozen=True)
-class FedCMOOTheory(checks.Checked):
+class FedCMOOTheory(Weighted):
     r"""The variant of FedCMOO that the convergence theorem is about.
 
         1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
@@ -344,10 +353,9 @@ class FedCMOOTheory(checks.Checked):
         most = problem.num_clients
         checks.count("FedCMOOTheory", "gram_participants", self.gram_participants, 1, most)
         unbiased = self.compressor.variance(problem.dim) is not None
-        remedy = "take Identity or a scaled RandK"
-        rule = "be unbiased"
+        rule, remedy = "be unbiased", "take Identity or a scaled RandK"
         checks.require(unbiased, "FedCMOOTheory", "compressor", rule, self.compressor, remedy)
-        return first_state("FedCMOOTheory", problem, self.participants)
+        return super().init(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """S and its batches; A_1 and A_2, with what they compress with, as `others`."""
@@ -356,13 +364,7 @@ class FedCMOOTheory(checks.Checked):
             draw_round(problem, rng, participants=count, local_steps=tasks, batch_size=size)  # 1
             for _ in range(2)
         ]
-        main = draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=size,
-        )
+        main = super().draw(problem, rng)  # 1
         noise = Columns(self.compressor).draw(2 * count, tasks, problem.dim, rng)
         halves = (noise[:count], noise[count:]) if isinstance(noise, Tensor) else ((), ())
         return main._replace(
@@ -376,10 +378,7 @@ class FedCMOOTheory(checks.Checked):
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At a client of S: E steps on the weighted objectives."""
-        u = client.model  # 5
-        for step in range(self.local_steps):
-            u = u - self.lr * client.gradient(u, client.batch(step), lam)  # 6
-        return (client.model - u) / (self.local_steps * self.lr)  # 7
+        return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 5-7
 
     def mean_gradients(
         self, fed: Federation, w: Float[Tensor, "d"], some: Draw
@@ -399,12 +398,11 @@ class FedCMOOTheory(checks.Checked):
         lam = FindWeights(self.step, steps=1, normalize=False)(G, state.weights)  # 4
         clients = fed.clients(draw, model=w)
         delta = fed.mean(fed.ask(self.local_update, clients, lam), clients)  # 5-7
-        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 8
-        return State(w, lam), fed.info(**weight_info(G, lam))
+        return State(self.move(fed, w, delta), lam), fed.info(**weight_info(G, lam))  # 8
 
 
 @dataclass(frozen=True)
-class FSMGDA(checks.Checked):
+class FSMGDA(Weighted):
     r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
 
         1  sample n distinct clients S; the server sends w to them
@@ -443,18 +441,9 @@ class FSMGDA(checks.Checked):
     shared: Count | None = None
     local: LocalSteps = added_field(SGD())
 
-    def init(self, problem: Problem) -> State:
-        return first_state("FSMGDA", problem, self.participants, self.shared, self.local)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants, and E batches an objective, one objective after another."""
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=problem.num_objectives * self.local_steps,
-            batch_size=self.batch_size,
-        )
+    def batches(self, tasks: int) -> int:
+        """E an objective, one objective after another."""
+        return tasks * self.local_steps
 
     def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
         """At the client: the M updates, one after another `[M d]`."""
@@ -468,8 +457,7 @@ class FSMGDA(checks.Checked):
             def gradient(u: Tensor, e: int) -> Tensor:
                 return client.gradient(u, batches if axis is None else select(batches, e), task)
 
-            u = client.local(self.local)(client.model, gradient, steps, self.lr)  # 2, 3
-            return (client.model - u) / (steps * self.lr)  # 4
+            return self.update(client, gradient)  # 2-4
 
         each = torch.eye(tasks, dtype=client.model.dtype, device=client.model.device)
         updates: Tensor = client.each(alone, (axis, 0))(own, each)
@@ -483,12 +471,11 @@ class FSMGDA(checks.Checked):
         G = gram_of(delta[:, : self.shared or fed.problem.dim])
         lam = self.weights(G, state.weights)  # 6
         lam = lam if self.least is None else self.least(lam)  # 6
-        w = fed.project(w - self.server_lr * self.lr * self.local_steps * (lam @ delta))  # 7
-        return State(w, lam), fed.info(**weight_info(G, lam))
+        return State(self.move(fed, w, lam @ delta), lam), fed.info(**weight_info(G, lam))  # 7
 
 
 @dataclass(frozen=True)
-class Scalarized(checks.Checked):
+class Scalarized(Weighted):
     r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
 
         1  sample n distinct clients S; the server sends w to them
@@ -526,7 +513,7 @@ class Scalarized(checks.Checked):
     weights: tuple[Positive, ...] = added_field(())
 
     def init(self, problem: Problem) -> State:
-        state = first_state("Scalarized", problem, self.participants, local=self.local)
+        state = super().init(problem)
         if self.weights:
             rule = "be given without task"
             checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
@@ -538,24 +525,9 @@ class Scalarized(checks.Checked):
         checks.count("Scalarized", "task", self.task, high=tasks, note="the problem's objectives")
         return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-        )
-
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on its weighted objectives."""
-        u = client.local(self.local)(  # 2, 3
-            client.model,
-            lambda u, t: client.gradient(u, client.batch(t), lam),
-            self.local_steps,
-            self.lr,
-        )
-        return (client.model - u) / (self.local_steps * self.lr)  # 4
+        return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 2-4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
@@ -563,12 +535,11 @@ class Scalarized(checks.Checked):
         update = partial(self.local_update, lam=state.weights)
         clients = fed.clients(draw, model=w)
         delta = fed.mean(fed.ask(update, clients), clients)  # 2-4
-        w = fed.project(w - self.server_lr * self.lr * self.local_steps * delta)  # 5
-        return State(w, state.weights), fed.info()
+        return State(self.move(fed, w, delta), state.weights), fed.info()  # 5
 
 
 @dataclass(frozen=True)
-class MGDA(checks.Checked):
+class MGDA(Weighted):
     r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
 
         1  every client sends its M gradients at w;  g_k = their means
@@ -597,9 +568,6 @@ class MGDA(checks.Checked):
     lr: Positive
     batch_size: Count | None = None
     weights: Weights = MinNorm()
-
-    def init(self, problem: Problem) -> State:
-        return first_state("MGDA", problem, problem.num_clients)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """All clients, and a batch for each objective."""

@@ -20,17 +20,12 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive, Threshold
-from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import (
-    check_compressors,
-    check_constrained,
-    check_work,
-    draw_round,
-)
+from fedlib.core.sampling import check_constrained, check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 

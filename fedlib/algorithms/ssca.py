@@ -14,10 +14,11 @@ bar a / t^bar alpha -> `lr`, the fastest client -> `head`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Annotated, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
@@ -25,7 +26,7 @@ from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work, distinct
+from fedlib.core.sampling import check_work
 from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
 from fedlib.vertical import Line, check_vertical
@@ -348,6 +349,25 @@ def draw_batches(
         return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
     each = [distinct(size, (steps, batch_size), rng) for size in sizes]
     return Draw(who, batches=torch.stack(each))
+
+
+def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
+    """Numbers below `size`, distinct along the last axis, all ordered choices equally likely.
+
+    Few of many are drawn with replacement, and all but the first of equal ones again until none
+    are left. That looks at equality alone, so no choice is preferred to another.
+    """
+    count = shape[-1]
+    if 4 * count > size:
+        rows = [torch.randperm(size, generator=rng)[:count] for _ in range(prod(shape[:-1]))]
+        return torch.stack(rows).view(shape)
+    flat = torch.randint(size, shape, generator=rng).view(-1, count)
+    while True:
+        ordered, where = flat.sort(stable=True)
+        row, column = (ordered[:, 1:] == ordered[:, :-1]).nonzero(as_tuple=True)
+        if not len(row):
+            return flat.view(shape)
+        flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

@@ -228,6 +228,20 @@ class Rounding(checks.Checked, Compressor):
         return 1 - 4.0 ** -(self.mantissa_bits + 1)
 
 
+def check_compressors(
+    who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
+) -> None:
+    """Raise ValueError unless the residuals of FedSGM shrink: error feedback up, EF21 down."""
+    fits = not error_feedback or uplink.contraction(dim) is not None
+    rule, remedy = (
+        "be contractive under error feedback",
+        "pass error_feedback=False or scaled=False",
+    )
+    checks.require(fits, who, "uplink", rule, uplink, remedy)
+    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
+    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
+
+
 def count_entries(fraction: float, dim: int) -> int:
     """K, the number of entries that a fraction of `dim` keeps: at least one."""
     return max(1, round(fraction * dim))

@@ -45,13 +45,6 @@ class Sent(NamedTuple):
     bits: int
     copies: int = 1
 
-    @classmethod
-    def of(
-        cls, line: tuple[str, str], what: str, part: Shaped[Tensor, "..."], bits: int, copies: int
-    ) -> Sent:
-        """A message that is one tensor, from the first end of a `line` to the second."""
-        return cls(*line, what, *count_numbers([part]), bits, copies)
-
 
 class Federation:
     """One round's access to the clients of `problem`; engines say how a method is mapped.
@@ -128,11 +121,18 @@ class Federation:
         who = torch.as_tensor(clients.who)
         if self.problem.client_weights and not self.averaged:
             self.bits_up += FLOAT_BITS * len(who)
-            if self.log is not None:
-                line = (PARTICIPANT, SERVER)
-                self.log.append(Sent.of(line, "weight", answers.new_ones(1), FLOAT_BITS, len(who)))
+            weight = answers.new_ones(1)
+            self._note(PARTICIPANT, SERVER, "weight", weight, FLOAT_BITS, len(who))
         self.averaged = True
         return self.problem.mean(answers, who)
+
+    def _note(
+        self, sender: str, receiver: str, what: str, part: Tensor, bits: int, copies: Any
+    ) -> None:
+        """Log a message that is one tensor, where there is a log."""
+        if self.log is not None:
+            sizes = count_numbers([part])
+            self.log.append(Sent(sender, receiver, what, *sizes, bits, int(copies)))
 
     def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Batch | tuple[()]:
         if not isinstance(positions, Tensor):
@@ -174,10 +174,9 @@ class Federation:
                 method = method.func
             names = list(inspect.signature(method).parameters)[1:]
             for name, x in zip(names, broadcast, strict=False):
-                down = FLOAT_BITS * x.numel()
-                self.log.append(Sent.of((SERVER, PARTICIPANT), name, x, down, int(n)))
-            up, one = wire.bits(upload[0].numel()), (PARTICIPANT, SERVER)
-            self.log.append(Sent.of(one, method.__name__, upload[0], up, int(n)))
+                self._note(SERVER, PARTICIPANT, name, x, FLOAT_BITS * x.numel(), n)
+            bits = wire.bits(upload[0].numel())
+            self._note(PARTICIPANT, SERVER, method.__name__, upload[0], bits, n)
         if isinstance(answer, Reply):
             return tuple(answer) if isinstance(answer.report, Tensor) else answer[:2]
         return answer
@@ -197,9 +196,8 @@ class Federation:
         whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
         bits = wire.bits(message.numel())
         self.bits_down += n * bits
-        if self.log is not None:
-            self.log.append(Sent.of((SERVER, whom), "", message, bits, n))
-        return wire(message, noise)
+        self._note(SERVER, whom, "", message, bits, n)
+        return self._carried(wire(message, noise), wire, noise)
 
     def store_memory(
         self, memory: Float[Tensor, "N *memory"], draw: Draw, new: Float[Tensor, "n *memory"]
@@ -241,6 +239,11 @@ class Federation:
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server: nothing is sent or counted."""
         return self.client(index_tree(self.clients(draw), 0))
+
+    def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
+        """What arrives of a message that is already compressed."""
+        del wire, noise
+        return x
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """The answers of all participants, stacked; an engine's own."""
@@ -301,12 +304,11 @@ class Sequential(Federation):
         answers = []
         for j in range(pytree.tree_leaves(own)[0].shape[0]):
             client = self.client(index_tree(own, j)._replace(model=clients.model))
-            answers.append(self._received(method(client, *broadcast), client, wire))
+            answer = method(client, *broadcast)
+            upload = answer.upload if isinstance(answer, Reply) else answer
+            upload = self._carried(upload, wire, client.noise)
+            answers.append(answer._replace(upload=upload) if isinstance(answer, Reply) else upload)
         return stack_trees(answers)
-
-    def _received(self, answer: Any, client: Client, wire: Compressor) -> Any:
-        del client, wire
-        return answer
 
 
 class Loop(Sequential):
@@ -319,23 +321,8 @@ class Loop(Sequential):
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
-    def _received(self, answer: Any, client: Client, wire: Compressor) -> Any:
-        upload = answer.upload if isinstance(answer, Reply) else answer
-        if upload.dim() != 1:
-            return answer
-        arrived = wire.decode(wire.encode(upload, client.noise), upload, client.noise)
-        return answer._replace(upload=arrived) if isinstance(answer, Reply) else arrived
-
-    def broadcast(
-        self,
-        wire: Compressor,
-        message: Float[Tensor, "d"],
-        noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
-        receivers: int | None = None,
-    ) -> Float[Tensor, "d"]:
-        """As in `Federation`, through encode and decode."""
-        received = super().broadcast(wire, message, noise, receivers)
-        return wire.decode(wire.encode(received, noise), received, noise)
+    def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
+        return wire.decode(wire.encode(x, noise), x, noise) if x.dim() == 1 else x
 
 
 def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:

@@ -7,39 +7,30 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache, wraps
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: abandoned files cannot be recognized, and stay
-    fcntl = None  # type: ignore[assignment]
-
-PART = ".part-"  # files being written; an unlocked one was left by a process that was killed
+PART = ".part-"  # files being written; an old one was left by a process that was killed
+DAY = 24 * 3600
 SCHEMA = 1
-
-T = TypeVar("T")
 
 
 def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` on a temporary file beside `path`, and move it there once it is on the disk.
 
-    The file has the rights that the umask gives a new one. What killed processes left of such
-    files in the folder is removed.
+    The file has the rights that the umask gives a new one. Such files that killed processes left in
+    the folder are removed after a day.
 
-    Raises
-    ------
-    OSError
-        one sentence, if the folder cannot be written to or the disk is full; nothing is left
-        behind, and what was at `path` before is untouched.
+    Raises OSError if the folder cannot be written to or the disk is full; nothing is left behind,
+    and what was at `path` before is untouched.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         clear_parts(path.parent)
-        with part_of(path) as (name, file):
+        with temporary_file(path.parent) as (name, file):
             write(file)
             file.flush()
             os.fsync(file.fileno())  # else a crash can leave the new name with no data
@@ -52,66 +43,29 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 
 @contextmanager
-def part_of(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """A new file beside `path`, locked as long as this process writes it, removed afterwards."""
-    while True:
-        name = path.parent / f"{PART}{os.getpid()}-{secrets.token_hex(4)}"
+def temporary_file(folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """A new file in a folder, removed afterwards unless it has another name by then."""
+    name = folder / f"{PART}{secrets.token_hex(8)}"
+    try:
         with open(name, "xb") as file:
-            try:
-                _lock(file, wait=True)
-                if os.fstat(file.fileno()).st_nlink:  # else cleared before it was locked
-                    yield name, file
-                    return
-            finally:
-                name.unlink(missing_ok=True)
+            yield name, file
+    finally:
+        name.unlink(missing_ok=True)
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove the files that killed processes left half written; those being written are locked."""
+    """Remove files that killed processes left half written: those that are older than a day."""
     with suppress(OSError):
         for path in folder.glob(f"{PART}*"):
-            with suppress(OSError), open(path, "rb") as file:
-                if _lock(file, wait=False):
-                    path.unlink()
-
-
-def _lock(file: IO[bytes], *, wait: bool) -> bool:
-    """Lock a file until it is closed or the process ends; whether that succeeded."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # held by another, or a file system without locks
-        return False
-    return True
-
-
-def cache_by_file(make: Callable[[Path], T]) -> Callable[[Path], T]:
-    """Decorator: remember what a function makes of a file until the file changes."""
-
-    @cache
-    def remembered(path: Path, state: object) -> T:  # noqa: ARG001 - part of the cache's key
-        return make(path)
-
-    @wraps(make)
-    def current(path: Path) -> T:
-        state: tuple[int, ...] = ()  # changes with the content; none without a file
-        with suppress(OSError):
-            stat = path.stat()
-            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
-        return remembered(path, state)
-
-    return current
+            if time.time() - path.stat().st_mtime > DAY:
+                path.unlink()
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     """Read a stored file and check its schema, its digest and, if one is named, its kind.
 
-    Raises
-    ------
-    ValueError
-        one sentence, for a file that is missing, damaged, changed by hand, or of another schema or
-        kind.
+    Raises ValueError for a file that is missing, damaged, changed by hand, or of another schema or
+    kind.
     """
     what = f"store: {'/'.join(path.parts[-3:])} must"
     try:
@@ -127,9 +81,9 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
         why = str(error).partition("\n")[0]
         text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
         raise ValueError(text) from None
-    found = data.get("schema") if isinstance(data, dict) else None
-    if found != SCHEMA:
-        raise ValueError(f"{what} have schema {SCHEMA}, got {found}; reproduce it.")
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"{what} have schema {SCHEMA}, got {schema}; reproduce it.")
     sealed = data.pop("digest", None)
     if digest(data) != sealed:
         raise ValueError(

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -123,11 +123,8 @@ class Problem:
         it draws as many as all do, with replacement.
     config : what a stored run records about it, JSON values only.
 
-    Raises
-    ------
-    TypeError, ValueError
-        at construction, one sentence that names the field. What the functions give is checked
-        by `run`, before the first round.
+    Raises TypeError or ValueError at construction, one sentence that names the field. What the
+    functions give is checked by `run`, before the first round.
     """
 
     name: str
@@ -204,22 +201,22 @@ class Problem:
 
         `most` is m where it is less than the rows of the largest of all clients.
         """
-        if most is None:
+        if self.rows.dim() == 2:
+            most = self.rows.shape[-1]
+        elif most is None:
             many = self.ragged and _has_values(clients)
             most = max(self.sizes[j] for j in clients.tolist()) if many else max(self.sizes)
-        if self.rows.dim() == 2:
-            rows, most = self.rows[clients], self.rows.shape[-1]
+        table, place = self.rows.dim() == 2, torch.arange(most, device=self.rows.device)
         if not isinstance(self.lengths, Tensor) and min(self.sizes) == most:  # no padding anywhere
-            if self.rows.dim() == 1:
-                rows = self.row_numbers(clients, torch.arange(most, device=clients.device))
+            rows = self.rows[clients] if table else self.row_numbers(clients, place)
             weight = torch.full_like(rows, 1 / most, dtype=self.w0.dtype)
             return Batch(self.data_at(rows), weight)
         lengths = self.lengths
         if not isinstance(lengths, Tensor):
             lengths = torch.tensor(self.sizes, device=self.rows.device)
-        size, place = lengths[clients].unsqueeze(-1), torch.arange(most, device=self.rows.device)
-        if self.rows.dim() == 1:
-            rows = self.row_numbers(clients, torch.minimum(place, size - 1))
+        size = lengths[clients].unsqueeze(-1)
+        places = torch.minimum(place, size - 1)
+        rows = self.rows[clients] if table else self.row_numbers(clients, places)
         weight = (place < size).to(self.w0.dtype) / size  # whole numbers alone: in float32
         return Batch(self.data_at(rows), weight)
 
@@ -292,19 +289,14 @@ class Problem:
         trains the smallest first. Constraints, and metrics that do not ask for losses, are as
         before.
 
-        Raises
-        ------
-        ValueError
-            unless all objectives are positive there.
+        Raises ValueError unless all objectives are positive there.
         """
         start = self.mean_losses(self.w0)[: self.num_objectives]
         rule = "have objectives that are positive at the start"
         checks.require(bool((start > 0).all()), "scaled", "the problem", rule, start.tolist())
         scales = (*map(float, start), *[1.0] * self.num_constraints)
-        gradient = None if self.gradient is None else partial(_scaled_gradient, self, scales)
         config = {**self.config, "scales": [*scales]}
-        losses = partial(_scaled_losses, self.losses, scales)
-        return replace(self, losses=losses, gradient=gradient, config=config)
+        return replace(self, losses=partial(_over, self, scales), gradient=None, config=config)
 
     def within(self, convex_set: ConvexSet) -> Problem:
         """The same problem with a feasible set; the start is projected onto it."""
@@ -331,17 +323,9 @@ class Problem:
         return self.with_tensors(pytree.tree_map(lambda x: x.to(device), self.tensors()))
 
 
-def _scaled_losses(losses: Any, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
-    found: Tensor = losses(w, batch)
-    return found / found.new_tensor(scales)
-
-
-def _scaled_gradient(
-    problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch, weights: Tensor
-) -> Tensor:
-    return pullback(
-        problem.losses, problem.gradient, w, batch, weights / weights.new_tensor(scales)
-    )
+def _over(problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
+    """The losses of a problem, each divided by a number."""
+    return problem.losses(w, batch) / w.new_tensor(scales)
 
 
 def pullback(
@@ -352,23 +336,19 @@ def pullback(
     weights: Float[Tensor, "K"],
 ) -> Float[Tensor, "d"]:
     """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
-    if gradient is not None:
-        found = gradient(w, batch, weights)
-        shape = getattr(found, "shape", None)
-        rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
-        checks.require(shape == w.shape, "Problem", "gradient", rule, found)
-        return found
-    derivative: Tensor = grad(lambda u: (weights * losses(u, batch)).sum())(w)
-    return derivative
+    if gradient is None:
+        gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
+    result = gradient(w, batch, weights)
+    rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
+    fits = getattr(result, "shape", None) == w.shape
+    checks.require(fits, "Problem", "gradient", rule, result)
+    return result
 
 
 def try_losses(problem: Problem) -> None:
     """Call the losses once, on the first client's rows, unless they need a simulator's episodes.
 
-    Raises
-    ------
-    ValueError
-        unless they give K numbers.
+    Raises ValueError unless they give K numbers.
     """
     if problem.simulator is not None:
         return
@@ -376,32 +356,27 @@ def try_losses(problem: Problem) -> None:
     who, k = f"losses of {problem.name}", problem.num_objectives + problem.num_constraints
     try:
         with torch.no_grad():
-            found: object = problem.losses(problem.w0, batch)
+            losses: object = problem.losses(problem.w0, batch)
     except Exception as error:
         if isinstance(error, RuntimeError) and explain_map_error(error):
             raise
         rule = "work on the rows of client 0"
         raise ValueError(checks.sentence("run", who, rule, error)) from error
-    fits = isinstance(found, Tensor) and found.is_floating_point() and found.shape == (k,)
+    fits = isinstance(losses, Tensor) and losses.is_floating_point() and losses.shape == (k,)
     rule = f"give a tensor of floats [{k}], the objectives and then the constraints"
-    checks.require(fits, "run", who, rule, found)
+    checks.require(fits, "run", who, rule, losses)
 
 
-def check_metrics(problem: Problem, found: object) -> None:
+def check_metrics(problem: Problem, metrics: object) -> None:
     """Raise ValueError unless `metrics` gave a dict of names to 0-d tensors."""
-    who, measured = "run", f"metrics of {problem.name}"
-    metrics = found if isinstance(found, dict) else {}
-    checks.require(metrics, who, measured, "give a dict of numbers, not empty", found)
-    for name, value in metrics.items():
+    who, fits = f"metrics of {problem.name}", isinstance(metrics, dict) and metrics
+    checks.require(fits, "run", who, "give a dict of numbers, not empty", metrics)
+    for name, value in cast("dict[Any, Any]", metrics).items():
         fits = isinstance(name, str) and name and name not in TAKEN
-        rule = f"have texts as names, none of them {' or '.join(TAKEN)}"
-        checks.require(fits, who, measured, rule, name)
+        checks.require(fits, "run", who, f"have texts as names, not {' or '.join(TAKEN)}", name)
         fits = isinstance(value, Tensor) and not value.dim() and not value.is_complex()
         metric = f"metric {name!r} of {problem.name}"
-        checks.require(fits, who, metric, "be a tensor of one number, shape []", value)
-
-
-# --- what `Problem` checks beyond its annotations ---
+        checks.require(fits, "run", metric, "be a tensor of one number, shape []", value)
 
 
 def _require(fits: object, name: str, rule: str, value: object) -> None:

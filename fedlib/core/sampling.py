@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, Literal
 
 import torch
@@ -133,25 +132,6 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
     return torch.tensor(list(found)[:count])
 
 
-def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
-    """Numbers below `size`, distinct along the last axis, all ordered choices equally likely.
-
-    Few of many are drawn with replacement, and all but the first of equal ones again until none
-    are left. That looks at equality alone, so no choice is preferred to another.
-    """
-    count = shape[-1]
-    if 4 * count > size:
-        rows = [torch.randperm(size, generator=rng)[:count] for _ in range(prod(shape[:-1]))]
-        return torch.stack(rows).view(shape)
-    flat = torch.randint(size, shape, generator=rng).view(-1, count)
-    while True:
-        ordered, where = flat.sort(stable=True)
-        row, column = (ordered[:, 1:] == ordered[:, :-1]).nonzero(as_tuple=True)
-        if not len(row):
-            return flat.view(shape)
-        flat[row, where[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
-
-
 def check_work(
     who: str,
     problem: Problem,
@@ -161,11 +141,8 @@ def check_work(
 ) -> None:
     """Check what a round asks of the clients against the problem.
 
-    Raises
-    ------
-    ValueError
-        if there are fewer clients than participants, a batch of distinct rows is larger than a
-        client, or `local` steps that differ by client are of another number of clients.
+    Raises ValueError if there are fewer clients than participants, a batch of distinct rows is
+    larger than a client, or `local` steps that differ by client are of another number of clients.
     """
     n = problem.num_clients
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
@@ -181,20 +158,6 @@ def check_constrained(who: str, problem: Problem) -> None:
     kinds = (problem.num_objectives, problem.num_constraints)
     rule = "have one objective, and one constraint or several"
     checks.require(kinds[0] == 1 and kinds[1], who, "problem", rule, kinds)
-
-
-def check_compressors(
-    who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
-) -> None:
-    """Raise ValueError unless the residuals of FedSGM shrink: error feedback up, EF21 down."""
-    fits = not error_feedback or uplink.contraction(dim) is not None
-    rule, remedy = (
-        "be contractive under error feedback",
-        "pass error_feedback=False or scaled=False",
-    )
-    checks.require(fits, who, "uplink", rule, uplink, remedy)
-    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
-    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
 
 
 def _positions(
@@ -218,10 +181,7 @@ def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
 def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
     """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
 
-    Raises
-    ------
-    ValueError
-        if the seed is negative or the stream unknown.
+    Raises ValueError if the seed is negative or the stream unknown.
     """
     checks.arguments(seeded, locals())
     return torch.Generator().manual_seed(2 * seed + (stream == "rounds"))

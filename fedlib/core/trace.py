@@ -94,10 +94,7 @@ class Trace:
     def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
         """The final model `[d]` of a seed; the seed may be left out where there is one.
 
-        Raises
-        ------
-        ValueError
-            for a seed that was not run, or a trace without models.
+        Raises ValueError for a seed that was not run, or a trace without models.
         """
         held, remedy = getattr(self.state, "w", self.state), "save the state beside the trace"
         checks.require(held is not None, "Trace", "state", "hold the final models", None, remedy)
@@ -111,10 +108,7 @@ class Trace:
     ) -> dict[str, Shaped[Tensor, "..."]]:
         """The `state_dict` of the module that the problem was made of, at the final model.
 
-        Raises
-        ------
-        ValueError
-            as `model`, or if the module has another number of trainable parameters.
+        Raises ValueError as `model`, or if the module has another number of trainable parameters.
         """
         w = self.model(seed)
         named = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -135,10 +129,7 @@ class Trace:
         The final models `[S, d]` go with them where d is at most 1000; larger ones are kept by
         `torch.save(trace.state_dict(module, seed), path)`. Numbers keep all their digits.
 
-        Raises
-        ------
-        OSError
-            one sentence, if the folder cannot be written to.
+        Raises OSError if the folder cannot be written to.
         """
         checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
@@ -167,10 +158,7 @@ class Trace:
     def load(path: Path | str) -> Trace:
         """The inverse of `save`; `state` is then the final models `[S, d]`, or None.
 
-        Raises
-        ------
-        ValueError
-            one sentence, for a file that is missing, damaged, or of another kind.
+        Raises ValueError for a file that is missing, damaged, or of another kind.
         """
         checks.value("Trace.load", "path", path, Path | str)
         held = files.read_json(Path(path))

@@ -104,10 +104,8 @@ class BatchedRuns:
     def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
         """The progress at the end of a trace of this session, to go on from.
 
-        Raises
-        ------
-        ValueError
-            unless the trace is one of this run, but for its number of rounds, with its state.
+        Raises ValueError unless the trace is one of this run, but for its number of rounds, with
+        its state.
         """
         own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
         del own["algorithms"]
@@ -150,11 +148,8 @@ class BatchedRuns:
     def step(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
         """One round of every run, the first has number 0.
 
-        Raises
-        ------
-        ValueError
-            if the round branches on a tensor's value or draws random numbers, or a schedule gives
-            no finite number.
+        Raises ValueError if the round branches on a tensor's value or draws random numbers, or a
+        schedule gives no finite number.
         """
         for name, rule in self.schedules.items():
             factor = rule(number + 1)

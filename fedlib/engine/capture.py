@@ -32,10 +32,7 @@ class Captured:
     def __call__(self, *arguments: Any) -> Any:
         """The function's value, by the operations that were captured.
 
-        Raises
-        ------
-        ValueError
-            for arguments of another structure than the example's.
+        Raises ValueError for arguments of another structure than the example's.
         """
         leaves, structure = pytree.tree_flatten(arguments)
         if structure != self.inputs:
@@ -53,10 +50,7 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
     example : arguments; those of every call must have their structure and shapes.
     passes : what shortens the graph, in order; values may change by rounding only.
 
-    Raises
-    ------
-    RuntimeError
-        of torch, if the function looks at the values of a tensor.
+    Raises RuntimeError of torch, if the function looks at the values of a tensor.
     """
     from torch.fx.experimental.proxy_tensor import make_fx  # imports torch's compiler: a second
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.files import atomic_write, part_of
+from fedlib.core.files import atomic_write, temporary_file
 
 FORMAT = b"fedlib checkpoint 4, sha256 "  # what a file begins with; then the digest of the rest
 CLOSE = 1e-3  # another machine may round data otherwise; other data differ by more
@@ -69,10 +69,8 @@ class Progress:
 def check_path(given: Path | str | None) -> Path | None:
     """The path that `run` was given for its checkpoint, None for none.
 
-    Raises
-    ------
-    ValueError, OSError
-        unless it is a file, or a name in a folder where a file can be written.
+    Raises ValueError or OSError unless it is a file, or a name in a folder where a file can be
+    written.
     """
     if given is None:
         return None
@@ -82,7 +80,7 @@ def check_path(given: Path | str | None) -> Path | None:
         checks.require(fits, "run", "checkpoint", "be the path of a file", given, "name a file")
         rule, remedy = "lie in a folder that exists", "make the folder"
         checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
-        with part_of(path):
+        with temporary_file(path.parent):
             pass
     except OSError as error:
         rule, why = "be a path that can be written to", f"{given!s:.60} ({error.strerror})"
@@ -116,10 +114,8 @@ class Checkpoint:
     def resume(self, start: Progress, rounds: int) -> Progress:
         """What the file holds, on the device of `start`; `start` itself if there is no file.
 
-        Raises
-        ------
-        ValueError, OSError
-            if the file does not belong to the run or is past its `rounds`, or cannot be read.
+        Raises ValueError or OSError if the file does not belong to the run or is past its `rounds`,
+        or cannot be read.
         """
         if self.path is None:
             return start

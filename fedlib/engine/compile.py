@@ -84,12 +84,8 @@ class CompiledRounds:
     state, draw : an example of what a round takes.
     rounds : of one call.
 
-    Raises
-    ------
-    Exception
-        of torch's compiler, where no C++ compiler is there or an operation cannot be compiled.
-    RuntimeError
-        if what it made gives other numbers than the operations.
+    Raises Exception of torch's compiler, where no C++ compiler is there or an operation cannot be
+    compiled; RuntimeError if what it made gives other numbers than the operations.
     """
 
     def __init__(

@@ -31,10 +31,7 @@ def stack(
     Returns the first algorithm as template and, per differing float field (`"lr"`,
     `"switch.beta"`), its values `[G]` with the dtype and device of `like`.
 
-    Raises
-    ------
-    ValueError
-        if two of them differ in more than floats.
+    Raises ValueError if two of them differ in more than floats.
     """
     numbers, template = [floats(a) for a in algorithms], algorithms[0]
     for a, own in zip(algorithms, numbers, strict=True):

@@ -117,10 +117,7 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
 def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     """The message in some bytes, for `decode`; `like` gives its length, dtype and device.
 
-    Raises
-    ------
-    Garbled
-        if such a message has another number of bytes.
+    Raises Garbled if such a message has another number of bytes.
     """
     fields = layout(wire, like.numel())
     length = -(-sum(field.length for field in fields) // 8)

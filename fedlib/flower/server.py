@@ -57,10 +57,7 @@ class Server:
     def run(self, watch: Callable[[int, Any], None] | None = None) -> Any:
         """All rounds; the last state. `watch(round, state)` is called after each.
 
-        Raises
-        ------
-        RuntimeError
-            one sentence, if a client does not answer, or the model is no longer finite.
+        Raises RuntimeError if a client does not answer, or the model is no longer finite.
         """
         while self.place.round < self.rounds:
             state, self.info = ServerEnd(self).run()

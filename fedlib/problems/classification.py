@@ -150,11 +150,8 @@ def classifier(
     dtype : of the parameters and of the arithmetic.
     name, config : what a stored run records.
 
-    Raises
-    ------
-    ValueError
-        for inputs that are not finite, a scale without bytes, or more `measured` rows than the
-        smallest client has.
+    Raises ValueError for inputs that are not finite, a scale without bytes, or more `measured` rows
+    than the smallest client has.
     """
     checks.arguments(classifier, locals())
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
@@ -272,11 +269,8 @@ def softmax_regression(
     constrained : classes whose mean cross-entropy is a constraint; that of the others is the
         objective then, and `metrics` gives `f` and `g` too. None: one objective, all rows.
 
-    Raises
-    ------
-    ValueError, TypeError
-        for features that are not finite, labels that are none of the classes, or a client without
-        rows for one of the losses.
+    Raises ValueError or TypeError for features that are not finite, labels that are none of the
+    classes, or a client without rows for one of the losses.
     """
     checks.arguments(softmax_regression, locals())
 
@@ -313,10 +307,7 @@ def mlp_classification(
     activation : `"relu"` or `"swish"`, z / (1 + e^-z).
     rng : draws the start, as in `models.mlp`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        for another activation, and as `softmax_regression` does.
+    Raises ValueError or TypeError for another activation, and as `softmax_regression` does.
     """
     checks.arguments(mlp_classification, locals())
     model = mlp_model(X.shape[1], hidden, classes, rng, activation)

@@ -68,11 +68,8 @@ def fairness(
         every client's own gap, on the batch of the step; the pooled value still decides.
     config : entries to add to the stored configuration, such as the data set's name.
 
-    Raises
-    ------
-    ValueError
-        for features that are not finite, labels or groups outside {0, 1}, training rows of one
-        group only, a client without rows, and parameters out of range.
+    Raises ValueError for features that are not finite, labels or groups outside {0, 1}, training
+    rows of one group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
     checks.one_of("fairness", "sign", sign, SIGNS)

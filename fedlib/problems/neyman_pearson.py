@@ -49,11 +49,8 @@ def neyman_pearson(
     dtype : of the data and the model.
     config : entries to add to the stored configuration, such as the data set's name.
 
-    Raises
-    ------
-    ValueError
-        for NaN or infinite features, labels outside {0, 1}, a split that leaves a client without
-        one of the classes, and parameters out of range.
+    Raises ValueError for NaN or infinite features, labels outside {0, 1}, a split that leaves a
+    client without one of the classes, and parameters out of range.
     """
     checks.arguments(neyman_pearson, locals())
     checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
@@ -100,10 +97,7 @@ def class_shares(
 
     Rows of no client weigh nothing.
 
-    Raises
-    ------
-    ValueError
-        if a client has no row of one of the classes.
+    Raises ValueError if a client has no row of one of the classes.
     """
     shares = torch.zeros(len(labels), 2, dtype=torch.float64)
     for j, own in enumerate(rows):

@@ -61,10 +61,7 @@ class ClientRows(NamedTuple):
         A client must have rows for which it holds, else the problem is refused. A minibatch may
         have none, and then counts 0: its mean only estimates that over all such rows.
 
-        Raises
-        ------
-        ValueError
-            unless `values` and `where` are `[B]`: one number a row.
+        Raises ValueError unless `values` and `where` are `[B]`: one number a row.
         """
         weight = self.weight
         for name, value in (("values", values), ("where", where)):
@@ -157,12 +154,9 @@ def from_frame(
     Metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each in
     the mean over clients; `f_1`, `g_1`, ... where there are several; and the measures.
 
-    Raises
-    ------
-    ValueError, TypeError
-        one sentence, for a column that is not there, is no number, has gaps or is named for two
-        things, a client without rows, a module that does not take the features, and a function
-        that fails, returns no single finite number, or counts padding rows.
+    Raises ValueError or TypeError for a column that is not there, is no number, has gaps or is
+    named for two things, a client without rows, a module that does not take the features, and a
+    function that fails, returns no single finite number, or counts padding rows.
     """
     import pandas as pd
 
@@ -221,10 +215,7 @@ def from_clients(
     heldout : rows that no client trains on, in one of these forms.
     module, objective, constraint, measures, weights, name : as in `from_frame`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        as `from_frame` does.
+    Raises ValueError or TypeError as `from_frame` does.
     """
     who = "from_clients"
     checks.arguments(from_clients, locals())

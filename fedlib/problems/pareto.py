@@ -35,10 +35,8 @@ def pareto(
     curvature : diagonals of `A_k`, positive; ones by default.
     w0 : where methods start, by default 0.
 
-    Raises
-    ------
-    ValueError
-        for shapes that do not match, entries that are not finite, curvatures that are not positive.
+    Raises ValueError for shapes that do not match, entries that are not finite, curvatures that are
+    not positive.
     """
     checks.arguments(pareto, locals())
     rule = "be [N, m, M, d], each at least 1"

@@ -24,10 +24,8 @@ def quadratics(
     optimum is known: the projection of $\bar a$ onto the ball around $\bar b$ of radius
     $\sqrt{2\,\text{level}}$. `metrics` gives `f` (excess over the optimum), `g`, `distance`.
 
-    Raises
-    ------
-    ValueError
-        for a level that is not positive, or centres that do not match or are not finite.
+    Raises ValueError for a level that is not positive, or centres that do not match or are not
+    finite.
     """
     checks.arguments(quadratics, locals())
     checks.require(a.numel(), "quadratics", "a", "be [N, d], each at least 1", list(a.shape))

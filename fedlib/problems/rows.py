@@ -24,10 +24,8 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
     read once from its first sample to its last; or a dict, whose entries other than `columns` are
     the inputs and the target, in this order.
 
-    Raises
-    ------
-    ValueError, TypeError
-        that names the client, and the part that is no dense tensor of numbers.
+    Raises ValueError or TypeError that names the client, and the part that is no dense tensor of
+    numbers.
     """
     names = ("inputs", "target", *columns)
     if isinstance(given, (Dataset, DataLoader)):

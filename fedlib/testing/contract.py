@@ -39,10 +39,7 @@ ROUNDS = 40  # within which a method must have improved something
 def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
     """Put an algorithm through all checks, on a problem that it is made for.
 
-    Raises
-    ------
-    AssertionError
-        that lists every check which failed, one sentence each.
+    Raises AssertionError that lists every check which failed, one sentence each.
     """
     failed = [f"{name}: {text}" for name, text in findings(algorithm, problem).items() if text]
     if failed:

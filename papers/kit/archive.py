@@ -11,6 +11,7 @@ import copy
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,14 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib.core.files import (
-    SCHEMA,
-    atomic_write,
-    cache_by_file,
-    digest,
-    read_json,
-    write_json,
-)
+from fedlib.core.files import SCHEMA, atomic_write, digest, read_json, write_json
 
 Payload = dict[str, Any]
 Curves = NDArray[np.float64]
@@ -35,6 +29,24 @@ T = TypeVar("T")
 CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
 POWERS = 22  # of ten, up to which float64 has exactly
 MINUS_ZERO, NAN = 998, 999  # powers that no float64 has
+
+
+def cache_by_file(make: Callable[[Path], T]) -> Callable[[Path], T]:
+    """Decorator: remember what a function makes of a file until the file changes."""
+
+    @cache
+    def remembered(path: Path, state: object) -> T:  # noqa: ARG001 - part of the cache's key
+        return make(path)
+
+    @wraps(make)
+    def current(path: Path) -> T:
+        state: tuple[int, ...] = ()  # changes with the content; none without a file
+        with suppress(OSError):
+            stat = path.stat()
+            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+        return remembered(path, state)
+
+    return current
 
 
 def exists(path: Path) -> bool:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from fedlib.core import Trace
-from fedlib.core.files import SCHEMA, cache_by_file, digest, read_json, write_json
+from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.core.provenance import versions
 from papers.kit import archive, runfile, sources, store
 from papers.kit.store import Spec
@@ -86,7 +86,7 @@ def entries() -> dict[str, CheckedRun]:
     return dict(_read(path())) if path().exists() else {}
 
 
-@cache_by_file
+@archive.cache_by_file
 def _read(place: Path) -> dict[str, CheckedRun]:
     runs = read_json(place, "recheck")["runs"]
     return {run: CheckedRun(**{**one, "seeds": (*one["seeds"],)}) for run, one in runs.items()}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.files import cache_by_file
 from fedlib.core.provenance import ROOT
+from papers.kit.archive import cache_by_file
 from papers.kit.offline import PACKAGES, Maker
 
 

@@ -18,16 +18,11 @@ from torch.func import grad
 
 from fedlib import checks
 from fedlib.checks import Count, Fraction, Nonnegative, Positive, Threshold
-from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.core.sampling import (
-    check_compressors,
-    check_constrained,
-    check_work,
-    draw_round,
-)
+from fedlib.core.sampling import check_constrained, check_work, draw_round
 from fedlib.steps.switching import Hard, Switch
 from papers.fedsgm.cartpole.trpo import (
     Episodes,

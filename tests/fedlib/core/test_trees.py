@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core.sampling import distinct, seeded
+from fedlib.algorithms.ssca import distinct
+from fedlib.core.sampling import seeded
 from fedlib.core.trees import partition_leaves, same_memory
 from fedlib.data import digits
 from fedlib.engine.batch import BatchedRuns

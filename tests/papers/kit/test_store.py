@@ -91,7 +91,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
     )  # chunks do not depend on the clock
     monkeypatch.setattr(store, "run", partial(fl.run, checkpoint_seconds=0))
     (results / "toy" / "full").mkdir(parents=True)
-    (results / "toy" / "full" / ".part-1-0").write_text("of a killed process", encoding="utf-8")
+    left = results / "toy" / "full" / ".part-0"
+    left.write_text("of a killed process", encoding="utf-8")
+    os.utime(left, (0, 0))
     with pytest.raises(KeyboardInterrupt):
         have({"a": SPECS["a"]}, store=True)
     (left,) = (results / "toy" / "full").iterdir()
