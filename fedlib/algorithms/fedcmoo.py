@@ -223,10 +223,7 @@ class FedCMOO(GramWeighted):
     authors' code rolls the model back when the loss grows, which is not done here.
 
     The weights favour the objectives with short gradients, so that losses of a much larger scale
-    hardly fall: `problem.scaled()` brings all to one scale first.
-
-    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
-    that does not fit the problem, or a problem with constraints.
+    hardly fall: `problem.scaled()` brings all to one scale first. `init` refuses constraints.
 
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
@@ -280,8 +277,6 @@ class FedCMOOPref(GramWeighted):
     Differs: where an indefinite estimate leaves the programme without a solution, minimum-norm
     weights take its place and the round reports `fallback` 1 (the paper is silent, the code stops).
 
-    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a number of ratios other than M.
-
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
 
@@ -334,8 +329,6 @@ class FedCMOOTheory(Weighted):
     step : beta, of the one step of line 4.
     gram_participants : n'.
     compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
-
-    Raises ValueError or TypeError as `FedCMOO`; in `init` also for a compressor that is biased.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
@@ -426,9 +419,6 @@ class FSMGDA(Weighted):
     weights : the rule of line 6.
     least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
         `Least(0.002, mixture=False)`.
-
-    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
-    that does not fit the problem, or a problem with constraints.
     """
 
     lr: Positive
@@ -499,8 +489,6 @@ class Scalarized(Weighted):
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
     weights : how much each objective counts, in proportion; none: equally.
-
-    Raises ValueError or TypeError as `FSMGDA`; in `init` also for an objective that there is not.
     """
 
     lr: Positive
@@ -561,8 +549,6 @@ class MGDA(Weighted):
     batch_size : rows of a client's batch for each objective, or None for full gradients. With
         minibatches the direction is biased: the weights depend on the same noise.
     weights : the rule of line 2, the exact minimizer by default.
-
-    Raises ValueError or TypeError as `FSMGDA`.
     """
 
     lr: Positive

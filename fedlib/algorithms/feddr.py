@@ -69,9 +69,6 @@ class FedDR(checks.Checked):
 
     Differs: the source starts each x_i at an inexact proximal point of the start; here at the start
     itself, which is one after no steps.
-
-    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for too
-    few rows.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)

@@ -202,8 +202,7 @@ class FedFW(Penalized):
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
     the x_i from the messages.
 
-    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for a
-    problem without a feasible set, with constraints, or with a start outside the set.
+    `init` refuses a problem without a feasible set, with constraints, or with a start outside.
     """
 
     lam0: Nonnegative
@@ -247,8 +246,6 @@ class FedFWPlus(FedFW):
 
     Differs: as `FedFW`. Who does not take part keeps its multiplier too. The paper has no analysis
     of this variant.
-
-    Raises what `FedFW` does.
     """
 
     extras: ClassVar[int] = 1
@@ -289,8 +286,6 @@ class FedFWSto(Penalized):
     Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
     Differs: as `FedFW`. The theorem is for all clients in every round.
-
-    Raises what `FedFW` does.
     """
 
     extras: ClassVar[int] = 1
@@ -337,8 +332,6 @@ class FedFWReset(FrankWolfe):
     model.
 
     Differs: from the paper in lines 2, 3 and 7, as the authors' code does; for comparison only.
-
-    Raises what `FedFW` does.
     """
 
     lam0: Nonnegative
@@ -392,8 +385,6 @@ class NaiveFW(FrankWolfe):
     Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w, before the round.
 
     Differs: as in the paper, (20).
-
-    Raises what `FedFW` does.
     """
 
     schedule: Schedule = Convex()

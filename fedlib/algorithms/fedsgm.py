@@ -84,9 +84,6 @@ class FedSGM(checks.Checked):
     sign. Of several constraints the largest is the g of lines 3 to 5, the one constraint that they
     amount to; a client sends all their values, and gets sigma with the largest's place.
 
-    Raises ValueError or TypeError at construction for a parameter out of range; in `init` for one
-    that does not fit the problem.
-
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
 

@@ -67,6 +67,44 @@ class Iterate(NamedTuple):
     t: Float[Tensor, ""]  # rounds done
 
 
+class OverSamples(checks.Checked):
+    """Base of the methods over samples: all clients, batches of distinct rows."""
+
+    batch_size: int | None
+    local_steps: int = 1
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """All clients, and their batches of every step: rows of a batch are distinct."""
+        who, sizes = torch.arange(problem.num_clients), problem.sizes
+        if self.batch_size is None:
+            return Draw(participants=who)  # 1
+        shape = (self.local_steps, self.batch_size)
+        if len(set(sizes)) == 1:
+            return Draw(who, batches=distinct(sizes[0], (len(sizes), *shape), rng))
+        return Draw(who, batches=torch.stack([distinct(size, shape, rng) for size in sizes]))
+
+
+class OverFeatures(checks.Checked):
+    """Base of the methods over features: one pool of samples, of which every client has a part."""
+
+    batch_size: int | None
+    head: int
+
+    def check(self, problem: Problem) -> None:
+        """Raise ValueError or TypeError unless features are divided, and head and batch fit."""
+        who, size = type(self).__name__, self.batch_size
+        form = check_vertical(who, problem).composite
+        checks.count(who, "head", self.head, 1, form.clients, "the problem's clients")
+        if size is not None:
+            checks.count(who, "batch_size", size, 1, problem.sizes[0], "the problem's samples")
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Distinct samples of the pool, the same for all clients; all of them for None."""
+        count, size = problem.sizes[0], self.batch_size
+        samples = torch.arange(count) if size is None else distinct(count, (size,), rng)  # 1
+        return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
+
+
 @dataclass(frozen=True)
 class FreeServer(checks.Checked):
     """Parameters and server's half of SSCA without constraints."""
@@ -165,7 +203,7 @@ class PenaltyServer:
 
 
 @dataclass(frozen=True)
-class SSCA(FreeServer):
+class SSCA(OverSamples, FreeServer):
     r"""Mini-batch successive convex approximation, without constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -193,17 +231,12 @@ class SSCA(FreeServer):
     With a problem's set, line 5 is the minimizer over the set. Constraints are ignored; of several
     objectives the mean counts.
 
-    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
-
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
 
     def init(self, problem: Problem) -> State:
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
         return State.start(problem, 1)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
     def mean_gradient(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: the gradient of the mean objective on its batch."""
@@ -217,7 +250,7 @@ class SSCA(FreeServer):
 
 
 @dataclass(frozen=True)
-class ConstrainedSSCA(PenaltyServer):
+class ConstrainedSSCA(OverSamples, PenaltyServer):
     r"""Mini-batch successive convex approximation with an exact penalty on constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -254,8 +287,7 @@ class ConstrainedSSCA(PenaltyServer):
     the next c once that has converged, line 7 goes on from where it is. Line 5 is solved by the
     formula of Lemma 1, and for several constraints by an interior point method on the dual.
 
-    Raises ValueError or TypeError at construction or in `init` for a parameter out of range; in
-    `init` for a problem with a set, with a pooled constraint, or without any constraint.
+    `init` refuses a problem with a set, with a pooled constraint, or without any constraint.
 
     Reference: Algorithm 2 with (11), (12); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -263,9 +295,6 @@ class ConstrainedSSCA(PenaltyServer):
     def init(self, problem: Problem) -> State:
         check_work("ConstrainedSSCA", problem, problem.num_clients, self.batch_size)
         return self.start(problem)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_batches(problem, rng, 1, self.batch_size)  # 1
 
     def statistics(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "s"]:
         """At the client: K gradients, one after another, and the constraints' values."""
@@ -286,7 +315,7 @@ class ConstrainedSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class MiniBatchSGD(checks.Checked):
+class MiniBatchSGD(OverSamples):
     r"""Mini-batch SGD over samples, the baseline of `SSCA`: all clients, averaged by their sizes.
 
         1  the server sends w to all N clients, each starts from u_i = w
@@ -305,8 +334,6 @@ class MiniBatchSGD(checks.Checked):
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises ValueError or TypeError at construction or in `init` for a parameter out of range.
-
     Reference: section VI of the paper, with McMahan et al. (2017) for E > 1.
     """
 
@@ -318,9 +345,6 @@ class MiniBatchSGD(checks.Checked):
     def init(self, problem: Problem) -> Iterate:
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_batches(problem, rng, self.local_steps, self.batch_size)
 
     def local_update(
         self, client: Client, w: Float[Tensor, "d"], lr: Float[Tensor, ""]
@@ -336,19 +360,6 @@ class MiniBatchSGD(checks.Checked):
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3
-
-
-def draw_batches(
-    problem: Problem, rng: torch.Generator, steps: int, batch_size: int | None
-) -> Draw:
-    """All clients, and their batches of every step: rows of a batch are distinct."""
-    who, sizes = torch.arange(problem.num_clients), problem.sizes
-    if batch_size is None:
-        return Draw(participants=who)
-    if len(set(sizes)) == 1:
-        return Draw(who, batches=distinct(sizes[0], (len(sizes), steps, batch_size), rng))
-    each = [distinct(size, (steps, batch_size), rng) for size in sizes]
-    return Draw(who, batches=torch.stack(each))
 
 
 def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
@@ -380,7 +391,7 @@ def shares(problem: Problem) -> Float[Tensor, "N"]:
 
 
 @dataclass(frozen=True)
-class VerticalSSCA(FreeServer):
+class VerticalSSCA(OverFeatures, FreeServer):
     r"""Mini-batch successive convex approximation over features, without constraints.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -403,15 +414,10 @@ class VerticalSSCA(FreeServer):
     ----------
     tau : curvature of the surrogates, positive.
     rho, gamma : step sizes of lines 6 and 8, in (0, 1].
-    batch_size : B, at most the number of samples; None for all of them.
-    ridge : lambda of the term `ridge |w|^2` of the objective.
-    debias : whether line 7 divides f by kappa_t = 1 - prod_{s <= t} (1 - rho_s).
+    batch_size, ridge, debias : as in `SSCA`, of the samples of the pool.
     head : the client of line 4, 1 .. I.
 
     Differs: as `SSCA`. Line 3 needs the labels at every client, which the paper does not say.
-
-    Raises ValueError or TypeError at construction or in `init` for a parameter out of range, or a
-    problem whose features are not divided among clients.
 
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
@@ -419,11 +425,8 @@ class VerticalSSCA(FreeServer):
     head: Count = 1
 
     def init(self, problem: Problem) -> State:
-        check_samples("VerticalSSCA", problem, self.batch_size, self.head)
+        self.check(problem)
         return State.start(problem, 1)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         line, w = Line(fed), state.w
@@ -434,7 +437,7 @@ class VerticalSSCA(FreeServer):
 
 
 @dataclass(frozen=True)
-class ConstrainedVerticalSSCA(PenaltyServer):
+class ConstrainedVerticalSSCA(OverFeatures, PenaltyServer):
     r"""Mini-batch successive convex approximation over features, with an exact penalty.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -461,18 +464,10 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
     Parameters
     ----------
-    tau, rho, gamma, batch_size, debias, head : as in `VerticalSSCA`; `debias` divides A and B by
-        kappa_t.
-    penalty : c of round 1, positive.
-    levels : U, a number for all constraints or one for each.
-    objective : `"problem"` or `"norm"`, as in `ConstrainedSSCA`.
-    growth : factor of line 9, at least 1; 1 keeps the penalty.
-    patience : rounds between two looks at the slack.
-    tolerance : the slack's norm that leaves the penalty as it is.
+    tau, rho, gamma, batch_size, head : as in `VerticalSSCA`.
+    penalty, levels, objective, growth, patience, tolerance, debias : as in `ConstrainedSSCA`.
 
     Differs: as `ConstrainedSSCA` and `VerticalSSCA`.
-
-    Raises ValueError or TypeError as both of them.
 
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -480,11 +475,8 @@ class ConstrainedVerticalSSCA(PenaltyServer):
     head: Count = 1
 
     def init(self, problem: Problem) -> State:
-        check_samples("ConstrainedVerticalSSCA", problem, self.batch_size, self.head)
+        self.check(problem)
         return self.start(problem)
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         line, w = Line(fed), state.w
@@ -496,7 +488,7 @@ class ConstrainedVerticalSSCA(PenaltyServer):
 
 
 @dataclass(frozen=True)
-class VerticalSGD(checks.Checked):
+class VerticalSGD(OverFeatures):
     r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, with the same messages.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -520,8 +512,6 @@ class VerticalSGD(checks.Checked):
 
     Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
 
-    Raises ValueError or TypeError as `VerticalSSCA`.
-
     Reference: section VI of the paper, after the feature-based methods that it cites.
     """
 
@@ -531,11 +521,8 @@ class VerticalSGD(checks.Checked):
     head: Count = 1
 
     def init(self, problem: Problem) -> Iterate:
-        check_samples("VerticalSGD", problem, self.batch_size, self.head)
+        self.check(problem)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_samples(problem, rng, self.batch_size)  # 1
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
         line, w, t = Line(fed), state.w, state.t + 1
@@ -587,18 +574,3 @@ def mean_objective(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "1 
     counts = problem.num_objectives, problem.num_constraints
     weights = [1 / counts[0]] * counts[0] + [0.0] * counts[1]
     return torch.tensor([weights], dtype=w.dtype, device=w.device)
-
-
-def draw_samples(problem: Problem, rng: torch.Generator, batch_size: int | None) -> Draw:
-    """Distinct samples of the pool, the same for all clients; all of them for None."""
-    count = problem.sizes[0]
-    samples = torch.arange(count) if batch_size is None else distinct(count, (batch_size,), rng)
-    return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
-
-
-def check_samples(who: str, problem: Problem, batch_size: int | None, head: int) -> None:
-    """Raise ValueError or TypeError unless features are divided, and head and batch fit."""
-    form = check_vertical(who, problem).composite
-    checks.count(who, "head", head, 1, form.clients, "the problem's clients")
-    if batch_size is not None:
-        checks.count(who, "batch_size", batch_size, 1, problem.sizes[0], "the problem's samples")

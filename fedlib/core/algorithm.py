@@ -14,8 +14,9 @@ from fedlib.core.problem import Draw, Info, Problem
 class Algorithm(Protocol):
     """A frozen dataclass of hyperparameters with three methods; a round is pure given its draw.
 
-    Where clients remember something, the class variable `client_state` names the fields of the
-    state that live at the clients, a row each; the server has none of them, a client its own row.
+    Making one raises ValueError or TypeError for a parameter out of range, `init` for one, or for a
+    problem, that does not fit. Where clients remember something, the class variable `client_state`
+    names the fields of the state that live at the clients, a row each, its own at every client.
     """
 
     def init(self, problem: Problem) -> Any:

@@ -2,7 +2,8 @@
 
 A set acts on one vector [d]; `torch.func.vmap` gives batches. Nothing branches on a tensor, dtype
 and device are those of the argument, NaN in gives NaN out. A bound may itself be a 0-d tensor,
-which is what a hyperparameter becomes under the `vmap` of the run loop.
+which is what a hyperparameter becomes under the `vmap` of the run loop. A bound out of range raises
+ValueError, one that is no number TypeError.
 """
 
 from __future__ import annotations
@@ -50,8 +51,6 @@ class NormBall(checks.Checked):
 class Ball(NormBall):
     """Euclidean ball {x : ||x||_2 <= radius}.
 
-    Raises ValueError or TypeError if `radius` is not a positive finite number.
-
     >>> Ball(1.0).project(torch.tensor([3.0, -4.0]))
     tensor([ 0.6000, -0.8000])
     >>> Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
@@ -90,9 +89,6 @@ class Ball(NormBall):
 @dataclass(frozen=True)
 class Box:
     """Box {x : low <= x_i <= high}; `Box(radius)` is the box from -radius to radius.
-
-    Raises ValueError or TypeError if the ends are not finite numbers with low < high, or a radius
-    alone is not positive.
 
     >>> Box(1.0).project(torch.tensor([3.0, -0.5]))
     tensor([ 1.0000, -0.5000])
@@ -162,8 +158,6 @@ class Sparse(NormBall):
 class L1Ball(Sparse):
     """The cross-polytope {x : |x_1| + ... + |x_d| <= radius}.
 
-    Raises ValueError or TypeError if `radius` is not a positive finite number.
-
     >>> L1Ball(1.0).project(torch.tensor([1.0, 0.5]))
     tensor([0.7500, 0.2500])
     >>> L1Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
@@ -201,8 +195,6 @@ class L1Ball(Sparse):
 @dataclass(frozen=True)
 class Simplex(Sparse):
     """The simplex {x : x_i >= 0, x_1 + ... + x_d = radius}.
-
-    Raises ValueError or TypeError if `radius` is not a positive finite number.
 
     >>> Simplex(1.0).project(torch.tensor([1.0, 0.5]))
     tensor([0.7500, 0.2500])
@@ -256,9 +248,6 @@ class NuclearBall(NormBall):
     rows, columns : of the matrix; d = rows * columns.
     steps : of Lanczos in `lmo`, matrix-vector products in both directions each; exact up to
         rounding if rows or columns are no more.
-
-    Raises ValueError or TypeError if the radius is not a positive finite number, or a count no
-    whole number from 1 on.
     """
 
     radius: Positive

@@ -59,8 +59,6 @@ class Adam(checks.Checked):
 
     `betas` and `eps` are as in `torch.optim.Adam`, the step size is the method's `lr`.
 
-    Raises ValueError or TypeError for betas outside of [0, 1) or an eps that is not positive.
-
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """
 
