@@ -16,8 +16,6 @@ where a number is meant: the run loop stacks hyperparameters that were checked w
 made, and under `vmap` a tensor cannot be branched on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math

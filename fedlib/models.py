@@ -1,7 +1,5 @@
 """Torch modules as functions of one vector: what any module becomes, and two networks."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The only loop: rounds x seeds x hyperparameter grid, evaluated, checkpointed, resumable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass

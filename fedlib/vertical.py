@@ -7,8 +7,6 @@ round. `vertical` gives the form to a problem; every message of a round crosses 
 counts it. Clients are numbered 1 .. I, as in the paper's tables.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -78,7 +76,7 @@ class Partition:
         """The vector from its parts."""
         return torch.cat(list(pieces), -1).index_select(-1, self.order)
 
-    def to(self, device: torch.device | str) -> Partition:
+    def to(self, device: torch.device | str) -> "Partition":
         """The same partition with its tensors on `device`."""
         moved = copy(self)  # checked already
         object.__setattr__(moved, "parts", tuple(part.to(device) for part in self.parts))
@@ -226,7 +224,7 @@ class VerticalProblem(Problem):
         features = self.composite.features.cut(self.data[0][rows], number - 1)
         return Party(number, features, tuple(x[rows] for x in self.data[1:]), self.composite)
 
-    def to(self, device: torch.device | str) -> VerticalProblem:
+    def to(self, device: torch.device | str) -> "VerticalProblem":
         """The same problem with all its tensors on `device`."""
         form = self.composite
         moved = replace(

@@ -6,8 +6,6 @@ appendix G.1 (Penalty-FedAvg) and Figure 1 (centralized curves). Polyak (1967) f
 subgradient method itself.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple

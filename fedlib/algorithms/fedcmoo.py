@@ -11,8 +11,6 @@ Paper -> here: x -> `w`, w -> `lam` (weights), tau -> E (`local_steps`), n of N 
 B -> S, eta_c -> `lr`, eta_s -> `server_lr`, beta and K -> fields of `FindWeights`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple

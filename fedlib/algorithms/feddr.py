@@ -7,8 +7,6 @@ FedDR -> here: x-bar -> `w`, x-tilde -> `x`, alpha -> `relaxation`; its g is the
 feasible set, so that prox_g is the projection.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 

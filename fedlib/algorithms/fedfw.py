@@ -8,8 +8,6 @@ code, which differs from Algorithm 1.
 Paper -> here: n clients -> N, p parameters -> d, participation p -> `participation`, x-bar -> `w`.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

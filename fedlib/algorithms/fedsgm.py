@@ -9,8 +9,6 @@ feedback).
 F -> here: n clients of whom m take part -> N and n (`participants`); E -> `local_steps`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

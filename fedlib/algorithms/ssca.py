@@ -11,8 +11,6 @@ losses m; bar omega -> the best response, c -> `penalty`, U -> `levels`, lambda 
 bar a / t^bar alpha -> `lr`, the fastest client -> `head`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Literal, NamedTuple
@@ -49,7 +47,7 @@ class State(NamedTuple):
     t: Float[Tensor, ""]  # rounds done
 
     @classmethod
-    def start(cls, problem: Problem, losses: int) -> State:
+    def start(cls, problem: Problem, losses: int) -> "State":
         """The problem's start, the zero surrogate of `losses` losses, round 0."""
         w = problem.w0
         return cls(w, *Surrogate.zero(w, losses), w.new_ones(()), w.new_zeros(()))

@@ -10,8 +10,6 @@ Two classes of the literature: contractive, `E |C(x) - x|^2 <= (1 - q) |x|^2`, `
 unbiased, `E C(x) = x`, `E |C(x) - x|^2 <= q_u |x|^2`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import Annotated, NamedTuple, Protocol, runtime_checkable

@@ -7,8 +7,6 @@ counted in multiples of `d` float32 numbers. FedCMOO's own is `LowRank`: a compo
 a Jacobian costs `M + d` numbers, one of its entries in a nearly square matrix `2 sqrt(d M)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import ceil, isqrt
 from typing import Literal, Protocol, runtime_checkable

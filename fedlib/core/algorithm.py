@@ -1,7 +1,5 @@
 """What `run` asks of an algorithm."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol, runtime_checkable
 
 import torch

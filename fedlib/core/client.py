@@ -1,7 +1,5 @@
 """A client: what it has, what it can reach, and what it answers with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

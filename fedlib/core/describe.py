@@ -1,7 +1,5 @@
 """What a stored run says of its algorithm and problem: dataclasses as plain JSON values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import Field, field, fields, is_dataclass
 from typing import Any

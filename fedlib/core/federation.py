@@ -8,8 +8,6 @@ message through the wire format's `encode` and `decode`, so that a format which 
 message shows.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial

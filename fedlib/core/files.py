@@ -1,7 +1,5 @@
 """Atomic file writes, and JSON files that are sealed by a digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ first, then C constraints), E local steps, B batch rows, m rows per client (padd
 G grid points, T rounds.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,7 +51,7 @@ class Draw(NamedTuple):
     downlink: Shaped[Tensor, "..."] | tuple[()] = ()
     value_clients: Int[Tensor, "n"] | tuple[()] = ()  # asked for values, if others
     chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # what the clients' simulators or coins draw
-    others: tuple[Draw, ...] = ()  # of clients that are asked for something else
+    others: "tuple[Draw, ...]" = ()  # of clients that are asked for something else
 
 
 class Pooled(NamedTuple):
@@ -135,12 +133,12 @@ class Problem:
     num_objectives: Count
     num_constraints: Whole
     w0: Float[Tensor, "d"]
-    metrics: Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]
+    metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]'
     gradient: (
         Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
     ) = None
     heldout: tuple[Shaped[Tensor, "..."], ...] = ()
-    host_metrics: Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None = None
+    host_metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None' = None
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | None = None
@@ -236,7 +234,7 @@ class Problem:
         data, weight = self.rows_of(client.view(1), most)
         return Batch(tuple(x[0] for x in data), weight[0])
 
-    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "*b ..."], ...]:
+    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "..."], ...]:
         """The tensors of the data at some rows; whole rows are copied, which is fast."""
         flat = rows.flatten()
         return tuple(x.index_select(0, flat).view(*rows.shape, *x.shape[1:]) for x in self.data)
@@ -269,7 +267,7 @@ class Problem:
         weights = weights / weights.sum()
         return (weights.view(-1, *(1,) * (answers.dim() - 1)) * answers).sum(0)
 
-    def weighted(self, weights: Literal["rows"] | Sequence[float]) -> Problem:
+    def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
         """The same problem with clients that count by their `"rows"`, or by N positive numbers.
 
         Averages of clients' models, steps and losses then weigh them so, as in McMahan's FedAvg.
@@ -282,7 +280,7 @@ class Problem:
         checks.require(len(own) == n, "weighted", "weights", f"{rule}, {n}", own)
         return replace(self, client_weights=own, config={**self.config, "weights": [*own]})
 
-    def scaled(self) -> Problem:
+    def scaled(self) -> "Problem":
         """The same problem with every objective divided by its mean at the start.
 
         For objectives of very different scale: a method that weighs their gradients by length
@@ -298,7 +296,7 @@ class Problem:
         config = {**self.config, "scales": [*scales]}
         return replace(self, losses=partial(_over, self, scales), gradient=None, config=config)
 
-    def within(self, convex_set: ConvexSet) -> Problem:
+    def within(self, convex_set: ConvexSet) -> "Problem":
         """The same problem with a feasible set; the start is projected onto it."""
         checks.value("within", "convex_set", convex_set, ConvexSet)
         config = {**self.config, "set": describe(convex_set)}
@@ -309,7 +307,7 @@ class Problem:
         """What differs from seed to seed: the tensors, without the functions."""
         return {name: getattr(self, name) for name in ("data", "rows", "w0", "heldout", "lengths")}
 
-    def with_tensors(self, tensors: Mapping[str, Any]) -> Problem:
+    def with_tensors(self, tensors: Mapping[str, Any]) -> "Problem":
         """The same problem over other tensors (another seed's split, another device).
 
         They are not checked: it is called in every round, inside of maps.
@@ -318,7 +316,7 @@ class Problem:
         vars(other).update(tensors)
         return other
 
-    def to(self, device: torch.device | str) -> Problem:
+    def to(self, device: torch.device | str) -> "Problem":
         """The same problem with all its tensors on `device`."""
         return self.with_tensors(pytree.tree_map(lambda x: x.to(device), self.tensors()))
 
@@ -369,7 +367,8 @@ def try_losses(problem: Problem) -> None:
 
 def check_metrics(problem: Problem, metrics: object) -> None:
     """Raise ValueError unless `metrics` gave a dict of names to 0-d tensors."""
-    who, fits = f"metrics of {problem.name}", isinstance(metrics, dict) and metrics
+    who = f"metrics of {problem.name}"
+    fits: object = isinstance(metrics, dict) and metrics
     checks.require(fits, "run", who, "give a dict of numbers, not empty", metrics)
     for name, value in cast("dict[Any, Any]", metrics).items():
         fits = isinstance(name, str) and name and name not in TAKEN

@@ -1,7 +1,5 @@
 """What a stored file says about the code and the machine that made it; no host, no person."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import platform

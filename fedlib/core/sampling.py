@@ -1,7 +1,5 @@
 """Draw the randomness of a round, and check what several algorithms ask of a problem."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

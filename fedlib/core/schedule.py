@@ -1,7 +1,5 @@
 """At which rounds a run is evaluated: at equal distances, or ever more seldom."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a run leaves: `Trace`."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping
@@ -83,7 +81,7 @@ class Trace:
             return np.asarray(np.average(x, axis=1, weights=late))
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """A tidy frame: one row a seed and evaluated round, one column a metric."""
         import pandas as pd
 
@@ -155,7 +153,7 @@ class Trace:
         files.write_json(Path(path), {**content, "digest": files.digest(content)})
 
     @staticmethod
-    def load(path: Path | str) -> Trace:
+    def load(path: Path | str) -> "Trace":
         """The inverse of `save`; `state` is then the final models `[S, d]`, or None.
 
         Raises ValueError for a file that is missing, damaged, or of another kind.

@@ -1,7 +1,5 @@
 """Stack, index and map trees of tensors, beside `torch.func.vmap`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

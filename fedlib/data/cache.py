@@ -6,8 +6,6 @@ where that is possible. Anything else is a `DataError` of one sentence that name
 URL, its folder and `FEDLIB_DATA`; a file of the cache is never repaired or overwritten in silence.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from pathlib import Path

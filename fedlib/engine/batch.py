@@ -1,7 +1,5 @@
 """The rounds and evaluations of all runs of one call of `run`: seeds and grid side by side."""
 
-from __future__ import annotations
-
 import inspect
 import types
 import warnings

@@ -5,8 +5,6 @@ same operations as every other. `capture` writes them down once with `make_fx` (
 become plain operations), shortens them by passes, and calls PyTorch's ordinary kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

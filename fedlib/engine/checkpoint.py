@@ -1,7 +1,5 @@
 """Checkpoints of a run: sealed by a digest, and used only by the run that they belong to."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

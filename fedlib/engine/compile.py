@@ -5,8 +5,6 @@ in registers, and a GPU gets them in one launch. The compiler takes seconds to m
 is compared with what was captured, in two calls; where they differ, the run is not compiled.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Training loop: runs rounds in chunks, checks for divergence, evaluates, writes checkpoints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, NoReturn

@@ -4,8 +4,6 @@ The graphs are pure: capture leaves no operation that writes to a tensor. What a
 the time of compiled rounds without it over the time with it, on a workload of `benchmarks`.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 

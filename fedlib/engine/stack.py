@@ -1,7 +1,5 @@
 """Runs as one: algorithms that differ in numbers, problems that differ in tensors."""
 
-from __future__ import annotations
-
 import types
 import typing
 from collections.abc import Mapping, Sequence

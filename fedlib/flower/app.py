@@ -3,8 +3,6 @@
 The ClientApp is in `examples/federation/client.py`, which imports neither torch nor this library.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """A client of a federation: it answers requests, by its own rows and its memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ NaN for rows and memories at the server, its own answer for the others' at a cli
 not use therefore shows, as NaN or as a wrong model.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -6,8 +6,6 @@ rounded up to whole bytes. A format that is not in the library says its layout b
 name.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The server of a federation: all rounds of a job, over a link to the clients."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable

@@ -8,8 +8,6 @@ on pictures or generated data. `problem.within(L1Ball(10.0))` makes the set;
 `softmax_regression` and `mlp_classification` may keep the loss of some classes as a constraint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -189,12 +187,12 @@ def classifier(
 
 @dataclass(frozen=True)
 class _Classifier:
-    """The functions of a `classifier`."""
+    """The functions of these problems; a third data tensor says what a row counts in each loss."""
 
     model: Model
     dtype: torch.dtype
-    scale: tuple[float, float, float]
-    measured: int | None
+    scale: tuple[float, float, float] = (1.0, 0.0, 1.0)
+    measured: int | None = None
 
     def prepared(self, X: Tensor) -> Tensor:
         """Inputs in the dtype of the parameters, scaled if they had another."""
@@ -202,15 +200,24 @@ class _Classifier:
         same = X.dtype == self.dtype
         return X if same else (X.to(self.dtype) - top * mean) / (top * deviation)
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "1"]:
-        X, y = batch.data
-        out = self.model.apply(w, self.prepared(X))
-        return (batch.weight @ row_losses(out, y)).unsqueeze(0)
+    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        X, y, *share = batch.data
+        each = row_losses(self.model.apply(w, self.prepared(X)), y)
+        return (batch.weight * each) @ share[0] if share else (batch.weight @ each).unsqueeze(0)
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        X, y = batch.data
-        inputs = self.prepared(X)
-        return self.model.pullback(w, inputs, y, batch.weight * weights[0])
+        X, y, *share = batch.data
+        count = share[0] @ weights if share else weights[0]
+        return self.model.pullback(w, self.prepared(X), y, batch.weight * count)
+
+    def pooled_metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        inputs, target, share = (x[problem.rows.flatten()] for x in problem.data)
+        out = self.model.apply(w, inputs)
+        each, right = row_losses(out, target), (out.argmax(1) == target).to(out.dtype)
+        means = {"loss": each.mean(), "accuracy": right.mean()}
+        if problem.num_constraints:
+            means |= zip("fg", each @ share / len(share), strict=True)
+        return means
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         model, measured = self.model, self.measured
@@ -218,35 +225,15 @@ class _Classifier:
         size = CHUNK if model.sequential_clients else len(y)
         chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
         right = [(model.apply(w, self.prepared(x)).argmax(1) == t).sum() for x, t in chunks]
-        part = (
-            problem
-            if measured is None
-            else replace(
-                problem,
-                rows=problem.rows[:, :measured],
-                sizes=(measured,) * len(problem.rows),
-                lengths=(),
-            )
-        )
-        values = {
-            "loss": mean_loss(part, w),
-            "accuracy": torch.stack(right).sum().to(w.dtype) / len(y),
-        }
+        few = problem
+        if measured is not None:
+            sizes = (measured,) * len(problem.rows)
+            few = replace(problem, rows=problem.rows[:, :measured], sizes=sizes, lengths=())
+        accuracy = torch.stack(right).sum().to(w.dtype) / len(y)
+        values = {"loss": few.mean_losses(w)[0], "accuracy": accuracy}
         if problem.set is not None:
-            values |= {"gap": fw_gap(part, w), "size": gauge_of(problem.set, w)}
+            values |= {"gap": fw_gap(few, w), "size": gauge_of(problem.set, w)}
         return values
-
-
-def mean_loss(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
-    """The mean of the clients' losses, one client after another where the problem asks for it."""
-    if not problem.sequential_clients:
-        return problem.mean_losses(w)[0]
-    clients = problem.all_clients()
-    each = [
-        problem.losses(w, Batch(tuple(x[j] for x in clients.data), clients.weight[j]))
-        for j in range(problem.num_clients)
-    ]
-    return torch.stack(each).mean()
 
 
 def softmax_regression(
@@ -324,28 +311,14 @@ def _by_class(
     constrained: Sequence[int],
     config: Mapping[str, Any],
 ) -> Problem:
-    """The problem of a model; the third data tensor holds what a row counts in each loss."""
+    """The problem of a model, some classes' loss a constraint if they are `constrained`."""
     _check_labels(name, X, y, model.shapes[-1][0])
     shares = torch.ones(len(y), 1, dtype=X.dtype)
     if constrained:
         groups = torch.isin(y, torch.tensor(constrained)).long()
         shares = class_shares(name, groups, rows).to(X.dtype)
 
-    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
-        inputs, target, share = batch.data
-        return (batch.weight * row_losses(model.apply(w, inputs), target)) @ share
-
-    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        inputs, target, share = batch.data
-        return model.pullback(w, inputs, target, batch.weight * (share @ weights))
-
-    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        inputs, target, share = (x[problem.rows.flatten()] for x in problem.data)
-        out = model.apply(w, inputs)
-        each, right = row_losses(out, target), (out.argmax(1) == target).to(out.dtype)
-        means = dict(zip("fg", each @ share / len(share), strict=True)) if constrained else {}
-        return {"loss": each.mean(), "accuracy": right.mean(), **means}
-
+    made = _Classifier(model, X.dtype)
     own = {"name": name, "clients": len(rows)}
     own |= {"constrained": list(constrained)} if constrained else {}
     return Problem(
@@ -353,12 +326,12 @@ def _by_class(
         data=(X, y, shares),
         rows=rows,
         sizes=(rows.shape[1],) * len(rows),
-        losses=losses,
-        gradient=gradient,
+        losses=made.losses,
+        gradient=made.gradient,
         num_objectives=1,
         num_constraints=shares.shape[1] - 1,
         w0=model.w0.to(X.dtype),
-        metrics=metrics,
+        metrics=made.pooled_metrics,
         config={**own, **config},
     )
 

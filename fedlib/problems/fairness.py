@@ -1,7 +1,5 @@
 """Fair classification: a low loss, and equal mean outputs for two groups up to a tolerance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Neyman-Pearson classification: a low loss on one class, the other class's loss a constraint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

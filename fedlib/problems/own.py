@@ -5,8 +5,6 @@ arrays, Datasets or DataLoaders, one a client. Both try the module and the funct
 anything runs, so that a mistake is one sentence and not a traceback from inside a `vmap`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import numbers
 import traceback
@@ -112,7 +110,7 @@ class GroupGap(checks.Checked):
 
 
 def from_frame(
-    frame: pd.DataFrame,
+    frame: "pd.DataFrame",
     *,
     client: Hashable,
     target: Hashable,
@@ -122,7 +120,7 @@ def from_frame(
     features: Iterable[Hashable] | None = None,
     columns: Sequence[Hashable] = (),
     measures: Mapping[str, Function] | None = None,
-    heldout: pd.DataFrame | None = None,
+    heldout: "pd.DataFrame | None" = None,
     weights: Literal["rows"] | Sequence[float] | None = None,
     encode: bool = False,
     name: str = "own",
@@ -242,7 +240,11 @@ def from_clients(
 
 
 def check_columns(
-    who: str, name: str, frame: pd.DataFrame, plain: Sequence[Hashable], numeric: Sequence[Hashable]
+    who: str,
+    name: str,
+    frame: "pd.DataFrame",
+    plain: Sequence[Hashable],
+    numeric: Sequence[Hashable],
 ) -> None:
     """Raise unless all columns are there, once, and the numeric ones hold finite numbers."""
     checks.require(len(frame), who, name, "have rows", 0)
@@ -261,7 +263,7 @@ def check_columns(
 
 
 def tensors_of(
-    frame: pd.DataFrame, target: Hashable, columns: Sequence[Hashable], used: Sequence[Hashable]
+    frame: "pd.DataFrame", target: Hashable, columns: Sequence[Hashable], used: Sequence[Hashable]
 ) -> Rows:
     """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
     features = [label for label in used if label != target and label not in columns]
@@ -274,11 +276,11 @@ def tensors_of(
 
 def encode_columns(
     who: str,
-    frame: pd.DataFrame,
-    heldout: pd.DataFrame | None,
+    frame: "pd.DataFrame",
+    heldout: "pd.DataFrame | None",
     client: Hashable,
     single: Sequence[Hashable],
-) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, list[Any]]]:
+) -> "tuple[pd.DataFrame, pd.DataFrame | None, dict[str, list[Any]]]":
     """Both frames with numbers in place of texts, and the values that each column had.
 
     Columns in `single` become the place of a value among the sorted ones, others a column a value.

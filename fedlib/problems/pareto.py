@@ -1,7 +1,5 @@
 """Quadratic objectives over clients with a known Pareto front, for tests and pictures."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Quadratic objective and constraint with a known constrained optimum, for tests and pictures."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Clients' rows in the forms that people have them in, as tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 

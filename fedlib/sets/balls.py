@@ -6,8 +6,6 @@ which is what a hyperparameter becomes under the `vmap` of the run loop. A bound
 ValueError, one that is no number TypeError.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

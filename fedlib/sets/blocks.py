@@ -1,7 +1,5 @@
 """Products of sets, one for each part of the vector, and one set for each client."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ class Blocks:
     @classmethod
     def of_shapes(
         cls, shapes: Sequence[Sequence[int]], sets: ConvexSet | Sequence[ConvexSet]
-    ) -> Blocks:
+    ) -> "Blocks":
         """A set for every tensor of a network, or one and the same set for all of them.
 
         `shapes` as in `[p.shape for p in module.parameters()]`.

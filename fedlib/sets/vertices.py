@@ -6,8 +6,6 @@ called on an extreme point, `encode` gives its short name, `decode` the point. T
 radius are known to both sides and never travel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log2
 

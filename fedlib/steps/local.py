@@ -1,7 +1,5 @@
 """How a client makes its local steps: plain gradient steps, or Adam from moments that are zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Protocol, runtime_checkable

@@ -7,8 +7,6 @@ lambda_t = lambda_0 `growth`, and the weight `rho` of a new stochastic gradient;
 probability with which a client takes part in a round (the paper's p).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Protocol, TypeVar, runtime_checkable
 

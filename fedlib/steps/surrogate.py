@@ -9,8 +9,6 @@ Paper -> here: $\hat f_{m,1}$ and the pair (B, C) -> a row of `linear`, $\hat f_
 an entry of `constant`, $\kappa_t = 1 - \prod_{s \le t} (1 - \rho^{(s)})$ -> 1 - `left`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -33,7 +31,7 @@ class Surrogate(NamedTuple):
     left: Float[Tensor, ""]  # prod (1 - rho), how much of the zero start is left
 
     @classmethod
-    def zero(cls, w: Float[Tensor, "d"], losses: int) -> Surrogate:
+    def zero(cls, w: Float[Tensor, "d"], losses: int) -> "Surrogate":
         """The start of the average: the zero function for each of K `losses`."""
         return cls(w.new_zeros(losses, w.shape[-1]), w.new_zeros(losses), w.new_ones(()))
 
@@ -45,7 +43,7 @@ class Surrogate(NamedTuple):
         *,
         rho: Scalar,
         tau: Scalar,
-    ) -> Surrogate:
+    ) -> "Surrogate":
         """The average after one round, whose quadratics of curvature tau are made around `w`.
 
         `gradients` and `values` are estimates at `w`, one row a loss (a value that nobody needs may
@@ -63,7 +61,7 @@ class Surrogate(NamedTuple):
         """What the quadratics count in the average together; the zero start counts the rest."""
         return 1 - self.left
 
-    def debiased(self) -> Surrogate:
+    def debiased(self) -> "Surrogate":
         """The average of the quadratics alone: the exact minimizers of (3), (10) belong to it."""
         return Surrogate(self.linear / self.kappa, self.constant / self.kappa, self.left)
 

@@ -4,8 +4,6 @@ With `z` the violation of the threshold, `sigma(z) = 0` means the round works on
 `sigma(z) = 1` that it works on the constraint (both FedSGM papers, Algorithm 1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 

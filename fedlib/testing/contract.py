@@ -5,8 +5,6 @@ one that is not in it. A check raises AssertionError with one sentence. They loo
 does, not at how it is written, so that a method in an unusual form passes if it is right.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ the book lists, the others are there for their bits and for the tests. A method 
 library is added here, in one line, beside its kin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache

@@ -9,8 +9,6 @@ Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objecti
 AISTATS 2025, Algorithms 3 and 6, eqs. (13), (14).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

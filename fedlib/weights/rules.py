@@ -13,8 +13,6 @@ balancing direction of `Preference`, whose aim is `r_1 F_1 = ... = r_M F_M` alon
 directions: a larger `r_k` asks for a smaller `F_k`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import fedlib as fl
+from fedlib.algorithms.ssca import distinct
 from fedlib.compress import RandK
 from fedlib.core import sampling
 from fedlib.core.sampling import (
     check_work,
-    distinct,
     draw_coins,
     draw_many,
     draw_round,

@@ -14,7 +14,7 @@ from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.metrics import fw_gap, mean_gradient
 from fedlib.models import picture_cnn
 from fedlib.problems import classifier
-from fedlib.problems.classification import Samples, linear_model, mean_loss, mlp_model
+from fedlib.problems.classification import Samples, linear_model, mlp_model
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
 
@@ -100,8 +100,8 @@ def test_measured_rows_are_the_first_of_every_client(tables):
     part = replace(problem, rows=problem.rows[:, :20], sizes=(20,) * 10)
     w = 0.1 * torch.randn(problem.dim, generator=rng(), dtype=DOUBLE)
     found = problem.metrics(w, problem)
-    assert found["loss"] == pytest.approx(float(mean_loss(part, w)))
-    assert found["loss"] != pytest.approx(float(mean_loss(problem, w)))
+    assert found["loss"] == pytest.approx(float(part.mean_losses(w)[0]))
+    assert found["loss"] != pytest.approx(float(problem.mean_losses(w)[0]))
     assert found["gap"] == pytest.approx(float(fw_gap(part, w)))
     refuses("measured must lie in 1", pictures, tables, labels=3, measured=500)
 
@@ -144,7 +144,7 @@ def test_a_cnn_over_clients(tables):
     )
     assert np.isfinite(trace.metrics["loss"]).all()
     whole = replace(problem, sequential_clients=False)
-    torch.testing.assert_close(mean_loss(whole, problem.w0), mean_loss(problem, problem.w0))
+    torch.testing.assert_close(whole.mean_losses(problem.w0)[0], problem.mean_losses(problem.w0)[0])
     torch.testing.assert_close(
         mean_gradient(whole, problem.w0), mean_gradient(problem, problem.w0), atol=1e-6, rtol=1e-4
     )
