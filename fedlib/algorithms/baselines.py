@@ -72,9 +72,8 @@ class FedAvg(LocalWork):
         4  w <- project(mean_j u_j)
 
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
     >>> method = FedAvg(lr=0.1, local_steps=2, participants=4)
-    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    >>> run(method, problems.quadratics(), rounds=20).late("g").round(2)
     array([0.45])
 
     Parameters
@@ -120,7 +119,7 @@ class FedProx(FedAvg):
     >>> from fedlib import FedProx, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
     >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -158,9 +157,8 @@ class PenaltyFedAvg(LocalWork):
         6  w <- project(w - mean_j (w - u_j)), sent to all clients
 
     >>> from fedlib import PenaltyFedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
     >>> method = PenaltyFedAvg(lr=0.1, local_steps=2, participants=4, tolerance=0.05, rho=2.0)
-    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    >>> run(method, problems.quadratics(), rounds=20).late("g").round(2)
     array([-0.06])
 
     Parameters
@@ -287,7 +285,7 @@ class SGM(Descent):
 
     >>> from fedlib import SGM, problems, run
     >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
-    >>> run(SGM(lr=0.1, tolerance=0.05), problem, rounds=20, progress=False).late("g").round(2)
+    >>> run(SGM(lr=0.1, tolerance=0.05), problem, rounds=20).late("g").round(2)
     array([0.02])
 
     Parameters
@@ -325,7 +323,7 @@ class PenaltySGM(Descent):
     >>> from fedlib import PenaltySGM, problems, run
     >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
     >>> method = PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0)
-    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    >>> run(method, problem, rounds=20).late("g").round(2)
     array([-0.01])
 
     Parameters
@@ -383,7 +381,7 @@ class ConEx(Centralized):
     >>> from fedlib import ConEx, problems, run
     >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
     >>> method = ConEx(lr=0.1, dual_lr=0.1, tolerance=0.05)
-    >>> run(method, problem, rounds=50, progress=False).late("distance").round(1)
+    >>> run(method, problem, rounds=50).late("distance").round(1)
     array([0.])
 
     Parameters

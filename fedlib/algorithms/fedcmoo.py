@@ -198,9 +198,8 @@ class FedCMOO(GramWeighted):
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
     >>> from fedlib import FedCMOO, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -259,9 +258,8 @@ class FedCMOOPref(GramWeighted):
         9  w <- project(w - server_lr lr E mean_j Delta_j)
 
     >>> from fedlib import FedCMOOPref, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOOPref(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -316,9 +314,8 @@ class FedCMOOTheory(Weighted):
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
     >>> from fedlib import FedCMOOTheory, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -405,9 +402,8 @@ class FSMGDA(Weighted):
         7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
 
     >>> from fedlib import FSMGDA, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FSMGDA(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -476,9 +472,8 @@ class Scalarized(Weighted):
     is on objective k: the single-task training that multi-task methods are compared with.
 
     >>> from fedlib import Scalarized, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = Scalarized(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -537,8 +532,7 @@ class MGDA(Weighted):
     most (to first order, for a step of its length).
 
     >>> from fedlib import MGDA, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
-    >>> run(MGDA(lr=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(MGDA(lr=0.1), problems.pareto(), rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters

@@ -51,7 +51,7 @@ class FedDR(checks.Checked):
 
     >>> from fedlib import FedDR, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
-    >>> run(FedDR(lr=0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(FedDR(lr=0.1, local_steps=2), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters

@@ -179,7 +179,7 @@ class FedFW(Penalized):
 
     >>> from fedlib import FedFW, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFW(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(FedFW(lam0=0.1), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -232,7 +232,7 @@ class FedFWPlus(FedFW):
 
     >>> from fedlib import FedFWPlus, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -272,7 +272,7 @@ class FedFWSto(Penalized):
 
     >>> from fedlib import FedFWSto, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -317,7 +317,7 @@ class FedFWReset(FrankWolfe):
 
     >>> from fedlib import FedFWReset, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWReset(0.1, local_steps=2), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(FedFWReset(0.1, local_steps=2), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -372,7 +372,7 @@ class NaiveFW(FrankWolfe):
 
     >>> from fedlib import L1Ball, NaiveFW, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(NaiveFW(), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(NaiveFW(), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters

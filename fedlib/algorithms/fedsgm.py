@@ -54,9 +54,8 @@ class FedSGM(checks.Checked):
         10  output: the average of w_t with weights 1 - sigma_t (the start of each round)
 
     >>> from fedlib import FedSGM, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
     >>> method = FedSGM(lr=0.1, local_steps=2, participants=4, tolerance=0.05)
-    >>> run(method, problem, rounds=20, progress=False).late("g").round(2)
+    >>> run(method, problems.quadratics(), rounds=20).late("g").round(2)
     array([0.02])
 
     Parameters

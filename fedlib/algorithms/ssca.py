@@ -213,7 +213,7 @@ class SSCA(OverSamples, FreeServer):
 
     >>> from fedlib import problems, run
     >>> problem, law = problems.pareto(torch.eye(4).view(4, 1, 1, 4)), PowerLaw(0.9, 0.3)
-    >>> run(SSCA(1.0, law, law), problem, rounds=20, progress=False).late("f").round(1)
+    >>> run(SSCA(1.0, law, law), problem, rounds=20).late("f").round(1)
     array([0.4])
 
     Parameters
@@ -264,9 +264,8 @@ class ConstrainedSSCA(OverSamples, PenaltyServer):
         7  every `patience` rounds: c <- growth c, if |s| > tolerance
 
     >>> from fedlib import problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
     >>> method = ConstrainedSSCA(1.0, PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35), penalty=10.0)
-    >>> run(method, problem, rounds=20, progress=False).late("distance").round(1)
+    >>> run(method, problems.quadratics(), rounds=20).late("distance").round(1)
     array([0.])
 
     Parameters
@@ -405,7 +404,7 @@ class VerticalSSCA(OverFeatures, FreeServer):
     >>> from fedlib import PowerLaw, VerticalSSCA, run
     >>> from fedlib.testing.examples import network
     >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
-    >>> run(method, network(), rounds=5, progress=False).late("accuracy").round(1)
+    >>> run(method, network(), rounds=5).late("accuracy").round(1)
     array([0.3])
 
     Parameters
@@ -457,7 +456,7 @@ class ConstrainedVerticalSSCA(OverFeatures, PenaltyServer):
     >>> from fedlib.testing.examples import network
     >>> law = PowerLaw(0.9, 0.3)
     >>> method = ConstrainedVerticalSSCA(0.1, law, law, 1e3, levels=1.0, objective="norm")
-    >>> run(method, network(), rounds=20, progress=False).late("loss").round(1)
+    >>> run(method, network(), rounds=20).late("loss").round(1)
     array([1.])
 
     Parameters
@@ -500,7 +499,7 @@ class VerticalSGD(OverFeatures):
     >>> from fedlib import VerticalSGD, run
     >>> from fedlib.testing.examples import network
     >>> method = VerticalSGD(lr=PowerLaw(1.0))
-    >>> run(method, network(), rounds=5, progress=False).late("accuracy").round(1)
+    >>> run(method, network(), rounds=5).late("accuracy").round(1)
     array([0.2])
 
     Parameters

@@ -253,8 +253,7 @@ class Vectorized(Federation):
     """All participants at once, by `torch.func.vmap`.
 
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Vectorized)
+    >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Vectorized)
     >>> end.metrics["g"][0].round(2)
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
@@ -289,8 +288,7 @@ class Sequential(Federation):
     `run` captures the gradient of losses that state none, and replays it.
 
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Sequential)
+    >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Sequential)
     >>> end.metrics["g"][0].round(2)
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
@@ -313,8 +311,7 @@ class Loop(Sequential):
     """The plain twin: one after another, each upload sent through the wire's encode and decode.
 
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> end = run(FedAvg(0.1, 2, 4), problem, rounds=5, progress=False, engine=Loop)
+    >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Loop)
     >>> end.metrics["g"][0].round(2)
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
@@ -329,8 +326,7 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
     >>> from fedlib import FedAvg, problems
     >>> from fedlib.core import Vectorized
     >>> from fedlib.core.federation import messages
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> fed = Vectorized(problem)
+    >>> fed = Vectorized(problems.quadratics())
     >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
     ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
     server to participant: w, 3 of 64 bits

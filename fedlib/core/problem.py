@@ -88,7 +88,7 @@ class Problem:
     """What is minimized, over which clients.
 
     >>> from fedlib import problems
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
+    >>> problem = problems.quadratics()
     >>> problem.num_clients, problem.dim, problem.num_objectives, problem.num_constraints
     (4, 2, 1, 1)
     >>> problem.mean_losses(torch.zeros(2))  # the objective's mean, then the constraint's

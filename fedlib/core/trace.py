@@ -32,8 +32,7 @@ class Trace:
 
     >>> import torch
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> trace = run(FedAvg(0.1, 2, 4), problem, rounds=4, seeds=(0, 1), progress=False)
+    >>> trace = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=4, seeds=(0, 1))
     >>> trace.metrics["f"].shape, trace.info["bits_up"].shape
     ((2, 5), (2, 4))
 

@@ -25,8 +25,7 @@ class Diverged(FloatingPointError):
     """A state is no longer finite; `state`, `round` and `seed` say where it last was.
 
     >>> from fedlib import FedAvg, problems, run
-    >>> problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    >>> run(FedAvg(1e9, 2, 4), problem, rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    >>> run(FedAvg(1e9, 2, 4), problems.quadratics(), rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
     Diverged: FedAvg: the model is not finite after round 2
     """

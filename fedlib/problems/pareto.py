@@ -12,7 +12,7 @@ FRONT = 501  # points of the front of two objectives; distances are to the polyg
 
 
 def pareto(
-    centres: Float[Tensor, "N m M d"],
+    centres: Float[Tensor, "N m M d"] | None = None,
     curvature: Float[Tensor, "M d"] | None = None,
     *,
     w0: Float[Tensor, "d"] | None = None,
@@ -29,7 +29,8 @@ def pareto(
 
     Parameters
     ----------
-    centres : `c_{jik}`, m rows for each of N clients.
+    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each, all
+        four centres unit vectors of their own.
     curvature : diagonals of `A_k`, positive; ones by default.
     w0 : where methods start, by default 0.
 
@@ -37,6 +38,7 @@ def pareto(
     not positive.
     """
     checks.arguments(pareto, locals())
+    centres = torch.eye(4).view(2, 1, 2, 4) if centres is None else centres
     rule = "be [N, m, M, d], each at least 1"
     checks.require(centres.numel(), "pareto", "centres", rule, list(centres.shape))
     n, m, tasks, dim = centres.shape

@@ -10,22 +10,25 @@ from fedlib.core.problem import Batch, ConvexSet, Problem
 
 
 def quadratics(
-    a: Float[Tensor, "N d"],
-    b: Float[Tensor, "N d"],
+    a: Float[Tensor, "N d"] | None = None,
+    b: Float[Tensor, "N d"] | None = None,
     *,
-    level: Positive,
+    level: Positive = 0.5,
     set: ConvexSet | None = None,
 ) -> Problem:
     r"""Clients with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
 
     The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$, hence the
     optimum is known: the projection of $\bar a$ onto the ball around $\bar b$ of radius
-    $\sqrt{2\,\text{level}}$. `metrics` gives `f` (excess over the optimum), `g`, `distance`.
+    $\sqrt{2\,\text{level}}$. By default four clients in the plane have all $a_j = (1, 1)$ and
+    $b_j = 0$. `metrics` gives `f` (excess over the optimum), `g`, `distance`.
 
     Raises ValueError for a level that is not positive, or centres that do not match or are not
     finite.
     """
     checks.arguments(quadratics, locals())
+    a = torch.ones(4, 2) if a is None else a
+    b = torch.zeros_like(a) if b is None else b
     checks.require(a.numel(), "quadratics", "a", "be [N, d], each at least 1", list(a.shape))
     rule = f"be {list(a.shape)} as a is"
     checks.require(b.shape == a.shape, "quadratics", "b", rule, list(b.shape))

@@ -69,9 +69,8 @@ class OneWay(checks.Checked, GramEstimate):
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
 
     >>> from fedlib import FedCMOO, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=OneWay())
-    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
     array([[640.]])
     """
 
@@ -102,9 +101,8 @@ class TwoWay(checks.Checked, GramEstimate):
     holds for the symmetric part of the last sum alone, hence the symmetrization.
 
     >>> from fedlib import FedCMOO, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=TwoWay())
-    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
     array([[1152.]])
     """
 
@@ -146,9 +144,8 @@ class MeanOfGrams(GramEstimate):
     `M^2` numbers a client. The scale does not matter to weights that are found from `G`.
 
     >>> from fedlib import FedCMOO, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=MeanOfGrams())
-    >>> run(method, problem, rounds=1, progress=False).info["bits_up"]
+    >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
     array([[512.]])
     """
 
