@@ -39,13 +39,13 @@ from fedlib.algorithms import SSCA, FedAvg, FedCMOO, FedFW, FedSGM
 from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.core.files import atomic_write
-from fedlib.core.provenance import versions
 from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Progress
 from fedlib.engine.loop import CHUNK, RoundLoop
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
+from fedlib.provenance import versions
 from fedlib.sets import Ball
 from fedlib.steps import PowerLaw
 from papers.fedcmoo import networks

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedlib import data
 from fedlib.core.files import digest
-from fedlib.core.provenance import versions
+from fedlib.provenance import versions
 from papers.kit import ledger
 from papers.kit.ledger import RunPrefix
 from papers.kit.recheck import recompute, sample

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from fedlib import checks
 from fedlib.core import files
-from fedlib.core.provenance import versions
+from fedlib.provenance import versions
 
 if TYPE_CHECKING:
     import pandas as pd

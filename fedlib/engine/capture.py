@@ -5,19 +5,21 @@ same operations as every other. `capture` writes them down once with `make_fx` (
 become plain operations), shortens them by passes, and calls PyTorch's ordinary kernels.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Batch, pullback
-from fedlib.engine.passes import Pass
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+#: Shortens a captured graph in place; values change by rounding only.
+Pass = Callable[[Graph], None]
 Losses = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
 
 
@@ -69,6 +71,22 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
         shorten(graph.graph)
     graph.recompile()
     return Captured(graph, inputs, outputs[-1])
+
+
+def merge_equal_nodes(graph: Graph) -> None:
+    """Do an operation once if an earlier one has the same arguments.
+
+    Worth, as the time of compiled rounds without it over that with it: 1.5 on W3 of `benchmarks`
+    with 33 runs at once, 1.34 on W4, 1.17 on W3.
+    """
+    first: dict[str, Node] = {}
+    for node in graph.nodes:
+        tags = getattr(node.target, "tags", (torch.Tag.nondeterministic_seeded,))
+        if torch.Tag.nondeterministic_seeded not in tags or node.target is operator.getitem:
+            key = repr((node.target, node.args, sorted(node.kwargs.items())))
+            if first.setdefault(key, node) is not node:
+                node.replace_all_uses_with(first[key])
+    graph.eliminate_dead_code()
 
 
 class CapturedGradient:

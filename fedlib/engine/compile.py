@@ -20,8 +20,7 @@ from torch.utils.flop_counter import flop_registry
 from fedlib.core.problem import Draw
 from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree, stack_trees
-from fedlib.engine.capture import Captured, capture
-from fedlib.engine.passes import merge_equal_nodes
+from fedlib.engine.capture import Captured, capture, merge_equal_nodes
 
 LONG = 60.0  # seconds of all rounds without it, from which on a run is compiled
 MOST = 8  # rounds of one call

@@ -4,8 +4,7 @@ from fedlib.problems.classification import classifier, mlp_classification, softm
 from fedlib.problems.fairness import fairness
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.own import ClientRows, GroupGap, from_clients, from_frame
-from fedlib.problems.pareto import pareto
-from fedlib.problems.quadratics import quadratics
+from fedlib.problems.quadratics import pareto, quadratics
 
 __all__ = [
     "ClientRows",

@@ -22,8 +22,8 @@ from fedlib import run
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem, files
 from fedlib.core.problem import Batch
-from fedlib.core.provenance import versions
 from fedlib.core.trace import Array
+from fedlib.provenance import versions
 from fedlib.steps import Hard
 from fedlib.weights import FindWeights, MinNorm
 from papers.arena.methods import STEPS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fedlib.core import Trace
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
-from fedlib.core.provenance import versions
+from fedlib.provenance import versions
 from papers.kit import archive, runfile, sources, store
 from papers.kit.store import Spec
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedlib.core.describe import describe
 from fedlib.core.problem import Problem
-from fedlib.core.provenance import ROOT
+from fedlib.provenance import ROOT
 from papers.kit import archive, runfile, scale, store
 from papers.kit.numbers import Number
 from papers.kit.run_schema import validate_run

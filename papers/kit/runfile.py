@@ -9,8 +9,8 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.files import SCHEMA, digest
-from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL
+from fedlib.provenance import versions
 from papers.kit.numbers import number, significant
 
 if TYPE_CHECKING:

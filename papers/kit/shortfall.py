@@ -10,7 +10,7 @@ from typing import Any
 
 from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
-from fedlib.core.provenance import versions
+from fedlib.provenance import versions
 from papers.kit import archive, store
 from papers.kit.claims import Claim
 from papers.kit.costs import recorded

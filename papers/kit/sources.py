@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.provenance import ROOT
+from fedlib.provenance import ROOT
 from papers.kit.archive import cache_by_file
 from papers.kit.offline import PACKAGES, Maker
 

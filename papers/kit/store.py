@@ -22,8 +22,8 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, clear_parts, digest, write_json
-from fedlib.core.provenance import ROOT
 from fedlib.engine.stack import floats
+from fedlib.provenance import ROOT
 from papers.kit import archive
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant

@@ -1,6 +1,6 @@
 """Who imports whom: one rule, read off the folders.
 
-checks <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
+checks, provenance <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
 algorithms | problems <- engine <- run <- flower <- testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
@@ -16,7 +16,7 @@ FILES = sorted(p for package in ("fedlib", "papers") for p in (ROOT / package).r
 #: From the bottom to the top, folders and files at a root: each imports from itself and from the
 #: rows before; those of one row do not know each other.
 ROWS = (
-    ("fedlib.checks",),
+    ("fedlib.checks", "fedlib.provenance"),
     ("fedlib.compress", "fedlib.steps", "fedlib.models", "fedlib.data"),
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),

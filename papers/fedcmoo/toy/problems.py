@@ -21,7 +21,7 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
-from fedlib.problems.pareto import exact_metrics, pareto_point
+from fedlib.problems.quadratics import pareto_metrics, pareto_point
 from fedlib.weights.rules import balancing
 
 CLIENTS = 20
@@ -44,7 +44,7 @@ def plane(seed: int) -> Problem:
 
 
 def plane_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    return {**exact_metrics(w, problem), "w_1": w[0], "w_2": w[1]}
+    return {**pareto_metrics(w, problem), "w_1": w[0], "w_2": w[1]}
 
 
 @lru_cache(maxsize=128)
@@ -98,7 +98,7 @@ def gram_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
     middle, curvature, _ = problem.heldout
     g = (curvature * (w - middle))[:2]
     G = g @ g.mT
-    return {**exact_metrics(w, problem), "g_11": G[0, 0], "g_12": G[0, 1], "g_22": G[1, 1]}
+    return {**pareto_metrics(w, problem), "g_11": G[0, 0], "g_12": G[0, 1], "g_22": G[1, 1]}
 
 
 class State(NamedTuple):

@@ -11,7 +11,7 @@ from rounds import walk
 
 import fedlib as fl
 from fedlib.problems import pareto
-from fedlib.problems.pareto import pareto_point, polygon_distance
+from fedlib.problems.quadratics import pareto_point, polygon_distance
 
 WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
 EXACT = {"gram": fl.OneWay(fl.Exact())}

@@ -12,9 +12,9 @@ from expect import refuses
 
 import fedlib as fl
 from fedlib.core import files
-from fedlib.core.provenance import versions
 from fedlib.core.trace import LARGEST_MODEL, Trace, from_rows, to_rows
 from fedlib.problems import quadratics
+from fedlib.provenance import versions
 
 
 @pytest.fixture(scope="module")

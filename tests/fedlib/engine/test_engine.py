@@ -14,9 +14,8 @@ from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree
 from fedlib.engine import compile as module
 from fedlib.engine.batch import CAPTURE, BatchedRuns
-from fedlib.engine.capture import CapturedGradient, capture
+from fedlib.engine.capture import CapturedGradient, capture, merge_equal_nodes
 from fedlib.engine.compile import are_close, rounds_per_call
-from fedlib.engine.passes import merge_equal_nodes
 from fedlib.problems import quadratics, softmax_regression
 from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM

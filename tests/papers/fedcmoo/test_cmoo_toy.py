@@ -10,7 +10,7 @@ from expect import refuses
 import fedlib as fl
 from fedlib.core import Trace, Vectorized
 from fedlib.core.sampling import seeded
-from fedlib.problems.pareto import pareto_point
+from fedlib.problems.quadratics import pareto_point
 from papers.fedcmoo.toy import STUDY, checks
 from papers.fedcmoo.toy.claims import C16
 from papers.fedcmoo.toy.numbers import (

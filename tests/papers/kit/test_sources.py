@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedlib import FedSGM, TopK
-from fedlib.core.provenance import ROOT
+from fedlib.provenance import ROOT
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
 from papers.kit import ledger, sources

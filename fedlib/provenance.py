@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 20  # seconds for an answer of git
 
 
@@ -39,7 +39,7 @@ def _commit() -> dict[str, Any]:
     place = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD")
     top, _, head = (place or "").rpartition("\n")
     ours = os.path.isdir(top) and os.path.samefile(top, ROOT)
-    if not ours or not _git("ls-files", "fedlib/core/provenance.py"):
+    if not ours or not _git("ls-files", "fedlib/provenance.py"):
         return {"commit": None, "dirty": False}
     return {"commit": head, "dirty": _git("status", "--porcelain", "fedlib", "papers") != ""}
 

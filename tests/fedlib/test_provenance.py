@@ -6,7 +6,7 @@ import pytest
 
 from fedlib.core import provenance
 
-OURS = "fedlib/core/provenance.py"
+OURS = "fedlib/provenance.py"
 
 
 @pytest.fixture
