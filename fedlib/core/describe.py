@@ -1,7 +1,7 @@
 """What a stored run says of its algorithm and problem: dataclasses as plain JSON values."""
 
 from collections.abc import Mapping
-from dataclasses import Field, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,12 @@ def added_field(default: Any) -> Any:
 def describe(value: Any) -> Any:
     """A JSON value that names a dataclass and its fields, recursively; see also `added_field`."""
     if is_dataclass(value) and not isinstance(value, type):
-        said = {f.name: getattr(value, f.name) for f in fields(value) if _is_said(value, f)}
-        inner = {name: describe(x) for name, x in said.items()}
+        inner = {
+            f.name: describe(x)
+            for f in fields(value)
+            for x in (getattr(value, f.name),)
+            if not (f.metadata.get("later") and x == f.default)
+        }
         return {"type": type(value).__name__, **inner}
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
@@ -30,8 +34,3 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")
-
-
-def _is_said(value: Any, f: Field[Any]) -> bool:
-    """Whether a field belongs into the description of a dataclass."""
-    return not (f.metadata.get("later") and getattr(value, f.name) == f.default)

@@ -82,15 +82,13 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise ValueError(f"{what} have schema {SCHEMA}, got {schema}; reproduce it.")
-    sealed = data.pop("digest", None)
-    if digest(data) != sealed:
-        raise ValueError(
-            f"{what} agree with its digest, it was changed after it was written; restore it or "
-            "reproduce it."
-        )
-    if kind is not None and data.get("kind") != kind:
+    content = {key: value for key, value in data.items() if key != "digest"}
+    if digest(content) != data.get("digest"):
+        changed = "agree with its digest, it was changed after it was written; restore it or"
+        raise ValueError(f"{what} {changed} reproduce it.")
+    if kind not in (None, data.get("kind")):
         raise ValueError(f"{what} be of kind {kind!r}, got {data.get('kind')!r}; reproduce it.")
-    return {**data, "digest": sealed}
+    return data
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:

@@ -185,7 +185,7 @@ class Problem:
 
     def all_clients(self) -> Batch:
         """Every client's rows at once: data `[N, m, ...]`, weight `[N, m]`."""
-        return self.rows_of(torch.arange(self.num_clients, device=self.rows.device))
+        return self.rows_of(range(self.num_clients))
 
     def own_rows(self, client: int) -> Int[Tensor, "m"]:
         """The row indices of one client, without padding."""
@@ -194,11 +194,12 @@ class Problem:
         first = sum(self.sizes[:client])
         return self.rows[first : first + self.sizes[client]]
 
-    def rows_of(self, clients: Int[Tensor, "n"], most: int | None = None) -> Batch:
+    def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int], most: int | None = None) -> Batch:
         """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding.
 
         `most` is m where it is less than the rows of the largest of all clients.
         """
+        clients = torch.as_tensor(clients, device=self.rows.device)
         if self.rows.dim() == 2:
             most = self.rows.shape[-1]
         elif most is None:
@@ -249,12 +250,8 @@ class Problem:
         """The mean over all clients of `value(rows of a client)`, by `client_weights`."""
         over_clients = loop_map if self.sequential_clients else torch.func.vmap
         groups = self.size_groups()
-        each = [over_clients(value, (0,))(self.rows_of(self.numbers(g))) for g in groups]
+        each = [over_clients(value, (0,))(self.rows_of(group)) for group in groups]
         return self.mean(torch.cat(each), [j for group in groups for j in group])
-
-    def numbers(self, clients: Sequence[int]) -> Int[Tensor, "n"]:
-        """The numbers of some clients as a tensor beside the rows."""
-        return torch.tensor(clients, device=self.rows.device)
 
     def mean(
         self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]

@@ -30,14 +30,11 @@ def draw_round(
 ) -> Draw:
     """Distinct participants, uniformly; their minibatches with replacement; compressors' noise.
 
+    The order of the draws from `rng`, the seed's generator, is part of the format of stored runs.
+
     Parameters
     ----------
-    problem : whose clients and dimension are meant.
-    rng : the seed's CPU generator; the order of the draws is part of the format of stored runs.
-    participants : n.
-    local_steps : E, the number of minibatches.
-    batch_size : B, or None for full batches; a client may have fewer rows (see `whole_batches` of
-        the problem).
+    participants, local_steps, batch_size : n, E and B; no B for full batches.
     value_batch_size : rows of the separate batch for loss values, or None for all rows.
     uplink, downlink : asked for the randomness of n messages and of one.
     resample : whether loss values come from a second, independent sample of n clients.

@@ -187,6 +187,6 @@ def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
         lengths = torch.tensor(p.sizes, device=p.rows.device)
         place = torch.arange(most, device=p.rows.device)
         places = torch.where(place < lengths.unsqueeze(1), place, 0)
-        rows = p.row_numbers(p.numbers(range(p.num_clients)), places)
+        rows = p.row_numbers(torch.arange(p.num_clients, device=p.rows.device), places)
         padded.append(replace(p, rows=rows, lengths=lengths))
     return padded

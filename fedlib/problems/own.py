@@ -351,7 +351,7 @@ class OwnFunctions:
         if self.group_gap is not None:
             groups = problem.size_groups()
             own = vmap(partial(self.statistics, w))
-            sent = torch.cat([own(problem.rows_of(problem.numbers(group))) for group in groups])
+            sent = torch.cat([own(problem.rows_of(group)) for group in groups])
             g = combine_gaps(sent)[0].unsqueeze(0)
         values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
         for letter, each in (("f", f), ("g", g)):
@@ -489,7 +489,7 @@ def try_function(
     flat = True
     for w in (problem.w0, other):
         for group in problem.size_groups():
-            batch = problem.rows_of(problem.numbers(group))
+            batch = problem.rows_of(group)
             each, shares = attempt(works, over_clients(partial(with_shares, w), (0,)), batch)
             bad = f"none on client {group[int(shares.argmin())]}"
             remedy = "leave such clients out, or take a GroupGap, which pools them"

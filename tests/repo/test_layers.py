@@ -1,6 +1,6 @@
 """Who imports whom: one rule, read off the folders.
 
-checks, provenance <- compress, steps, models, data <- core <- sets, weights, vertical, policy, metrics <-
+checks, provenance <- compress, steps, models, data <- core <- sets, weights, vertical, metrics <-
 algorithms | problems <- engine <- run <- flower <- testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
