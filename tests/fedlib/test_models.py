@@ -75,13 +75,6 @@ def test_tied_parameters_are_one():
     )
 
 
-class Counting(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(2))
-        self.register_buffer("calls", torch.zeros(()))
-
-
 @pytest.mark.parametrize(
     ("module", "text"),
     [
@@ -106,47 +99,9 @@ def test_ravel_refuses(module, text):
     refuses(f"ravel: module must *{text}", models.ravel, module)
 
 
-def test_ravel_refuses_what_is_no_module():
-    refuses("module must be a Module, got 3", models.ravel, 3, error=TypeError)
-
-
 def test_ravel_takes_dropout_of_zero_and_norms_without_statistics():
     module = nn.Sequential(
         nn.Linear(2, 2), nn.Dropout(0.0), nn.BatchNorm1d(2, track_running_stats=False)
     )
     w0, apply = models.ravel(module)
     assert apply(w0, torch.randn(4, 2, generator=generator())).shape == (4, 2)
-
-
-def test_a_layer_starts_uniform():
-    layer = models.mlp((100, 50), rng=generator())[0]
-    assert 0.09 < layer.weight.abs().max() <= 0.1
-    assert 0.09 < layer.bias.abs().max() <= 0.1
-    assert torch.equal(layer.weight, models.mlp((100, 50), rng=generator())[0].weight)
-
-
-def test_the_networks_of_the_benchmarks():
-    w0, apply = models.ravel(models.mlp((784, 128, 10)))
-    assert w0.shape == (784 * 128 + 128 + 128 * 10 + 10,)
-    assert apply(w0, torch.zeros(2, 784)).shape == (2, 10)
-
-
-def test_mlp_layers_and_start():
-    network = models.mlp((5, 4, 3), nn.Tanh)
-    assert [type(layer) for layer in network] == [nn.Linear, nn.Tanh, nn.Linear]
-    again = models.mlp((5, 4, 3), nn.Tanh)
-    assert torch.equal(models.ravel(network)[0], models.ravel(again)[0])
-    other = models.mlp((5, 4, 3), nn.Tanh, rng=generator(1))
-    assert not torch.equal(models.ravel(network)[0], models.ravel(other)[0])
-
-
-def test_the_global_generator_is_not_used():
-    before = torch.get_rng_state()
-    models.mlp((5, 4, 3))
-    assert torch.equal(before, torch.get_rng_state())
-
-
-def test_constructor_errors():
-    refuses("mlp: sizes must hold the input and the output", models.mlp, (5,))
-    refuses("mlp: sizes[1] must be at least 1, got -1", models.mlp, (5, -1, 2))
-    refuses("mlp: activation must be a function", models.mlp, (5, 2, 2), "relu", error=TypeError)

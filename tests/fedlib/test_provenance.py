@@ -41,16 +41,6 @@ def test_our_own_work_tree_and_whether_it_has_changed(root):
     assert found() == {"commit": clean["commit"], "dirty": True}
 
 
-def test_no_repository(root):
-    assert root.is_dir()
-    assert found() == NONE
-
-
-def test_the_repository_of_somebody_else_is_not_ours(root):
-    commit(root.parent, OURS.join(["root/", ""]))  # it even holds our files
-    assert found() == NONE
-
-
 def test_a_repository_that_does_not_hold_our_files_is_not_ours(root):
     (root / "notes.txt").touch()
     commit(root, "notes.txt")
@@ -61,22 +51,3 @@ def test_without_git(root, monkeypatch):
     commit(root, OURS)
     monkeypatch.setenv("PATH", str(root))
     assert found() == NONE
-
-
-@pytest.mark.parametrize("script", ["exit 128", "exec sleep 60"])
-def test_a_git_that_fails_or_hangs(root, tmp_path, monkeypatch, script):
-    commit(root, OURS)
-    git = tmp_path / "bin" / "git"
-    git.parent.mkdir()
-    git.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    git.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{git.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(provenance, "PATIENCE", 0.3)
-    assert found() == NONE
-
-
-def test_variables_of_another_repository_are_not_heeded(root, monkeypatch):
-    commit(root, OURS)
-    here = found()
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    assert found() == here

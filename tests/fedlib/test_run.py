@@ -14,8 +14,6 @@ from fedlib import checks
 from fedlib.data.split import padded
 from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
-from fedlib.run import resolve_device
-from fedlib.testing.examples import examples
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
@@ -46,16 +44,6 @@ def test_a_grid_equals_its_points_alone():
         alone = quiet(algorithm, seeds=[0, 3])
         np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
         assert trace.config["algorithm"] == alone.config["algorithm"]
-
-
-@pytest.mark.parametrize("algorithm", [SGM, replace(SGM, batch_size=4, uplink=fl.Identity())])
-def test_the_recorded_loop_equals_the_plain_one(algorithm):
-    fast = quiet(algorithm, seeds=[1, 2], rounds=8)
-    slow = quiet(algorithm, seeds=[1, 2], rounds=8, engine=fl.Loop)
-    for name in fast.metrics:
-        np.testing.assert_allclose(fast.metrics[name], slow.metrics[name], atol=1e-12)
-    for name in fast.info:
-        np.testing.assert_allclose(fast.info[name], slow.info[name], atol=1e-12)
 
 
 def test_metrics_stand_at_the_start_of_their_rounds():
@@ -148,18 +136,6 @@ def test_seeds_of_different_shapes_are_refused():
         quiet(SGM, lambda seed: np_problem(clients=20 - seed), seeds=[0, 1])
 
 
-def test_seeds_whose_draws_have_different_shapes_are_refused():
-    method, whole = examples()["ConstrainedVerticalSSCA"][1]
-    shorter = replace(whole, rows=whole.rows[:, :-1], sizes=(whole.sizes[0] - 1,))
-    with pytest.raises(ValueError, match=r"draws of all seeds must have one shape, got \[\["):
-        quiet(method, [whole, shorter].__getitem__, seeds=[0, 1])
-    quiet(method, [whole, shorter].__getitem__, seeds=[1], rounds=1)
-
-
-def test_auto_is_a_device_that_exists():
-    assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def test_the_callers_number_of_threads_is_restored():
     before = torch.get_num_threads()
     quiet(SGM, np_problem(), rounds=2)
@@ -218,19 +194,6 @@ def test_a_seed_alone_is_the_seed_among_others_where_clients_have_unequal_rows()
         np.testing.assert_allclose(together.state.w[seed], alone.state.w[0], rtol=0, atol=1e-15)
 
 
-def test_weights_of_rows_are_made_in_the_dtype_of_the_model():
-    problem = unequal(1)
-    with_lengths = replace(problem, lengths=torch.tensor(problem.sizes))
-    for p in (problem, with_lengths):
-        weight = p.all_clients().weight
-        for own, size in zip(weight, problem.sizes, strict=True):
-            assert own[:size].tolist() == [1 / size] * size
-            assert not own[size:].any()
-        single = replace(p, w0=p.w0.float()).all_clients().weight
-        real = torch.arange(13) < torch.tensor(problem.sizes).unsqueeze(1)
-        assert torch.equal(single, real / torch.tensor(problem.sizes).unsqueeze(1))  # as before
-
-
 @dataclass(frozen=True)
 class Loose:
     """Fields that a whole number may stand in."""
@@ -251,12 +214,3 @@ def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
     assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
         **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6}
     }
-
-
-def test_a_grid_takes_whole_numbers_where_floats_are_meant():
-    grid = [replace(SGM, lr=lr, switch=fl.Soft(beta)) for lr, beta in ((1, 20), (0.5, 40.0))]
-    together = quiet(grid, rounds=3)
-    for algorithm, trace in zip(grid, together, strict=True):
-        alone = quiet(algorithm, rounds=3)
-        np.testing.assert_allclose(trace.metrics["g"], alone.metrics["g"], atol=1e-12)
-        assert trace.config["algorithm"]["lr"] is algorithm.lr  # the record keeps what was given

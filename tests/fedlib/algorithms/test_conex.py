@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from expect import refuses
 from rounds import walk
 
 import fedlib as fl
@@ -81,29 +80,3 @@ def test_finds_the_solution_and_the_multiplier(prox):
     assert trace.info["sigma"][0, -1] == pytest.approx(MULTIPLIER, abs=2e-3)
     assert MULTIPLIER > 2
     assert abs(trace.metrics["g"][0, 0]) > 0.05  # it did not start there
-
-
-def test_extrapolation_matters():
-    """Without the extrapolated term the same steps circle around the solution for longer."""
-    errors = []
-    for theta in (1.0, 1e-9):
-        method = replace(METHOD, theta=theta, dual_lr=5.0, inner_steps=10**6)
-        trace = fl.run(method, problem(), rounds=150, progress=False)
-        errors.append(float((trace.state.w[0] - SOLUTION).norm()))
-    assert errors[0] < 0.5 * errors[1]
-
-
-def test_several_steps_a_round_are_the_same_steps():
-    one = fl.run(METHOD, problem(), rounds=60, progress=False)
-    five = fl.run(replace(METHOD, steps=5), problem(), rounds=12, progress=False)
-    torch.testing.assert_close(one.state.w, five.state.w, atol=1e-12, rtol=0)
-
-
-def test_refusals():
-    two = quadratics(A.repeat(2, 1), B.repeat(2, 1), level=LEVEL)
-    refuses("ConEx: problem must have one client", METHOD.init, two)
-
-
-def test_before_its_first_step_the_average_is_the_centre():
-    start = replace(problem(), w0=torch.tensor([0.25, -2.0], dtype=torch.float64))
-    assert torch.equal(METHOD.output(METHOD.init(start)), start.w0)

@@ -12,7 +12,6 @@ from rounds import walk
 
 import fedlib as fl
 from fedlib.core.problem import Draw
-from fedlib.core.sampling import seeded
 from fedlib.metrics import fw_gap
 from fedlib.problems import pareto
 from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
@@ -88,42 +87,6 @@ def test_equals_the_plain_twin(method, engine):
     assert float((state.x - state.w).norm()) > 0.01  # the models differ: the average says something
 
 
-@pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
-@pytest.mark.parametrize("participation", [1.0, 0.5])
-def test_the_server_follows_the_mean_of_the_clients_models(convex_set, participation):
-    problem = task(convex_set)
-    method = fl.FedFW(LAM, participation=participation)
-    trace = fl.run(method, problem, rounds=200, seeds=[0, 1], progress=False)
-    torch.testing.assert_close(trace.state.w, trace.state.x.mean(1), atol=1e-12, rtol=0)
-    for model in [*trace.state.w, *trace.state.x.flatten(0, 1)]:
-        assert convex_set.contains(model, 1e-9)
-
-
-def test_with_everybody_it_is_step_6_as_printed():
-    problem, method = task(), METHODS["FedFW"]
-    for t, (before, _, state, _) in enumerate(walk(method, problem, 19), start=1):
-        eta = 2 / (t + 1)
-        s = (state.x - (1 - eta) * before.x) / eta
-        printed = (1 - eta) * before.w + eta * s.mean(0)
-        torch.testing.assert_close(state.w, printed, atol=1e-12, rtol=0)
-
-
-def test_the_first_step_forgets_the_start():
-    """The first step is 1: each model is a vertex, their mean has N entries at most."""
-    problem, method = task(clients=3), fl.FedFW(LAM)
-    draw = method.draw(problem, seeded(0, "rounds"))
-    state, _ = method.round(fl.Vectorized(problem), method.init(problem), draw)
-    assert ((state.x != 0).sum(1) == 1).all()
-    assert (state.x.abs().sum(1) == 0.5).all()
-    assert int((state.w != 0).sum()) <= 3
-    elsewhere = replace(problem, w0=problem.set.lmo(-torch.ones(6, dtype=torch.float64)))
-    for index in range(3):  # the vertex is that of the client's gradient at the start
-        wanted = problem.set.lmo(gradient(problem, index, problem.w0))
-        assert torch.equal(state.x[index], wanted)
-    other, _ = method.round(fl.Vectorized(elsewhere), method.init(elsewhere), draw)
-    assert ((other.x != 0).sum(1) == 1).all()
-
-
 @pytest.mark.parametrize(
     ("name", "bits"),
     [("l1", 3 + 1), ("l2", 6 * 32), ("box", 6), ("simplex", 3), ("nuclear", 5 * 32)],
@@ -155,17 +118,6 @@ def test_a_round_counts_and_moves_those_whose_coin_says_so():
             assert torch.equal(getattr(after, part), getattr(state, part))
         assert after.t == 1
         assert info["bits_up"] == info["bits_down"] == 0
-
-
-def test_coins_are_independent_with_the_given_probability():
-    problem = task(clients=10)
-    rng = seeded(5, "rounds")
-    draws = [fl.FedFW(LAM, participation=0.3).draw(problem, rng).chance for _ in range(4000)]
-    active = (torch.stack(draws) < 0.3).double()
-    assert active.mean(0).sub(0.3).abs().max() < 0.03
-    correlation = torch.corrcoef(active.T) - torch.eye(10)
-    assert correlation.abs().max() < 0.07
-    assert (active.sum(1) == 0).any()  # 0.7^10 of the rounds are empty
 
 
 def solution(problem):
@@ -220,17 +172,6 @@ def test_the_gap_is_zero_at_the_minimizer_only_and_bounds_the_excess():
         fw_gap(objectives(), torch.zeros(5).double())
 
 
-def test_info_says_the_gap_of_the_surrogate_and_the_distance():
-    problem, method = task(), fl.FedFW(LAM)
-    for t, (before, *_, info) in enumerate(walk(method, problem, 5), start=1):
-        lam, gap = LAM * math.sqrt(t + 1), 0.0
-        for i, x in enumerate(before.x):
-            g = gradient(problem, i, x) / 5 + lam * (x - before.w)
-            gap += float(g @ (x - problem.set.lmo(g)))
-        assert float(info["gap"]) == pytest.approx(gap, abs=1e-12)
-        assert float(info["distance"]) == pytest.approx(float((before.x - before.w).norm()))
-
-
 def test_split_constraints_find_the_minimizer_over_the_intersection():
     """A ball for some, the box for others: w ends in both, near the projection."""
     box, ball = fl.Box(0.2), fl.Ball(10.0)
@@ -253,31 +194,6 @@ def test_split_constraints_find_the_minimizer_over_the_intersection():
         assert [bool(ball.contains(x)) and not bool(box.contains(x)) for x in after.x] == [
             False, False, True, False, False,
         ]  # fmt: skip
-
-
-def test_schedules_are_those_of_the_table():
-    t = torch.tensor(7.0, dtype=torch.float64)
-    assert float(fl.Convex().eta(t)) == pytest.approx(2 / 8)
-    assert float(fl.Convex().growth(t)) == pytest.approx(8**0.5)
-    assert float(fl.Convex().eta(t, 0.5)) == pytest.approx(2 / 5)
-    assert float(fl.Convex().growth(t, 0.5)) == pytest.approx(5**0.5)
-    assert float(fl.Nonconvex(64).eta(t)) == pytest.approx(1 / 16)
-    assert float(fl.Nonconvex(64).growth(t)) == pytest.approx(4)
-    assert float(fl.Nonconvex(14).eta(t, 0.5)) == pytest.approx(1 / 4)
-    assert float(fl.Nonconvex(14).growth(t, 0.5)) == pytest.approx(2)
-    assert float(fl.Stochastic().eta(t)) == pytest.approx(9 / 15)
-    assert float(fl.Stochastic().growth(t)) == pytest.approx(15**0.5)
-    assert float(fl.Stochastic().rho(t)) == pytest.approx(4 / 14 ** (2 / 3))
-    fixed = fl.Fixed(0.1, 0.3)
-    assert [float(x) for x in (fixed.eta(t), fixed.growth(t), fixed.rho(t))] == pytest.approx(
-        [0.1, 1.0, 0.3]
-    )
-    one = torch.ones((), dtype=torch.float64)
-    for schedule in (fl.Convex(), fl.Stochastic()):
-        assert schedule.eta(one) == 1
-        assert float(schedule.rho(one)) == pytest.approx(1, abs=1e-15)
-    for schedule in (fl.Convex(False), fl.Nonconvex(8, False), fl.Stochastic(False)):
-        assert schedule.growth(t, 0.5) == 1
 
 
 def test_refusals():

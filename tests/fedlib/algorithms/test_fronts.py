@@ -1,19 +1,14 @@
 """Methods of several objectives on quadratics whose front is known, and preferences on it."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from expect import close
-from problems import objectives, three_objectives
-from randoms import normal
-from rounds import walk
+from problems import objectives
 
 import fedlib as fl
 from fedlib.problems import pareto
 from fedlib.problems.quadratics import pareto_point, polygon_distance
 
-WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
 EXACT = {"gram": fl.OneWay(fl.Exact())}
 
 
@@ -31,10 +26,6 @@ def crossing(problem, ratios):
         low, high = (half, high) if F[1] > F[0] else (low, half)
     half = (low + high) / 2
     return pareto_point(middle, curvature, torch.stack([1 - half, half]))
-
-
-def final(algorithm, problem, rounds=12, **options):
-    return fl.run(algorithm, problem, rounds=rounds, **options).state.w[0]
 
 
 class TestKnownFronts:
@@ -79,17 +70,6 @@ class TestKnownFronts:
         assert trace.metrics["stationarity"][0, -1] < 1e-4
         assert trace.metrics["distance"][0, -1] < 1e-3
 
-    def test_local_drift_of_single_objectives_leaves_fsmgda_further_from_the_front(self):
-        curvature = torch.tensor([[1.0, 0.1], [0.1, 1.0]]).double()
-        centres = normal(1, 1, 2, 2, seed=1).expand(4, 1, 2, 2)
-        problem = pareto(centres.contiguous(), curvature, w0=3 * torch.ones(2).double())
-        many = {"lr": 0.2, "local_steps": 15, "participants": 4}
-        gaps = [
-            fl.run(a, problem, rounds=60).metrics["stationarity"][0, -1]
-            for a in (fl.FedCMOO(**many, **EXACT, weights=fl.MinNorm()), fl.FSMGDA(**many))
-        ]
-        assert gaps[0] < gaps[1]
-
     @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0)])
     def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
         problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
@@ -104,30 +84,3 @@ class TestKnownFronts:
         assert (trace.state.w[0] - goal).norm() < 0.1
         r = torch.tensor(ratios).double()
         close(*(r * problem.mean_losses(goal)), 1e-9)
-
-    def test_a_preference_beyond_the_front_ends_at_its_nearest_end(self):
-        problem = objectives(tasks=2, dim=5, spread=0.5, seed=2, w0=2 * torch.ones(5).double())
-        goal = crossing(problem, (2.0, 1.0))
-        first, second = problem.mean_losses(goal)
-        assert 2 * first > 1.05 * second, "they cannot be made equal"
-        preference = fl.Preference((2.0, 1.0), epsilon=1e-4)
-        algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
-        assert (final(algorithm, problem, 300) - goal).norm() < 1e-4
-
-    def test_an_infeasible_programme_is_reported(self):
-        class Negative:
-            def draw(self, count, tasks, dim, rng):
-                return fl.MeanOfGrams().draw(count, tasks, dim, rng)
-
-            def __call__(self, *arguments):
-                G, clients = fl.MeanOfGrams()(*arguments)
-                return -G, clients
-
-        trace = fl.run(
-            replace(fl.FedCMOOPref(**WORK), gram=fl.MeanOfGrams()), three_objectives(), rounds=2
-        )
-        assert (trace.info["fallback"] == 0).all()
-        problem, algorithm = three_objectives(), replace(fl.FedCMOOPref(**WORK), gram=Negative())
-        ((_, _, after, info),) = walk(algorithm, problem, 1)
-        assert info["fallback"] == 1
-        assert torch.isfinite(after.w).all()

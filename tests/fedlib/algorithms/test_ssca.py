@@ -7,16 +7,14 @@ from math import exp, log, sqrt
 import pytest
 import torch
 from expect import close, refuses
-from networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, small, tiny
+from networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, tiny
 from problems import np_problem
 from rounds import walk
 
 import fedlib as fl
 from fedlib.compress import Identity
 from fedlib.core.problem import Draw
-from fedlib.core.sampling import seeded
 from fedlib.sets import Ball
-from fedlib.steps.surrogate import best_response
 
 
 def batch_rows(problem, draw):
@@ -137,18 +135,6 @@ def test_debiased_it_minimizes_the_average_of_its_surrogates():
     assert kappas == sorted(kappas)
 
 
-def test_debiased_and_constrained():
-    problem = tiny()
-    algorithm = fl.ConstrainedSSCA(**NORM, debias=True)
-    for before, _, after, _ in walk(algorithm, problem, 4):
-        kappa, gamma = 1 - after.left, GAMMA(after.t)
-        level = torch.full((1,), 0.6, dtype=torch.float64)
-        options = {"tau": 0.1, "penalty": 1e5, "curvature": 1.0}
-        zero, lines = torch.zeros_like(after.w), after.linear / kappa
-        found = best_response(zero, lines, after.constant / kappa, level, **options)
-        close(after.w, (1 - gamma) * before.w + gamma * found.w)
-
-
 def test_the_weights_make_unequal_clients_unbiased():
     """Over all pairs of rows of two clients of different size, g is the full gradient."""
     problem = tiny()
@@ -161,32 +147,6 @@ def test_the_weights_make_unequal_clients_unbiased():
         after, _ = algorithm.round(fl.Vectorized(problem), state, draw)
         found.append(after.linear[0] + 0.2 * state.w)
     close(sum(found) / len(found), mean_gradient(problem, problem.w0, every))
-
-
-def test_batches_are_distinct_rows_of_every_client_each_equally_likely():
-    problem, algorithm = tiny(), fl.SSCA(**STEPS, batch_size=3)
-    rng, counts = seeded(1, "rounds"), torch.zeros(3, 5)
-    for _ in range(400):
-        draw = algorithm.draw(problem, rng)
-        assert draw.participants.tolist() == [0, 1, 2]
-        for i in range(3):
-            rows = draw.batches[i, 0].tolist()
-            assert len(set(rows)) == 3
-            assert max(rows) < SIZES[i]
-            counts[i, rows] += 1
-    for i, n in enumerate(SIZES):
-        expected = 400 * 3 / n
-        assert (counts[i, :n] - expected).abs().max() < 5 * sqrt(expected)
-
-
-@pytest.mark.parametrize(
-    "full", [fl.SSCA(**STEPS), fl.ConstrainedSSCA(**NORM), fl.MiniBatchSGD(lr=fl.PowerLaw(0.5))]
-)
-def test_no_batch_size_is_all_rows(full):
-    problem = small()
-    whole = replace(full, batch_size=40)
-    (*_, a), (*_, b) = walk(full, problem, 3), walk(whole, problem, 3)
-    close(a[2].w, b[2].w)
 
 
 def test_sgd_equals_a_plain_twin():
@@ -218,18 +178,6 @@ def test_bits_are_those_of_the_papers_table():
     constrained = fl.ConstrainedSSCA(**STEPS, penalty=10.0, levels=0.3)
     ((*_, info),) = walk(constrained, both, 1)
     assert info["bits_up"] == 20 * 32 * (2 * 30 + 1)
-
-
-def test_bad_steps_and_levels():
-    who = "ConstrainedSSCA"
-    steps = STEPS | {"gamma": 0.5}
-    refuses("SSCA: gamma must be a PowerLaw, got 0.5.", fl.SSCA, **steps, error=TypeError)
-    refuses("lr must be a PowerLaw, got 0.3.", fl.MiniBatchSGD, lr=0.3, error=TypeError)
-    law = "PowerLaw(scale=1.2, exponent=0.4); take a scale of at most 1."
-    rho = {"rho": fl.PowerLaw(1.2, 0.4)}
-    refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
-    zero = NORM | {"levels": (0.1, 0.0)}
-    refuses(f"{who}: levels must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
 
 
 def test_what_does_not_fit_the_problem():

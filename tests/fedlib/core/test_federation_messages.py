@@ -9,7 +9,7 @@ import torch
 import fedlib as fl
 from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
-from fedlib.core.federation import Sent, count_numbers, messages
+from fedlib.core.federation import Sent, messages
 from fedlib.core.sampling import seeded
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import ServerEnd
@@ -65,23 +65,3 @@ def test_the_ends_of_a_federation_log_what_the_simulation_does(name, monkeypatch
     monkeypatch.setattr(ServerEnd, "log", [])
     two_ends(Job(algorithm, partial(client_problem, problem), 1)).run()
     assert ServerEnd.log == messages(algorithm, Vectorized(problem), seeded(0, "rounds"))
-
-
-def test_a_method_in_partials_is_called_by_its_own_name():
-    def answer(client, scale, shift):
-        return scale * client.model + shift
-
-    fed = Vectorized(PROBLEM)
-    fed.log = []
-    clients = fed.clients(fl.FedAvg(0.1, 1, 2).draw(PROBLEM, seeded(0, "rounds")), PROBLEM.w0)
-    fed.ask(partial(partial(answer), shift=1.0), clients, torch.tensor(2.0))
-    assert [(m.what, m.copies) for m in fed.log] == [("scale", 2), ("answer", 2)]
-
-
-def test_whole_numbers_are_told_from_real_ones():
-    assert count_numbers(
-        [torch.zeros(2, 3), torch.arange(4), torch.zeros(5, dtype=torch.float64)]
-    ) == (
-        11,
-        4,
-    )

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from expect import refuses
@@ -50,15 +49,3 @@ def test_functions_that_give_something_else_are_refused(name, value):
     part = name if name in ("gradient", "metrics") else "losses"
     words = f"{part[:6]}*must"  # metrics are named alone, or one by one
     refuses(words, fl.run, METHOD, problem, rounds=1, progress=False, error=(TypeError, ValueError))
-
-
-def test_what_fits_is_taken():
-    replace(EASY, gradient=None, heldout=())
-    replace(EASY, lengths=torch.ones(4).long(), sequential_clients=np.True_)
-    replace(EASY, config={"a": [1, "b", None, {"c": (1, 2)}]})
-    replace(EASY, w0=torch.nn.Parameter(torch.zeros(2)))
-
-
-def test_a_copy_has_other_tensors():
-    assert EASY.with_tensors({"w0": EASY.data[0][0]}).w0 is not EASY.w0
-    assert torch.equal(EASY.to("cpu").rows, EASY.rows)

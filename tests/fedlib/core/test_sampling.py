@@ -8,9 +8,7 @@ import torch
 import fedlib as fl
 from fedlib.algorithms.ssca import distinct
 from fedlib.compress import RandK
-from fedlib.core import sampling
 from fedlib.core.sampling import (
-    check_work,
     draw_coins,
     draw_many,
     draw_round,
@@ -106,13 +104,6 @@ def test_distinct_numbers_are_pinned_on_both_of_its_ways():
     assert (crowded.flatten().bincount(minlength=40) - 500).abs().max() < 100
 
 
-def test_crowded_rows_are_permutations_of_one_call_each():
-    sizes, rng, plain = [5, 11, 3, 9], seeded(6, "rounds"), seeded(6, "rounds")
-    rows = torch.stack([distinct(n, (4, 3), rng) for n in sizes])
-    each = [torch.randperm(n, generator=plain)[:3] for n in sizes for _ in range(4)]
-    assert torch.equal(rows, torch.stack(each).view(4, 4, 3))
-
-
 @pytest.mark.parametrize(("size", "count"), [(1001, 250), (1001, 251), (5000, 3), (10**9, 4)])
 def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(size, count):
     rng, plain = seeded(3, "rounds"), seeded(3, "rounds")
@@ -124,31 +115,6 @@ def test_a_few_of_many_are_distinct_and_in_the_order_in_which_they_were_drawn(si
     else:
         drawn = torch.randint(size, (3 * count,), generator=plain).tolist()
         assert found == list(dict.fromkeys(drawn))[:count]
-
-
-def test_every_client_of_many_is_drawn_equally_often_at_every_place():
-    size, count, rounds = sampling.MANY + 200, 300, 600  # about a fourth: equal ones are common
-    rng = seeded(4, "rounds")
-    drawn = torch.stack([sample(size, count, rng) for _ in range(rounds)])
-    share = drawn.flatten().bincount(minlength=size) / rounds
-    spread = (count / size * (1 - count / size) / rounds) ** 0.5
-    assert (share - count / size).abs().max() < 5 * spread
-    for half in drawn.split(count // 2, 1):  # no client prefers early or late places
-        own = half.flatten().bincount(minlength=size) / rounds
-        assert (own - count / size / 2).abs().max() < 5 * spread
-
-
-def test_a_round_of_many_clients_takes_such_a_sample_and_another_for_the_voters():
-    many = quadratics(torch.ones(1500, 1), torch.zeros(1500, 1), level=0.5)
-    rng, plain = seeded(5, "rounds"), seeded(5, "rounds")
-    draw = draw_round(many, rng, participants=7, resample=True)
-    assert torch.equal(draw.participants, sample(1500, 7, plain))
-    assert torch.equal(draw.value_clients, sample(1500, 7, plain))
-
-
-def test_what_just_fits_the_problem_is_taken():
-    check_work("X", PROBLEM, 5, 3)
-    check_work("X", PROBLEM, 1, 1)
 
 
 @pytest.mark.parametrize("resample", [False, True])

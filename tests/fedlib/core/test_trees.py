@@ -41,20 +41,6 @@ def test_what_lies_at_one_place_is_kept_once_and_the_rest_is_stacked():
     assert again["none"] == ()
 
 
-def test_one_tree_is_all_common():
-    own, rest, together = partition_leaves([{"a": torch.ones(2), "b": ()}])
-    assert own == []
-    assert together(own, rest)["a"] is rest[0]
-
-
-def test_other_shapes_steps_and_types_are_other_numbers():
-    x = torch.arange(12)
-    assert same_memory(x.view(3, 4), x.view(3, 4))
-    for y in (x[1:], x.view(4, 3), x.view(4, 3).T, x.view(torch.float64), x.clone()):
-        assert not same_memory(x, y)
-        assert not same_memory(x.view(3, 4), y)
-
-
 @pytest.mark.parametrize("split", [network, lambda seed: vertical_network(network(seed), scale=16)])
 def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
     problems = [split(seed) for seed in range(3)]
@@ -79,15 +65,3 @@ def test_all_ordered_choices_are_equally_likely(size, count):
     square = sum((n - repeats) ** 2 / repeats for n in times.values())  # chi squared
     freedom = len(choices) - 1
     assert square <= freedom + 4 * (2 * freedom) ** 0.5
-
-
-def test_many_rows_of_distinct_numbers():
-    found = distinct(6000, (10, 2, 100), seeded(1, "rounds"))
-    assert found.shape == (10, 2, 100)
-    assert all(len(set(row)) == 100 for row in found.view(-1, 100).tolist())
-    assert found.min() >= 0
-    assert found.max() < 6000
-    assert torch.equal(found, distinct(6000, (10, 2, 100), seeded(1, "rounds")))
-    for size in (400, 399):  # on both sides of the change of method
-        row = distinct(size, (100,), seeded(2, "rounds"))
-        assert len(set(row.tolist())) == 100

@@ -101,38 +101,6 @@ def test_a_file_damaged_after_it_was_verified_is_noticed(cache, tiny):
     assert f"wrong checksum ({size} bytes" in error_of(lambda: data.mnist("train"))
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch, tiny):
-    tiny(DEAD)
-    blocked = tmp_path / "a_file"
-    blocked.write_text("not a folder", encoding="utf-8")
-    monkeypatch.setenv("FEDLIB_DATA", str(blocked / "cache"))
-    text = error_of(lambda: data.mnist("train"))
-    assert f"{blocked}/cache/MNIST/raw" in text
-    assert "failed (Not a directory)" in text
-    assert blocked.read_text(encoding="utf-8") == "not a folder"
-
-
-def test_a_read_only_cache_without_the_file(cache, tiny, site):
-    site.pages = tiny(site.url)
-    cache.chmod(0o555)
-    try:
-        if os.access(cache, os.W_OK):
-            pytest.skip("permissions do not bind this user (the superuser)")
-        assert "failed (P" in error_of(lambda: data.mnist("train"))
-    finally:
-        cache.chmod(0o755)
-
-
-def test_something_unreadable_in_place_of_a_file(cache, tiny):
-    contents = tiny()
-    fill(cache, contents)
-    path = cache / "MNIST/raw/train-labels-idx1-ubyte.gz"
-    path.unlink()
-    path.mkdir()
-    assert "cannot be read (" in error_of(lambda: data.mnist("train"))
-    assert not data.available("mnist")
-
-
 def test_qm9_says_what_to_do(cache):
     text = error_of(lambda: data.fetch("qm9"))
     assert text.startswith(f"qm9: qm9.npz is not in {cache}/qm9; copy a packed qm9.npz there")

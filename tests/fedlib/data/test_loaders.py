@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from expect import refuses
-from tiny_data import DEAD, error_of, fill, listing, sha
+from tiny_data import DEAD, fill, listing, sha
 
 from fedlib import data
 from fedlib.data import loaders
@@ -153,40 +153,3 @@ def test_cifar10_prefers_the_archive(cache, archive):
     third = archive["data_batch_2"][0]  # record 2 of the training set
     assert train.X[2, 5, 7].tolist() == [third[1 + 1024 * c + 32 * 5 + 7] for c in range(3)]
     assert data.available("cifar10")
-
-
-def test_cifar10_packed_errors_name_the_file_and_the_archive(cache):
-    fill(cache, {"cifar10/labels.npz": b"damaged"})
-    text = error_of(lambda: data.cifar10("train"))
-    assert text.startswith(f"cifar10: labels.npz in {cache}/cifar10 has a wrong checksum (7 bytes")
-    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in text
-    (cache / "cifar10/labels.npz").unlink()
-    fill(cache, {"cifar10/train_00.webp": b"half"})
-    text = error_of(lambda: data.cifar10("train"))
-    assert text.startswith(f"cifar10: labels.npz is not in {cache}/cifar10; ")
-    assert not data.available("cifar10")
-
-
-def test_cifar10_mosaic_and_jpeg_layout(tmp_path):
-    image_module = pytest.importorskip("PIL.Image")
-    tiles = np.random.default_rng(0).integers(0, 256, (80, 32, 32, 3)).astype(np.uint8)
-    mosaic = np.block([[[tiles[40 * r + c]] for c in range(40)] for r in range(2)])
-    image_module.fromarray(mosaic).save(tmp_path / "m.webp", "WEBP", lossless=True, exact=True)
-    assert np.array_equal(loaders._read_mosaic(tmp_path / "m.webp"), tiles)
-    grey, pieces = np.array([0, 80, 255]), []
-    for value in grey:
-        buffer = io.BytesIO()
-        image_module.new("RGB", (32, 32), (int(value),) * 3).save(buffer, "JPEG")
-        pieces.append(buffer.getvalue())
-    offset = np.cumsum([0] + [len(piece) for piece in pieces])
-    np.savez(tmp_path / "j.npz", jpeg=np.frombuffer(b"".join(pieces), np.uint8), offset=offset)
-    assert np.abs(loaders._read_jpegs(tmp_path / "j.npz").mean((1, 2, 3)) - grey).max() < 2
-
-
-def test_unknown_names():
-    for call, *name in (
-        *((data.mnist, "valid"), (data.fashion_mnist, "valid"), (data.adult, "all")),
-        (data.cifar10, "val"),
-        *((data.available, "imagenet"), (data.fetch, "imagenet")),
-    ):
-        refuses("must be one of '*', got *.", call, *name)

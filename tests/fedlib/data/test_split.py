@@ -28,15 +28,6 @@ def class_counts(y, rows):
 @pytest.mark.parametrize("make", SPLITS.values(), ids=SPLITS)
 @pytest.mark.parametrize("y", [BALANCED, UNEVEN], ids=["balanced", "uneven"])
 class TestEverySplit:
-    @pytest.mark.parametrize("clients", [1, 2, 7, 20])
-    def test_equal_sizes_and_no_row_twice(self, make, y, clients):
-        rows = make(y, clients, generator())
-        assert rows.dtype == torch.int64
-        assert rows.shape[0] == clients
-        assert rows.shape[1] >= 1
-        assert rows.unique().numel() == rows.numel()
-        assert 0 <= rows.min() <= rows.max() < len(y)
-
     def test_the_generator_decides_and_the_global_one_does_not(self, make, y):
         before = torch.get_rng_state()
         first = make(y, 5, generator(1))
@@ -66,18 +57,6 @@ class TestEverySplit:
 def test_iid_gives_every_client_the_same_class_counts():
     counts = class_counts(UNEVEN, split.stratified_iid(UNEVEN, 20, generator()))
     assert (counts == torch.tensor([212 // 20, 357 // 20])).all()
-
-
-def test_iid_refuses_a_class_smaller_than_the_clients():
-    with pytest.raises(ValueError, match=r"at least 20 rows of class 1, .*, got 3; use"):
-        split.stratified_iid(labels_of({0: 50, 1: 3}), 20, generator())
-
-
-@pytest.mark.parametrize("alpha", [1e-4, 0.1, 1.0, 1e6])
-def test_dirichlet_uses_all_rows_that_equal_sizes_allow(alpha):
-    rows = split.dirichlet(UNEVEN, 7, alpha, generator())
-    assert rows.shape == (7, len(UNEVEN) // 7)
-    assert rows.unique().numel() == rows.numel()
 
 
 def largest_share(alpha, seeds=20):
@@ -112,32 +91,7 @@ def test_dirichlet_follows_uneven_classes_in_the_mean():
     assert float(share.std()) < 0.15  # binomial, 28 rows: 0.09
 
 
-@pytest.mark.parametrize("alpha", [0, -1.0, float("nan")])
-def test_dirichlet_refuses_alpha(alpha):
-    with pytest.raises(ValueError, match="dirichlet: alpha must be positive, got"):
-        split.dirichlet(UNEVEN, 5, alpha, generator())
-
-
-def test_dirichlet_refuses_more_clients_than_rows():
-    with pytest.raises(ValueError, match=r"clients must lie in 1\.\.4 \(the rows\), got 5"):
-        split.dirichlet(torch.tensor([0, 1, 0, 1]), 5, 1.0, generator())
-
-
 CELLS = labels_of({0: 40, 1: 300, 2: 7, 3: 153})
-
-
-@pytest.mark.parametrize("alpha", [0.5, 2.0, 1e6])
-@pytest.mark.parametrize("clients", [1, 4, 10])
-def test_dirichlet_cells_deals_every_row_once(alpha, clients):
-    rows, sizes = split.dirichlet_cells(CELLS, clients, alpha, generator())
-    assert rows.shape == (clients, max(sizes))
-    real = [rows[j, :m] for j, m in enumerate(sizes)]
-    assert torch.cat(real).sort().values.tolist() == list(range(500))
-    for own, padded in zip(real, rows, strict=True):
-        assert (padded[len(own) :] == own[0]).all()
-    if alpha == 1e6:  # as good as equal shares of every cell
-        counts = torch.stack([(CELLS[own][:, None] == torch.arange(4)).sum(0) for own in real])
-        assert ((counts - torch.tensor([40, 300, 7, 153]) / clients).abs() <= 1).all()
 
 
 def test_dirichlet_cells_spread_falls_with_alpha_and_follows_the_seed():
@@ -158,28 +112,6 @@ def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution()
     share = torch.tensor(sizes).double() / 2000
     assert torch.allclose(share.mean(0), torch.tensor(0.2).double(), atol=0.02)
     assert share.var().item() == pytest.approx(0.2 * 0.8 / 11, rel=0.12)
-
-
-def test_dirichlet_cells_errors():
-    with pytest.raises(ValueError, match=r"alpha must leave every client a row, got 0\.01"):
-        split.dirichlet_cells(CELLS, 20, 0.01, generator())
-    refuses("alpha must be positive", split.dirichlet_cells, CELLS, 5, 0.0, generator())
-    refuses("cells must be a tensor", split.dirichlet_cells, CELLS.double(), 5, 1.0, generator())
-
-
-@pytest.mark.parametrize("fraction", [0.01, 0.2, 0.5, 0.99])
-def test_train_test_is_stratified_and_complete(fraction):
-    train, test = split.train_test(UNEVEN, fraction, generator())
-    both = torch.cat([train, test])
-    assert torch.equal(both.sort().values, torch.arange(len(UNEVEN)))
-    assert torch.equal(train, train.sort().values)
-    for label, n in ((3, 212), (7, 357)):
-        assert int((UNEVEN[test] == label).sum()) == min(max(round(fraction * n), 1), n - 1)
-
-
-@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2])
-def test_train_test_refuses_the_fraction(fraction):
-    refuses("fraction must lie in (0, 1), got", split.train_test, UNEVEN, fraction, generator())
 
 
 def test_train_test_refuses_a_class_of_one_row():
@@ -226,16 +158,6 @@ def as_lists(found):
 def test_every_split_is_pinned(name):
     """Stored runs depend on these rows in this order; no data set is needed to notice a change."""
     assert as_lists(SMALL[name](generator(4))) == PINNED[name]
-
-
-@pytest.mark.parametrize(("rows", "cut"), [(4, 1), (5, 1), (6, 2), (10, 2), (14, 4), (18, 4)])
-def test_the_number_of_test_rows_is_rounded_to_the_nearest(rows, cut):
-    """A quarter of them; a half goes to the even number, as Python rounds."""
-    both = split.train_test(torch.zeros(rows).long(), 0.25, generator())
-    assert [len(part) for part in both] == [rows - cut, cut]
-    table = torch.arange(rows).view(1, rows)
-    stay, sizes, test = split.holdout(table, (rows,), 0.25, generator())
-    assert (stay.shape[1], sizes, len(test)) == (rows - cut, (rows - cut,), cut)
 
 
 def test_at_least_one_row_is_tested_and_one_stays():

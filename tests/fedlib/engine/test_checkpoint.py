@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,15 +87,6 @@ def test_a_finished_run_is_not_run_again(tmp_path):
     same(again, first)
 
 
-def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path):
-    path = tmp_path / "run.pt"
-    quiet(AVG, checkpoint=path)
-    held = path.read_bytes()[:-100]
-    path.write_bytes(held)
-    refuses("run: checkpoint run.pt must agree with its digest", quiet, AVG, checkpoint=path)
-    assert path.read_bytes() == held
-
-
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.7, 0.99])
 def test_a_flipped_bit_is_refused(tmp_path, share):
     path = tmp_path / "run.pt"
@@ -159,12 +149,6 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     refuses("other data", quiet, AVG, quadratics(1.1 * A, 0 * A, level=0.5), checkpoint=path)
 
 
-def test_a_checkpoint_without_a_digest_is_refused(tmp_path):
-    path = tmp_path / "run.pt"
-    torch.save({"config": {}, "round": 3}, path)
-    refuses("must be one that this version of run wrote", quiet, AVG, checkpoint=path)
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -184,12 +168,6 @@ def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, w
     name = "x" * 300 if name == "300 letters" else name
     refuses(words, quiet, AVG, checkpoint=name, error=(TypeError, ValueError, OSError))
     assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize("seconds", [-1, float("nan"), "no", None])
-def test_the_time_between_checkpoints_is_a_nonnegative_number(seconds):
-    words, error = "run: checkpoint_seconds must", (TypeError, ValueError)
-    refuses(words, quiet, AVG, checkpoint_seconds=seconds, error=error)
 
 
 def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp_path):
@@ -243,22 +221,3 @@ def test_the_umask_is_kept(tmp_path, umask, mode):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
-
-
-def test_data_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
-    order = []
-    for name in ("fsync", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, f=real, n=name: (order.append(n), f(*a))[1])
-    atomic_write(tmp_path / "x", lambda file: file.write(b"x"))
-    assert order == ["fsync", "replace"]
-
-
-def test_a_checkpoint_holds_no_more_files_for_more_rounds(tmp_path):
-    """The curves are one tensor a name, however many rounds they have."""
-    path = tmp_path / "run.pt"
-    quiet(AVG, rounds=100, checkpoint=path)
-    held = read_sealed(path)
-    assert held["info"]["bits_up"].shape == (1, 1, 100)
-    assert held["round"] == 100
-    assert Path(path).stat().st_size < 60_000

@@ -1,8 +1,7 @@
 """What the loop does to the problems of several seeds before it runs them together."""
 
-import pytest
 import torch
-from expect import close, refuses
+from expect import close
 
 import fedlib as fl
 from fedlib.engine.stack import pad_rows
@@ -41,12 +40,3 @@ def test_every_seed_runs_within_its_own_set():
         close(fw_gap(problems[2], alone.state.w[0]), fw_gap(problems[2], both.state.w[1]), 1e-12)
         for name, curve in alone.metrics.items():
             close(torch.tensor(both.metrics[name][1]), torch.tensor(curve[0]), 1e-12)
-
-
-@pytest.mark.parametrize("other", [fl.Simplex(1.0), None, fl.Blocks((fl.Ball(1.0),), (6,))])
-def test_sets_of_another_form_are_refused(other):
-    centres = torch.zeros(2, 3, 1, 6).double()
-    problems = [pareto(centres).within(fl.L1Ball(1.0)), pareto(centres)]
-    problems[1] = problems[1] if other is None else problems[1].within(other)
-    words = "run: set of pareto with seed 1 must be"
-    refuses(words, fl.run, fl.NaiveFW(), problems.__getitem__, rounds=1, seeds=(0, 1))

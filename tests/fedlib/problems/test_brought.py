@@ -247,14 +247,6 @@ def test_a_schedule_multiplies_the_step_size():
         fl.run(grid, problem, schedules={"lr": lambda _: float("inf")}, **options)
 
 
-def test_a_long_run_with_a_schedule_is_as_one_of_plain_rounds():
-    problem = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
-    options = {"rounds": 250, "progress": False, "schedules": {"lr": lambda t: 0.9**t}}
-    captured = fl.run(fl.FedAvg(0.1, 1, 4), problem, **options)
-    loop = fl.run(fl.FedAvg(0.1, 1, 4), problem, engine=fl.Loop, **options)
-    np.testing.assert_allclose(captured.metrics["f"], loop.metrics["f"], rtol=1e-5)
-
-
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
 def test_step_sizes_differ_by_client(engine):
     problem = problems.quadratics(torch.ones(2, 2), torch.zeros(2, 2), level=0.5)

@@ -71,11 +71,6 @@ def test_values_are_those_by_hand_and_padding_does_not_count(frame):
     torch.testing.assert_close(torch.stack([found["f"], found["g"]]), torch.stack([f, g]))
 
 
-def test_the_order_of_the_rows_does_not_matter(frame):
-    a, b = make(frame), make(frame.sample(frac=1, random_state=1))
-    torch.testing.assert_close(a.mean_losses(a.w0), b.mean_losses(b.w0))
-
-
 @pytest.mark.parametrize("batch_size", [None, 3])
 def test_methods_run_on_it_and_both_engines_agree(frame, batch_size):
     sgm = fl.FedSGM(lr=0.5, local_steps=2, participants=2, tolerance=0.5, batch_size=batch_size)
@@ -238,8 +233,3 @@ def test_clients_that_do_not_fit():
     ):
         with pytest.raises((ValueError, TypeError), match=f"from_clients: .*{sentence}"):
             problems.from_clients(clients, **options)
-
-
-def test_more_participants_than_clients(frame):
-    with pytest.raises(ValueError, match=r"FedSGM: participants must lie in 1\.\.3"):
-        fl.run(fl.FedSGM(0.1, 1, 5, 0.1), make(frame), rounds=1)

@@ -8,7 +8,7 @@ from expect import refuses
 from randoms import generator
 from torch.func import vmap
 
-from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
+from fedlib.sets import Ball, Box, L1Ball, Simplex
 
 DIM = 6
 SETS = {
@@ -54,14 +54,6 @@ def feasible(convex_set, seed=1):
 
 @pytest.mark.parametrize("convex_set", SETS.values(), ids=SETS)
 class TestEverySet:
-    def test_projection_satisfies_its_variational_inequality(self, convex_set):
-        x, z = inputs(), feasible(convex_set)
-        p = vmap(convex_set.project)(x)
-        assert vmap(convex_set.contains)(p).all()
-        products = torch.einsum("id,ijd->ij", x - p, z[None] - p[:, None])  # must not be positive
-        size = (x - p).norm(dim=1, keepdim=True) * convex_set.diameter(DIM) + 1e-300
-        assert (products / size).max() <= 1e-12
-
     def test_projection_leaves_the_set_alone_and_is_nonexpansive(self, convex_set):
         z = feasible(convex_set)
         p = vmap(convex_set.project)(z)
@@ -73,14 +65,6 @@ class TestEverySet:
         moved = (vmap(convex_set.project)(x) - vmap(convex_set.project)(y)).norm(dim=1)
         slack = 1e-15 + 1e-14 * convex_set.diameter(DIM)
         assert (moved <= (x - y).norm(dim=1) * (1 + 1e-12) + slack).all()
-
-    def test_lmo_is_in_the_set_and_beats_every_point(self, convex_set):
-        directions, z = inputs(), feasible(convex_set)
-        s = vmap(convex_set.lmo)(directions)
-        assert vmap(convex_set.contains)(s).all()
-        ours = (directions * s).sum(1, keepdim=True)
-        size = directions.abs().sum(1, keepdim=True) + 1e-300
-        assert ((ours - directions @ z.T) / size).max() <= 1e-14
 
     def test_contains_has_a_tolerance(self, convex_set):
         z = feasible(convex_set)[:200]  # boundary, away from it by a factor about the middle
@@ -124,11 +108,6 @@ class TestEverySet:
         assert convex_set.lmo(x).isnan().any()
         assert not convex_set.contains(x)
 
-    def test_gradient_of_the_projection_is_finite(self, convex_set):
-        for x in (torch.zeros(3), torch.ones(3) * 9, torch.tensor([0.1, 0.0, -7.0])):
-            slope = torch.func.jacrev(convex_set.project)(x)
-            assert slope.isfinite().all()
-
 
 def test_known_projections():
     assert Ball(1.0).project(torch.tensor([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
@@ -151,17 +130,3 @@ def test_bounds_may_be_stacked_under_vmap():
     ]
     boxed = vmap(lambda r: Box(r).project(x))(torch.tensor([1.0, 3.5]))
     assert boxed.tolist() == [[1.0, 1.0], [3.0, 3.5]]
-
-
-def test_bad_bounds():
-    for make in (Ball, Box, L1Ball, Simplex, lambda r: NuclearBall(r, 2, 2)):
-        who = getattr(make, "__name__", "").replace("<lambda>", "NuclearBall")
-        for radius in (0, -1.0, math.inf, math.nan):
-            refuses(f"{who}: radius must be positive, got {radius}.", make, radius)
-        refuses(f"{who}: radius must be a number", make, "1", error=TypeError)
-    refuses("Box: high must be above low, got (1, 1).", Box, 1, 1)
-    refuses("Box: high must be above low, got (2.0, -2.0).", Box, 2.0, -2.0)
-    refuses("Box: low must be a finite number", Box, -math.inf, 0)
-    refuses("NuclearBall: rows must be at least 1, got 0", NuclearBall, 1.0, 0, 2)
-    refuses("NuclearBall: columns must be a whole", NuclearBall, 1.0, 2, 2.0, error=TypeError)
-    refuses("NuclearBall: steps must be at least 1", NuclearBall, 1.0, 2, 2, 0)

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from expect import refuses
 from torch.func import vmap
 
 import fedlib as fl
@@ -34,14 +33,6 @@ def test_every_oracle_acts_part_by_part():
         outside = inside.clone()
         outside.split(SIZES)[place].mul_(3)
         assert not BLOCKS.contains(outside)
-
-
-def test_the_projection_is_nearest_and_the_oracle_best():
-    z = vmap(BLOCKS.project)(points(60, seed=1))
-    for x in points(30, seed=2):
-        p, s = BLOCKS.project(x), BLOCKS.lmo(x)
-        assert ((z - p) @ (x - p)).max() <= 1e-10 * (1 + x.norm() ** 2)
-        assert ((s - z) @ x).max() <= 1e-10 * x.norm()
 
 
 def test_diameter_gauge_and_vmap():
@@ -86,13 +77,3 @@ def test_a_network_tensor_by_tensor():
 def test_groups_of_clients():
     split = fl.PerClient((fl.Ball(2.0), fl.L1Ball(1.0)), (1, 0, 1))
     assert split.groups() == [(fl.Ball(2.0), [1]), (fl.L1Ball(1.0), [0, 2])]
-
-
-def test_bad_parameters():
-    one, two = (fl.Ball(1.0),), (fl.Ball(1.0), fl.Ball(2.0))
-    refuses("Blocks: sets must be as many as sizes (2, 3), got (Ball", fl.Blocks, one, (2, 3))
-    refuses("Blocks: sets must be as many as sizes (), got ().", fl.Blocks, (), ())
-    refuses("Blocks: sizes[0] must be at least 1, got 0.", fl.Blocks, one, (0,))
-    refuses("Blocks: x must be a vector of floats of 20 entries", BLOCKS.lmo, torch.zeros(3))
-    refuses("PerClient: of must hold all of 0..0 (the sets), got (0, 1)", fl.PerClient, one, (0, 1))
-    refuses("PerClient: of must hold all of 0..1 (the sets), got (0, 0)", fl.PerClient, two, (0, 0))

@@ -3,27 +3,20 @@
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
-from expect import refuses
 from problems import objectives, three_objectives
 from rounds import walk
 
 import fedlib as fl
-from fedlib.core import Sequential
 from fedlib.core.describe import describe
-from fedlib.core.sampling import seeded
 from fedlib.problems import quadratics
 from fedlib.steps.local import SGD, Adam
-from fedlib.testing.contract import CHECKS
 from fedlib.weights.rules import minimum_norm
 
 PLAIN = {"lr": 0.05, "local_steps": 3, "participants": 4}
 WORK = {**PLAIN, "local": Adam()}
 EXACT = fl.OneWay(fl.Exact())
-KINDS = [fl.FedCMOO, fl.FedCMOOPref, fl.FSMGDA, fl.Scalarized, fl.FedAvg]
-each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 
 
 def torch_adam(start, gradient, steps, **options):
@@ -54,13 +47,6 @@ def test_every_step_is_that_of_torch(dtype, close, betas):
         u = Adam(betas)(start, gradient, steps, 0.03)
         torch.testing.assert_close(u, expected[steps - 1], atol=close, rtol=close)
     assert (expected[-1] - start).abs().min() > 0.01
-
-
-def test_a_gradient_of_zero_moves_nothing_and_eps_damps_small_ones():
-    still = Adam()(torch.ones(3), lambda u, _: 0 * u, 5, 0.1)
-    assert torch.equal(still, torch.ones(3))
-    small = Adam(eps=1e-3)(torch.zeros(1), lambda u, _: u + 1e-3, 1, 0.1)
-    assert small.item() == pytest.approx(-0.05)  # half a step: |g| is eps
 
 
 def end(problem, j, rows, lam, method, first=None):
@@ -96,19 +82,6 @@ def test_a_round_of_fedcmoo_by_hand(shared_batch):
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
 
 
-def test_a_round_of_pref_by_hand():
-    problem = three_objectives()
-    method = fl.FedCMOOPref(**WORK, batch_size=2, gram=EXACT, least=None)
-    ((_, draw, after, _),) = walk(method, problem, 1, seed=4)
-    w, centres = problem.w0, problem.data[0]
-    ends = []
-    for place, j in enumerate(draw.participants):
-        rows = problem.rows[j][draw.batches[place]]
-        H = torch.stack([w - centres[rows[k], k].mean(0) for k in range(3)])
-        ends.append(end(problem, w, rows[3:], after.weights, method, after.weights @ H))
-    torch.testing.assert_close(after.w, sum(ends) / 4, atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_a_round_of_fsmgda_by_hand(batch_size):
     problem = three_objectives()
@@ -126,33 +99,6 @@ def test_a_round_of_fsmgda_by_hand(batch_size):
     torch.testing.assert_close(after.w, w - 0.7 * 0.05 * 3 * lam @ deltas, atol=1e-10, rtol=0)
 
 
-@each
-@pytest.mark.parametrize("batch_size", [None, 2])
-def test_a_round_is_the_same_on_all_engines_and_with_every_client_twice(kind, batch_size):
-    problem, method = three_objectives(), kind(**WORK, batch_size=batch_size)
-    for name in ("is pure", "engines agree", "counts its bits", "both ends agree", "averages"):
-        CHECKS[name](method, problem)
-    state, draw = method.init(problem), method.draw(problem, seeded(3, "rounds"))
-    a, b = (method.round(engine(problem), state, draw)[0] for engine in (Sequential, fl.Loop))
-    torch.testing.assert_close(a.w, b.w, atol=1e-12, rtol=0)
-
-
-@each
-def test_the_draw_and_the_bits_are_those_of_plain_steps(kind):
-    problem = three_objectives()
-    ours, theirs = kind(**WORK, batch_size=2), kind(**PLAIN, batch_size=2)
-    draws = [m.draw(problem, seeded(2, "rounds")) for m in (ours, theirs)]
-    for a, b in zip(*draws, strict=True):
-        assert (a == () and b == ()) or torch.equal(a, b)
-    after = [
-        m.round(fl.Vectorized(problem), m.init(problem), d)
-        for m, d in zip((ours, theirs), draws, strict=True)
-    ]
-    assert after[0][1]["bits_up"] == after[1][1]["bits_up"]
-    assert after[0][1]["bits_down"] == after[1][1]["bits_down"]
-    assert not torch.allclose(after[0][0].w, after[1][0].w, atol=1e-3)
-
-
 def test_moments_start_anew_in_every_round():
     problem = objectives(tasks=1, clients=3, spread=0.2)
     method = fl.FedCMOO(lr=0.05, local_steps=1, participants=3, gram=fl.MeanOfGrams(), local=Adam())
@@ -162,16 +108,6 @@ def test_moments_start_anew_in_every_round():
         g = u - problem.data[0][problem.rows[:, 0], 0]
         u = u - 0.05 * (g / (g.abs() + 1e-8)).mean(0)
     torch.testing.assert_close(w, u, atol=1e-12, rtol=0)
-
-
-@each
-def test_the_objectives_fall_and_a_grid_over_step_sizes_runs(kind):
-    grid = [kind(**WORK), kind(**{**WORK, "lr": 0.02})]
-    both = fl.run(grid, three_objectives(), rounds=25, progress=False)
-    alone = fl.run(grid[1], three_objectives(), rounds=25, progress=False)
-    for trace in both:
-        assert trace.metrics["f"][0, -1] < 0.5 * trace.metrics["f"][0, 0]
-    np.testing.assert_allclose(both[1].metrics["f"], alone.metrics["f"], atol=1e-9)
 
 
 def test_plain_steps_by_hand():
@@ -188,15 +124,6 @@ def test_a_run_of_plain_steps_has_the_key_that_it_had_before_there_were_others()
     other = describe(replace(method, local=Adam()))
     assert other.pop("local") == {"type": "Adam", "betas": [0.9, 0.999], "eps": 1e-8}
     assert other == describe(method)
-
-
-def test_refusals():
-    refuses("betas[1] must lie in [0, 1), got 1.0", Adam, betas=(0.9, 1.0))
-    refuses("betas[0] must lie in [0, 1), got -0.1", Adam, betas=(-0.1, 0.9))
-    refuses("betas must have 2 entries", Adam, betas=(0.9,))
-    refuses("eps must be positive", Adam, eps=0.0)
-    work = {"lr": 0.1, "local_steps": 1, "participants": 1}
-    refuses("FedAvg: local must be", fl.FedAvg, error=TypeError, **work, local="adam")
 
 
 @pytest.mark.parametrize("kind", [fl.FedSGM, partial(fl.PenaltyFedAvg, rho=2.0)])

@@ -32,20 +32,6 @@ def test_weights_of_an_average_lie_in_the_unit_interval():
     refuses(words, averaging, "SSCA", "rho", PowerLaw(1.5, 0.3))
 
 
-def test_bad_step_sizes():
-    refuses("PowerLaw: scale must be positive, got 0.0.", PowerLaw, 0.0)
-    refuses("PowerLaw: exponent must be nonnegative, got -0.1.", PowerLaw, 0.5, -0.1)
-
-
-def test_fixed_steps_and_weights_lie_in_the_unit_interval():
-    for bad in (0.0, -0.5, 1.5):
-        refuses("Fixed: step must lie in (0, 1], got", Fixed, bad)
-        refuses("Fixed: weight must lie in (0, 1], got", Fixed, 0.5, bad)
-    t = torch.tensor([1.0, 4.0])
-    assert Fixed(1.0, 1.0).eta(t).tolist() == Fixed(1.0, 1.0).rho(t).tolist() == [1.0, 1.0]
-    assert Fixed(0.25, 0.5).rho(t).tolist() == [0.5, 0.5]
-
-
 @pytest.mark.parametrize(
     ("schedule", "eta", "growth", "rho"),
     [

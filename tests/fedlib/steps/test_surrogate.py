@@ -1,10 +1,8 @@
 """The server's step: averaged quadratics, Lemma 1, and several constraints."""
 
-import numpy as np
 import pytest
 import torch
 from expect import close
-from scipy.optimize import minimize
 from torch.func import vmap
 
 from fedlib.steps.surrogate import Surrogate, best_response
@@ -129,18 +127,6 @@ def test_edge_cases_of_lemma_1(linear, A, U, nu, slack):
     assert (found.w == 0).all()
 
 
-def test_a_large_penalty_meets_the_constraint_or_gives_the_surrogates_minimizer():
-    large = EDGE | {"penalty": 1e12}
-    can = best_response(ZERO, B, 2 * ONE, ONE, **large)  # den = b - 4 tau > 0
-    value = 2 + B[0] @ can.w + 0.5 * can.w @ can.w
-    assert value.item() == pytest.approx(1.0, abs=1e-12)
-    assert can.nu.item() == pytest.approx((np.sqrt(5.25 / 3.25) - 1) / 0.5, abs=1e-12)
-    cannot = best_response(ZERO, B, 9 * ONE, ONE, **large)
-    assert cannot.nu.item() == 1e12
-    close(cannot.w, -B[0] / (2 * 0.5), 1e-10)
-    assert cannot.slack.item() == pytest.approx(8 - 5.25 / 2, abs=1e-9)
-
-
 def test_without_constraints_it_is_the_minimizer_of_the_objective():
     none = torch.zeros(0, dtype=torch.float64)
     found = best_response(B[0], torch.zeros(0, 3).double(), none, none, **EDGE)
@@ -160,65 +146,6 @@ def test_several_constraints_leave_no_duality_gap(M):
     assert gap.max() < 1e-9
     assert gap.median() < 1e-12
     assert ((nu > 0).sum(1) > 1).sum() > 5  # really several at once
-
-
-@pytest.mark.parametrize("M", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("feasible", [True, False])
-def test_against_a_generic_solver(M, feasible):
-    """SLSQP, from the answer and from afar; its best point by the value of its weights alone."""
-    p = {name: x[:10] for name, x in instances(10 + M, M).items()}
-    p["penalty"] = p["penalty"].clamp(max=50)
-    inside = normal(torch.Generator().manual_seed(M), 10, DIM)
-    room = excess(p, inside)  # that some point is feasible, or that the first constraint never is
-    p["constant"] -= room + 0.1 if feasible else 0
-    least = p["linear"].square().sum(-1) / (4 * p["tau"][:, None])
-    if not feasible:
-        p["constant"][:, 0] = p["levels"][:, 0] + least[:, 0] + 0.5
-    w, _, slack = solve(p)
-    assert ((slack[:, 0] > 0.49).all()) or feasible
-    ours = primal(p, w, slack)
-    for i in range(10):
-        a, Bi, A, U, tau, c, tau0 = (x[i].numpy() for x in p.values())
-
-        def broken(x, Bi=Bi, A=A, U=U, tau=tau):
-            return A - U + Bi @ x[:DIM] + tau * x[:DIM] @ x[:DIM]
-
-        def value(x, a=a, c=c, tau0=tau0):
-            return a @ x[:DIM] + tau0 * x[:DIM] @ x[:DIM] + c * x[DIM:].sum()
-
-        def slope(x, a=a, c=c, tau0=tau0):
-            return np.r_[a + 2 * tau0 * x[:DIM], np.full(M, c)]
-
-        constraint = {
-            "type": "ineq",
-            "fun": lambda x, broken=broken: x[DIM:] - broken(x),
-            "jac": lambda x, Bi=Bi, tau=tau: np.c_[-Bi - 2 * tau * x[:DIM], np.eye(M)],
-        }
-        found = [
-            minimize(
-                value,
-                np.r_[begin, np.maximum(broken(begin), 0) + 1e-3],
-                jac=slope,
-                bounds=[(None, None)] * DIM + [(0, None)] * M,
-                constraints=constraint,
-                method="SLSQP",
-                options={"maxiter": 500, "ftol": 1e-15},
-            ).x
-            for begin in (w[i].numpy(), np.zeros(DIM))
-        ]
-        theirs = min(value(np.r_[x[:DIM], np.maximum(broken(x), 0)]) for x in found)
-        assert ours[i].item() == pytest.approx(theirs, abs=1e-7, rel=1e-7)
-
-
-def test_float32_stays_float32_and_is_close():
-    p = instances(3, 2)
-    p = {name: x[:20] for name, x in p.items()}
-    p["penalty"] = p["penalty"].clamp(max=5)
-    exact = solve(p)
-    single = solve({name: x.float() for name, x in p.items()})
-    for x, y in zip(single, exact, strict=True):
-        assert x.dtype == torch.float32
-        torch.testing.assert_close(x.double(), y, atol=1e-3, rtol=1e-3)
 
 
 def test_the_average_is_the_sum_of_its_quadratics():

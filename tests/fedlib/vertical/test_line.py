@@ -92,17 +92,3 @@ def test_a_client_reaches_its_own_block_and_the_labels_of_the_batch_only():
     for f in fields(party.form):  # the form itself holds numbers of features, no data
         value = getattr(party.form, f.name)
         assert callable(value) or value is None or isinstance(value, Partition)
-
-
-def test_what_a_client_sends_depends_on_others_by_what_it_heard_only():
-    """The gradient of a block, from what the client was told and heard and nothing else."""
-    problem = task(3)
-    draw = FREE.draw(problem, seeded(0, "rounds"))
-    seen = tapped(problem, FREE, problem.w0, draw)
-    samples, w_0, w_3 = seen["server", "client 3", "samples, head, block"]
-    one = torch.ones(1, 1).double()
-    party = problem.party(3, samples)
-    told = [seen[f"client {j}", "client 3", "embeddings"][0] for j in (1, 2)]
-    heard = (*told, party.embedding(w_3))
-    again = party.gradients(w_0, w_3, heard, one)
-    assert torch.equal(again, seen["client 3", "server", "gradient of the block"][0])

@@ -2,7 +2,6 @@
 
 from dataclasses import fields, replace
 
-import numpy as np
 import pytest
 import torch
 from divided import ALL, FREE, NORM, SGD, B, J, K, batch_of, by_name, general, network, tapped, task
@@ -109,19 +108,6 @@ def test_a_batch_is_common_distinct_and_uniform():
     assert (times / 2000 - 0.2).abs().max() < 0.04  # standard deviation 0.009
 
 
-@pytest.mark.parametrize("problem", [task(3), general(2)], ids=["network", "general"])
-def test_runs_on_both_engines(problem):
-    options = {"rounds": 3, "seeds": [0, 4], "evaluate_every": 3}
-    a, b = (fl.run(FREE, problem, **options, engine=e) for e in (fl.Vectorized, fl.Loop))
-    close(a.state.w, b.state.w, 1e-11)
-    for name, values in a.metrics.items():
-        np.testing.assert_allclose(values, b.metrics[name], atol=1e-11)
-    np.testing.assert_array_equal(a.info["bits_between"], b.info["bits_between"])
-    if problem.name != "general":
-        described = a.config["problem"]
-        assert (described["clients"], described["blocks"]) == (3, ["0-21", "22-42", "43-63"])
-
-
 def test_the_cost_falls_and_the_constraint_is_met():
     steps = {"rho": PowerLaw(0.9, 0.3), "gamma": PowerLaw(0.9, 0.6), "batch_size": 100}
     free = fl.run(replace(FREE, **steps), task(4), rounds=60, evaluate_every=60)
@@ -143,17 +129,6 @@ def test_partition_cuts_and_joins():
     assert {p.device.type for p in (*moved.parts, moved.order)} == {"meta"}
 
 
-def test_ten_blocks_of_mnist():
-    assert [len(block) for block in contiguous(784, 10)] == [79] * 4 + [78] * 6
-
-
-def test_a_problem_moves_with_its_partitions():
-    moved = task(3).to("cpu")
-    assert type(moved) is type(task(3))
-    assert torch.equal(moved.composite.features.parts[1], torch.arange(22, 43))
-    assert moved.composite.clients == 3
-
-
 def test_the_pool_is_all_samples_of_all_clients():
     source = network()
     problem = vertical_network(source, clients=2, scale=16.0)
@@ -167,20 +142,6 @@ def test_the_pool_is_all_samples_of_all_clients():
 
 def blocks(*lists):
     return [torch.tensor(numbers) for numbers in lists]
-
-
-def test_refused_divisions():
-    for cuts, words in (
-        (([*range(40)], [*range(39, 64)]), "{39: 2}"),
-        (([*range(40)], [*range(42, 64)]), "{40: 0, 41: 0}"),
-        (([*range(64)], [64]), "{64: 1}"),
-    ):
-        refuses(
-            f"features must have each of 0..63 in one block, got {words}",
-            task,
-            blocks=blocks(*cuts),
-        )
-    refuses("clients must lie in 1..64 (the number of features), got 65.", task, clients=65)
 
 
 def test_refused_problems():

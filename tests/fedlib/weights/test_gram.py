@@ -1,7 +1,5 @@
 """Estimates of the Gram matrix: exact where nothing is compressed, by hand where something is."""
 
-import math
-
 import pytest
 import torch
 from expect import refuses
@@ -16,7 +14,7 @@ from fedlib.core import Loop, Vectorized
 from fedlib.core.client import Client
 from fedlib.core.problem import Draw
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
-from fedlib.weights.gram import combine, gram_of, symmetric
+from fedlib.weights.gram import gram_of
 
 SKETCHES = {
     "exact": Exact(),
@@ -61,12 +59,6 @@ class TestFolding:
         left, right = randomized_svd(A, normal(20, 5, seed=2), 4, 2)
         torch.testing.assert_close(left @ right, A, atol=1e-11, rtol=0)
 
-    def test_the_error_is_near_that_of_the_best_matrix_of_its_rank(self):
-        A = normal(60, 50) @ torch.diag(0.9 ** torch.arange(50.0)).double()
-        S = torch.linalg.svdvals(A)
-        left, right = randomized_svd(A, normal(50, 11, seed=2), 10, 2)
-        assert (A - left @ right).norm() < 1.02 * S[10:].norm()
-
     def test_what_is_not_finite_gives_nan_and_no_exception(self):
         A = normal(6, 6)
         A[0, 0] = torch.inf
@@ -76,15 +68,6 @@ class TestFolding:
 
 class TestSketches:
     @sketches
-    def test_encode_and_decode_carry_what_was_sketched(self, sketch):
-        x = normal(3, 40)
-        noises = noise_of(sketch, 2, 3, 40)
-        for noise in noises if isinstance(noises, torch.Tensor) else [()]:
-            held = sketch(x, noise)
-            back = sketch.decode(sketch.encode(held, noise), held, noise)
-            torch.testing.assert_close(back, held, atol=1e-12, rtol=0)
-
-    @sketches
     def test_vmap_gives_the_loop(self, sketch):
         x, noise = normal(4, 3, 40), noise_of(sketch, 4, 3, 40)
         if isinstance(noise, torch.Tensor):
@@ -93,18 +76,6 @@ class TestSketches:
         else:
             many, each = vmap(sketch)(x), [sketch(a) for a in x]
         torch.testing.assert_close(many, torch.stack(each), atol=1e-12, rtol=0)
-
-    @sketches
-    def test_the_message_is_as_long_as_the_bits_say(self, sketch):
-        x, noise = normal(3, 400), noise_of(sketch, 1, 3, 400)
-        noise = noise[0] if isinstance(noise, torch.Tensor) else ()
-        message = sketch.encode(sketch(x, noise), noise)
-        if "Rounding" not in repr(sketch):
-            numbers = 32 * message.values.numel()
-            places = sketch.bits(3, 400) - numbers
-            most = message.values.numel() * math.ceil(math.log2(1200))
-            assert 0 <= places <= most
-            assert (places > 0) == isinstance(message.positions, torch.Tensor)
 
     def test_bits_by_hand(self):
         assert Exact().bits(3, 400) == 32 * 1200
@@ -121,26 +92,11 @@ class TestSketches:
         assert Columns(RandK(0.5)).bits(3, 400) == 3 * 32 * 200
         assert Wire(Masked(), 3).bits(1200) == 32 * 400
 
-    @pytest.mark.parametrize("tasks", [2, 11, 40])
-    def test_the_budget_is_kept(self, tasks):
-        for dim in (1000, 28515):
-            assert Largest().bits(tasks, dim) <= 32 * dim
-            assert Masked().bits(tasks, dim) <= 32 * (dim + 1)
-            assert LowRank().bits(tasks, dim) <= 32 * dim
-
     def test_the_largest_entries_are_kept(self):
         x = torch.tensor([[5.0, 0.1, -3.0, 0.2], [0.3, -9.0, 0.4, 1.0]])
         sketch = Largest(0.75)  # 96 bits: a map of 8 and two numbers
         wanted = torch.tensor([[5.0, 0.0, 0.0, 0.0], [0.0, -9.0, 0.0, 0.0]])
         assert torch.equal(sketch(x), wanted)
-
-    def test_a_scaled_mask_is_unbiased_and_an_unscaled_one_is_not(self):
-        x = normal(2, 6)
-        for scaled, factor in ((True, 1.0), (False, 0.5)):
-            sketch = Masked(scaled=scaled)
-            noise = noise_of(sketch, 20000, 2, 6)
-            mean = vmap(sketch, in_dims=(None, 0))(x, noise).mean(0)
-            torch.testing.assert_close(mean, factor * x, atol=0.06, rtol=0)
 
 
 def estimate(gram, jacobians, engine=Vectorized, shared=None, seed=0):
@@ -168,18 +124,6 @@ class TestEstimates:
     def test_nothing_compressed_is_exact(self, kind):
         G, _ = estimate(kind(Exact()), self.x)
         torch.testing.assert_close(G, self.true, atol=1e-12, rtol=0)
-
-    def test_the_expansion_is_exact_but_for_the_products_of_what_was_left_out(self):
-        received = vmap(Largest(0.5))(self.x)
-        rest, total = self.x - received, received.sum(0)
-        cross = torch.einsum("nkd,nld->nkl", rest, total - received)
-        G = 25 * combine(gram_of(self.x), received, cross)
-        dropped = gram_of(rest.sum(0)) - gram_of(rest).sum(0)
-        torch.testing.assert_close(G + dropped, 25 * self.true, atol=1e-11, rtol=0)
-        raw = gram_of(self.x).sum(0) + gram_of(total) - gram_of(received).sum(0) + 2 * cross.sum(0)
-        error = raw + dropped - 25 * self.true
-        assert error.abs().max() > 1e-3, "without symmetrization it is wrong"
-        torch.testing.assert_close(symmetric(error), 0 * error, atol=1e-11, rtol=0)
 
     def test_two_ways_are_better_than_one(self):
         for sketch in (LowRank(), Largest()):

@@ -1,0 +1,76 @@
+"""The data of the FedFW experiments: generated, or real pictures dealt by labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from expect import refuses
+from randoms import generator as rng
+
+import fedlib as fl
+from fedlib import data
+from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
+from papers.fedfw.gaussian_labels import gaussian_labels
+
+DOUBLE = torch.float64
+
+
+@pytest.fixture(scope="module")
+def tables():
+    table = data.digits()
+    return [replace(table, X=table.X[a:b], y=table.y[a:b]) for a, b in ((0, 1200), (1200, 1797))]
+
+
+def pictures(tables, **options):
+    options = {"data": "digits", "dtype": DOUBLE, **options}
+    return constrained_pictures(*tables, **options)
+
+
+def test_the_generator():
+    X, y, sizes = gaussian_labels(10, rng())
+    assert all(n % 5 == 0 and n >= 250 for n in sizes)
+    assert max(sizes) > 3 * min(sizes)
+    assert len(X) == len(y) == sum(sizes)
+    assert X.shape[1] == 60
+    X, y, sizes = gaussian_labels(4, rng(), samples=4000)
+    assert sizes == (4000,) * 4
+    centred = torch.stack([own - own.mean(0) for own in X.split(4000)]).flatten(0, 1)
+    wanted = torch.arange(1, 61) ** -1.2
+    torch.testing.assert_close(centred.var(0), wanted, rtol=0.1, atol=0)
+    means = torch.stack([own.mean(0) for own in X.split(4000)])
+    assert means.std(1).max() < 0.05 < means[:, 0].std()  # v_u = B_u (1, ..., 1)
+    assert gaussian_labels(3, rng(), samples=500, most=100).sizes == (100,) * 3
+    own = gaussian_labels(4, rng(), samples=2000, own_map=True)
+    assert torch.stack([part.mean(0) for part in own.X.split(2000)]).std(1).min() > 0.5
+    refuses("gaussian_labels: classes must be at least 1", gaussian_labels, 2, rng(), classes=0)
+
+
+def test_both_readings_of_three_labels_a_client():
+    iid, words, code = (
+        constrained_synthetic(samples=400, **options)
+        for options in ({}, {"labels": 3}, {"labels": 3, "paper_code": True})
+    )
+    assert [p.dim for p in (iid, words, code)] == [610, 610, 183]
+    assert iid.sizes == code.sizes == (300,) * 10
+    for u in range(10):
+        own = words.rows[u, : words.sizes[u]]
+        assert set(words.data[1][own].tolist()) <= {(u + j) % 10 for j in range(3)}
+    assert len(words.heldout[1]) == pytest.approx(1000, abs=10)
+    assert set(code.data[1].tolist()) == {0, 1, 2}
+    assert torch.equal(iid.data[0], constrained_synthetic(samples=400, seed=3).data[0])
+    assert not torch.equal(iid.rows, constrained_synthetic(samples=400, seed=3).rows)
+    network = constrained_synthetic(samples=100, model="mlp").within(fl.L1Ball(10.0))
+    assert network.dim == 1430
+    assert network.set.contains(network.w0)
+    trace = fl.run(fl.FedFW(1e-4), network, rounds=3, progress=False)
+    assert np.isfinite(trace.metrics["gap"]).all()
+
+
+def test_a_local_test_has_the_clients_mixture(tables):
+    problem = constrained_pictures(
+        tables[0], None, data="digits", labels=1, clients=2, local_test=0.25
+    )
+    assert set(problem.heldout[1].tolist()) == {0, 1}
+    assert len(problem.heldout[1]) == pytest.approx(sum(problem.sizes) / 3, abs=1)
+    assert len(pictures(tables, test_rows=50).heldout[1]) == 50
