@@ -75,8 +75,8 @@ def in_range(
     closed = not ((open_low and x == low) or (open_high and x == high))
     rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     if high == math.inf:
-        known = {(-math.inf, False): "be a finite number", (0, False): "be nonnegative"}
-        rule = "be positive" if open_low else known.get((low, False), f"be at least {low:g}")
+        known = {-math.inf: "be a finite number", 0: "be nonnegative"}
+        rule = "be positive" if open_low else known.get(low, f"be at least {low:g}")
     require(closed and math.isfinite(x) and low <= x <= high, who, name, rule, value)
 
 
@@ -109,8 +109,7 @@ def one_of(who: str, name: str, value: object, options: Collection[object]) -> N
 
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinities; the ValueError counts them."""
-    bad = int((~torch.isfinite(tensor)).sum())
-    if bad:
+    if bad := int((~torch.isfinite(tensor)).sum()):
         got = f"{bad} of {tensor.numel()} entries NaN or infinite{f'; {remedy}' if remedy else ''}"
         raise ValueError(f"{who}: {name} must be finite, got {got}.")
 
@@ -238,8 +237,6 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 @cache
 def hints(thing: Any) -> dict[str, Any]:
     """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
-    with suppress(NameError):
-        return typing.get_type_hints(thing, include_extras=True)
     known: dict[str, Any] = {}
     for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
         for name, annotation in inspect.get_annotations(owner).items():

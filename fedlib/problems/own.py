@@ -158,36 +158,35 @@ def from_frame(
     """
     import pandas as pd
 
-    who = "from_frame"
+    who, frames = "from_frame", [frame] if heldout is None else [frame, heldout]
     checks.arguments(from_frame, locals())
-    checks.value(who, "frame", frame, pd.DataFrame)
+    for name_of, given in zip(("frame", "heldout"), frames, strict=False):
+        checks.value(who, name_of, given, pd.DataFrame)
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, constraint.column])]
-    encoding: dict[str, list[Any]] = {}
+    encoding: dict[str, list[str]] = {}
     if encode:
-        frame, heldout, encoding = encode_columns(who, frame, heldout, client, (target, *columns))
+        frames, encoding = encode_columns(who, frames, client, (target, *columns))
+    frame = frames[0]
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
-    used = [target, *features, *columns]
-    checks.require(len(used) > 1 + len(columns), who, "features", "hold a column at least", [])
-    twice = [label for label, count in Counter([client, *used]).items() if count > 1]
+    features, others = [*features], (target, *columns)
+    checks.require(features, who, "features", "hold a column at least", [])
+    twice = [k for k, count in Counter([client, *features, *others]).items() if count > 1]
     rule = "name a column once, for one purpose"
     checks.require(not twice, who, "client, target, features and columns", rule, twice)
-    check_columns(who, "the frame", frame, [client], used)
-    held: Rows = ()
-    if heldout is not None:
-        checks.value(who, "heldout", heldout, pd.DataFrame)
-        check_columns(who, "heldout", heldout, [], used)
-        held = tensors_of(heldout, target, columns, used)
+    find_columns(who, frame, [client])
+    whole, *held = (tensors_of(who, one, features, others) for one in frames)
     nameless = int(frame[client].isna().sum())
     checks.require(not nameless, who, "client", "leave no row without a name", nameless)
     groups = frame.groupby(client, sort=True, observed=False)
-    clients = {label: tensors_of(own, target, columns, used) for label, own in groups}
+    places = {label: groups.indices.get(label, []) for label, _ in groups}
+    clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
     functions = objective, constraint, measures or {}
-    problem = make_problem(who, name, clients, module, *functions, columns, held)
-    if encoding:
-        problem = replace(problem, config={**problem.config, "encoding": encoding})
-    return problem if weights is None else problem.weighted(weights)
+    rows = (clients, held[0] if held else ())
+    problem = make_problem(who, name, *rows, module, *functions, columns, weights)
+    config = {**problem.config, "encoding": encoding} if encoding else problem.config
+    return replace(problem, config=config)
 
 
 def from_clients(
@@ -219,95 +218,77 @@ def from_clients(
     checks.arguments(from_clients, locals())
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, str(constraint.column)])]
-    parts = ("inputs", "target", *columns)
     clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
     held = as_rows(who, "heldout", heldout, columns) if heldout else ()
-    several = {f"client {j}": own for j, own in enumerate(clients)}
-    for label, own in (several | ({"heldout": held} if held else {})).items():
+    first = [list(x.shape) for x in clients[0]] if clients else []
+    everybody = {f"client {j}": own for j, own in enumerate(clients)} | {"heldout": held}
+    for label, own in everybody.items():
         shapes = [list(x.shape) for x in own]
-        equal = all(shapes) and len({shape[0] for shape in shapes}) == 1
+        equal = len({shape[0] for shape in shapes}) < 2
         checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
-        first = [list(x.shape) for x in clients[0]]
-        same = [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
+        same = not own or [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
         checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
-        for part, x in zip(parts, own, strict=True):
+        for part, x in zip(("inputs", "target", *columns), own, strict=bool(own)):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
     checks.require(not held or len(held[0]), who, "heldout", "have rows", 0)
-    functions = objective, constraint, measures or {}
-    numbered = dict(enumerate(clients))
-    problem = make_problem(who, name, numbered, module, *functions, columns, held)
-    return problem if weights is None else problem.weighted(weights)
+    functions, numbered = (objective, constraint, measures or {}), dict(enumerate(clients))
+    return make_problem(who, name, numbered, held, module, *functions, columns, weights)
 
 
-def check_columns(
-    who: str,
-    name: str,
-    frame: "pd.DataFrame",
-    plain: Sequence[Hashable],
-    numeric: Sequence[Hashable],
-) -> None:
-    """Raise unless all columns are there, once, and the numeric ones hold finite numbers."""
-    checks.require(len(frame), who, name, "have rows", 0)
+def find_columns(who: str, frame: "pd.DataFrame", wanted: Sequence[Hashable]) -> None:
+    """Raise unless the frame has all these columns, once."""
     labels = [*frame.columns]
-    for column in (*plain, *numeric):
+    for column in wanted:
         near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
-        remedy = f"nearest: {near}" if near else ""
         rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
-        checks.require(labels.count(column) == 1, who, name, rule, labels, remedy)
-    for column in numeric:
+        remedy = f"nearest: {near}" if near else ""
+        checks.require(labels.count(column) == 1, who, "the frame", rule, labels, remedy)
+
+
+def tensors_of(
+    who: str, frame: "pd.DataFrame", features: list[Hashable], others: Sequence[Hashable]
+) -> Rows:
+    """Features `[R, p]` and other columns `[R]` of a frame; raises unless all are finite."""
+    checks.require(len(frame), who, "a frame", "have rows", 0)
+    find_columns(who, frame, [*features, *others])
+    for column in (*features, *others):
         values, what = frame[column], f"column {column!r}"
         fits, remedy = values.dtype.kind in "biuf", "pass encode=True, or leave it out"
         checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
-
-
-def tensors_of(
-    frame: "pd.DataFrame", target: Hashable, columns: Sequence[Hashable], used: Sequence[Hashable]
-) -> Rows:
-    """Features `[m, p]`, target `[m]` and further columns `[m]` of some rows."""
-    features = [label for label in used if label != target and label not in columns]
-    inputs = torch.tensor(frame[features].to_numpy(dtype="float64"))
-    more = (frame[label] for label in (target, *columns))
     # pandas' own dtypes, Int64 and the like, have a plain one of the same name
-    plain = (x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype)) for x in more)
-    return inputs, *(as_tensor("from_frame", "a column", x) for x in plain)
+    plain = (
+        x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype))
+        for x in (frame[column] for column in others)
+    )
+    inputs = torch.tensor(frame[features].to_numpy(dtype="float64"))
+    return inputs, *(as_tensor(who, "a column", x) for x in plain)
 
 
 def encode_columns(
-    who: str,
-    frame: "pd.DataFrame",
-    heldout: "pd.DataFrame | None",
-    client: Hashable,
-    single: Sequence[Hashable],
-) -> "tuple[pd.DataFrame, pd.DataFrame | None, dict[str, list[Any]]]":
-    """Both frames with numbers in place of texts, and the values that each column had.
+    who: str, frames: "list[pd.DataFrame]", client: Hashable, single: Sequence[Hashable]
+) -> "tuple[list[pd.DataFrame], dict[str, list[str]]]":
+    """The frames with numbers in place of texts, and the values that each column of the first has.
 
     Columns in `single` become the place of a value among the sorted ones, others a column a value.
-    Raises ValueError for a value of `heldout` that the frame has not.
+    Raises ValueError for a value that the first frame has not.
     """
     import pandas as pd
 
-    encoding = {
-        str(label): sorted(frame[label].astype(str).unique())
-        for label in frame.columns
-        if label != client and frame[label].dtype.kind not in "biuf"
-    }
-
-    def encoded(one: pd.DataFrame, which: str) -> pd.DataFrame:
+    texts = [c for c in frames[0] if c != client and frames[0][c].dtype.kind not in "biuf"]
+    encoding = {str(c): sorted(frames[0][c].astype(str).unique()) for c in texts}
+    encoded = []
+    for one in frames:
         for label, values in encoding.items():
-            texts = one[label].astype(str)
-            unknown, rule = sorted({*texts} - {*values}), f"have values of {values}"
-            checks.require(not unknown, who, f"column {label!r} of {which}", rule, unknown)
-            if label in single:
-                one = one.assign(**{label: texts.map(values.index)})
-                continue
-            new = {f"{label}={v}": (texts == v).astype(float) for v in values}
-            one = pd.concat([one.drop(columns=label), pd.DataFrame(new, index=one.index)], axis=1)
-        return one
-
-    held = None if heldout is None else encoded(heldout, "heldout")
-    return encoded(frame, "the frame"), held, encoding
+            given, rule = one[label].astype(str), f"have values of {values}"
+            unknown = sorted({*given} - {*values})
+            checks.require(not unknown, who, f"column {label!r} of heldout", rule, unknown)
+            places = given.map(values.index) if label in single else pd.Categorical(given, values)
+            one = one.assign(**{label: places})
+        each = [label for label in encoding if label not in single]
+        encoded.append(pd.get_dummies(one, columns=each, prefix_sep="=", dtype=float))
+    return encoded, encoding
 
 
 @dataclass(frozen=True)
@@ -374,10 +355,11 @@ class OwnFunctions:
 
     def on_host(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, float]:
         """The measures that no tensor operation can follow, of plain tensors on the CPU."""
-        batches = [heldout_rows(problem)] if problem.heldout else plain_clients(problem)
+        batches = [plain_client(problem, j) for j in range(problem.num_clients)]
+        batches = [heldout_rows(problem)] if problem.heldout else batches
         with torch.no_grad():
-            seen = [self.rows(w, batch) for batch in batches]
-            each = {k: [float(m(rows)) for rows in seen] for k, m in self.host_measures.items()}
+            own = [self.rows(w, batch) for batch in batches]
+            each = {k: [float(m(rows)) for rows in own] for k, m in self.host_measures.items()}
         return {k: sum(values) / len(values) for k, values in each.items()}
 
 
@@ -385,12 +367,13 @@ def make_problem(
     who: str,
     name: str,
     clients: Mapping[Any, Rows],
+    heldout: Rows,
     module: nn.Module,
     objective: Functions,
     constraint: Functions | GroupGap,
     measures: Mapping[str, Function],
     columns: Sequence[Hashable],
-    heldout: Rows,
+    weights: Literal["rows"] | Sequence[float] | None,
 ) -> Problem:
     """The problem of some clients' tensors, once everything in it has been tried."""
     gap = constraint if isinstance(constraint, GroupGap) else None
@@ -456,9 +439,9 @@ def make_problem(
         tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
         kinds[not tensor][label] = measure
     functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
-    return replace(
-        problem, metrics=functions.metrics, host_metrics=functions.on_host if kinds[1] else None
-    )
+    host = functions.on_host if kinds[1] else None
+    problem = replace(problem, metrics=functions.metrics, host_metrics=host)
+    return problem if weights is None else problem.weighted(weights)
 
 
 def try_function(
@@ -590,11 +573,6 @@ def plain_client(problem: Problem, client: int) -> Batch:
     rows = problem.own_rows(client)
     weight = problem.w0.new_full((len(rows),), 1 / len(rows))
     return Batch(problem.data_at(rows), weight)
-
-
-def plain_clients(problem: Problem) -> list[Batch]:
-    """Every client's rows without padding."""
-    return [plain_client(problem, j) for j in range(problem.num_clients)]
 
 
 def heldout_rows(problem: Problem) -> Batch:
