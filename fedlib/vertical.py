@@ -23,18 +23,16 @@ from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
 from fedlib.core.problem import Batch, Info, Problem
 
+Own = Float[Tensor, "e"]
+
 __all__ = ["Composite", "Partition", "Party", "VerticalProblem", "contiguous", "vertical"]
 
 INDEX_BITS = 32  # a sample's number on the wire
 Pieces = tuple[Tensor, ...]
-Inner = Callable[[Float[Tensor, "e"], Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
-Outer = Callable[[Float[Tensor, "e"], Pieces, Pieces], Float[Tensor, "B K"]]
-OuterPullback = Callable[
-    [Float[Tensor, "e"], Pieces, Pieces, Float[Tensor, "K"]], tuple[Float[Tensor, "e"], Pieces]
-]
-InnerPullback = Callable[
-    [Float[Tensor, "e"], Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Float[Tensor, "e"]
-]
+Inner = Callable[[Own, Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
+Outer = Callable[[Own, Pieces, Pieces], Float[Tensor, "B K"]]
+OuterPullback = Callable[[Own, Pieces, Pieces, Float[Tensor, "K"]], tuple[Own, Pieces]]
+InnerPullback = Callable[[Own, Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Own]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +163,12 @@ class Party:
     labels: Pieces
     form: Composite
 
-    def embedding(self, w_i: Float[Tensor, "e"]) -> Float[Tensor, "B J"]:
+    def embedding(self, w_i: Own) -> Float[Tensor, "B J"]:
         """What it sends to the other clients: h_i of every sample."""
         return self.form.inner(w_i, self.features)
 
     def gradients(
-        self,
-        w_0: Float[Tensor, "d_0"],
-        w_i: Float[Tensor, "e"],
-        heard: Pieces,
-        weights: Float[Tensor, "k K"],
+        self, w_0: Float[Tensor, "d_0"], w_i: Own, heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
         """The derivatives by its own w_i of `weights @ losses`, summed over the batch.
 
@@ -194,7 +188,7 @@ class Party:
         return torch.stack([form.inner_pullback(w_i, self.features, e) for e in errors])
 
     def head_gradients(
-        self, w_0: Float[Tensor, "e"], heard: Pieces, weights: Float[Tensor, "k K"]
+        self, w_0: Own, heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
         """The derivatives by the common w_0 of `weights @ losses`, summed over the batch."""
         pullback = self.form.outer_pullback
@@ -203,7 +197,7 @@ class Party:
             return derivative
         return torch.stack([pullback(w_0, heard, self.labels, row)[0] for row in weights])
 
-    def values(self, w_0: Float[Tensor, "e"], heard: Pieces) -> Float[Tensor, "K"]:
+    def values(self, w_0: Own, heard: Pieces) -> Float[Tensor, "K"]:
         """The losses, summed over the batch."""
         return self.form.outer(w_0, heard, self.labels).sum(0)
 

@@ -116,12 +116,6 @@ class FedProx(FedAvg):
         3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
         4  w <- project(mean_j u_j)
 
-    >>> from fedlib import FedProx, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4))
-    >>> method = FedProx(lr=0.1, local_steps=2, participants=4, mu=0.1)
-    >>> run(method, problem, rounds=20).late("f").round(1)
-    array([0.4])
-
     Parameters
     ----------
     lr, local_steps, participants, batch_size, local : as in `FedAvg`.
@@ -155,11 +149,6 @@ class PenaltyFedAvg(LocalWork):
         4  each j in S starts from u = w
         5      E times: u <- u - lr (grad f_j(u) + on rho grad g_j(u))
         6  w <- project(w - mean_j (w - u_j)), sent to all clients
-
-    >>> from fedlib import PenaltyFedAvg, problems, run
-    >>> method = PenaltyFedAvg(lr=0.1, local_steps=2, participants=4, tolerance=0.05, rho=2.0)
-    >>> run(method, problems.quadratics(), rounds=20).late("g").round(2)
-    array([-0.06])
 
     Parameters
     ----------
@@ -319,12 +308,6 @@ class PenaltySGM(Descent):
         1  `steps` times, each with fresh values and fresh batches:
         2      on = 1{g(w) > level + tolerance}
         3      w <- project(w - lr (grad f(w) + on rho grad g(w)))
-
-    >>> from fedlib import PenaltySGM, problems, run
-    >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
-    >>> method = PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0)
-    >>> run(method, problem, rounds=20).late("g").round(2)
-    array([-0.01])
 
     Parameters
     ----------

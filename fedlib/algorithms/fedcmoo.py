@@ -40,11 +40,13 @@ from fedlib.weights.rules import (
     Weights,
 )
 
+Vector = Float[Tensor, "d"]
+
 
 class State(NamedTuple):
     """State of all these methods."""
 
-    w: Float[Tensor, "d"]  # the model
+    w: Vector  # the model
     weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
 
 
@@ -86,14 +88,12 @@ class Weighted(checks.Checked):
             value_batch_size=self.value_batch_size,
         )
 
-    def update(self, client: Client, gradient: Gradient) -> Float[Tensor, "d"]:
+    def update(self, client: Client, gradient: Gradient) -> Vector:
         """At the client: E local steps from the model, as their mean direction."""
         u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
-    def move(
-        self, fed: Federation, w: Float[Tensor, "d"], delta: Float[Tensor, "d"]
-    ) -> Float[Tensor, "d"]:
+    def move(self, fed: Federation, w: Vector, delta: Vector) -> Vector:
         """The server's step along a mean direction."""
         return fed.project(w - self.server_lr * self.lr * self.local_steps * delta)
 
@@ -114,9 +114,7 @@ def select(batches: Batch, index: int | slice) -> Batch:
     return Batch(tuple(x[index] for x in batches.data), batches.weight[index])
 
 
-def task_gradients(
-    client: Client, w: Float[Tensor, "d"], separate: bool = True
-) -> Float[Tensor, "M d"]:
+def task_gradients(client: Client, w: Vector, separate: bool = True) -> Float[Tensor, "M d"]:
     """At the client: the gradients `[M, d]` of its objectives at `w`.
 
     Objective k is differentiated on batch k of the round if `separate`, else all on batch 0.
@@ -169,7 +167,7 @@ class GramWeighted(Weighted):
         """At the client: the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
         """At the client: E steps on the weighted objectives, the first with what it remembers.
 
         It remembers the gradients that it has sent for the Gram matrix.
@@ -257,11 +255,6 @@ class FedCMOOPref(GramWeighted):
         8      Delta_j = (w - u) / (E lr) is sent
         9  w <- project(w - server_lr lr E mean_j Delta_j)
 
-    >>> from fedlib import FedCMOOPref, problems, run
-    >>> method = FedCMOOPref(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
-    array([0.4])
-
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
@@ -313,11 +306,6 @@ class FedCMOOTheory(Weighted):
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
 
-    >>> from fedlib import FedCMOOTheory, problems, run
-    >>> method = FedCMOOTheory(lr=0.1, local_steps=2, participants=2, step=0.1, gram_participants=2)
-    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
-    array([0.4])
-
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -364,13 +352,11 @@ class FedCMOOTheory(Weighted):
         sketch = Columns(self.compressor)
         return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
         """At a client of S: E steps on the weighted objectives."""
         return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 5-7
 
-    def mean_gradients(
-        self, fed: Federation, w: Float[Tensor, "d"], some: Draw
-    ) -> Float[Tensor, "M d"]:
+    def mean_gradients(self, fed: Federation, w: Vector, some: Draw) -> Float[Tensor, "M d"]:
         """Y_1 or Y_2, `[M, d]`."""
         tasks = fed.problem.num_objectives
         wire = Wire(Columns(self.compressor), tasks)
@@ -400,11 +386,6 @@ class FSMGDA(Weighted):
         5  all M updates are sent;  Delta_k = mean_j Delta_jk
         6  lam = weights(G, lam) with G the Gram matrix of the Delta_k, then least(lam)
         7  w <- project(w - server_lr lr E sum_k lam_k Delta_k)
-
-    >>> from fedlib import FSMGDA, problems, run
-    >>> method = FSMGDA(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
-    array([0.4])
 
     Parameters
     ----------
@@ -471,11 +452,6 @@ class Scalarized(Weighted):
     It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
     is on objective k: the single-task training that multi-task methods are compared with.
 
-    >>> from fedlib import Scalarized, problems, run
-    >>> method = Scalarized(lr=0.1, local_steps=2, participants=2)
-    >>> run(method, problems.pareto(), rounds=20).late("f").round(1)
-    array([0.4])
-
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
@@ -506,7 +482,7 @@ class Scalarized(Weighted):
         checks.count("Scalarized", "task", self.task, high=tasks, note="the problem's objectives")
         return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
         """At the client: E local steps on its weighted objectives."""
         return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 2-4
 
@@ -530,10 +506,6 @@ class MGDA(Weighted):
     The method for all data in one place; with many clients their gradients are averaged, which is
     the same up to the bits. Along the direction of line 3 the objective that falls least falls
     most (to first order, for a step of its length).
-
-    >>> from fedlib import MGDA, problems, run
-    >>> run(MGDA(lr=0.1), problems.pareto(), rounds=20).late("f").round(1)
-    array([0.4])
 
     Parameters
     ----------

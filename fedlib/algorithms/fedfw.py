@@ -230,11 +230,6 @@ class FedFWPlus(FedFW):
         6      sends s_i
         7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
 
-    >>> from fedlib import FedFWPlus, L1Ball, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWPlus(lam0=0.1), problem, rounds=20).late("f").round(1)
-    array([0.4])
-
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor and the step of the multipliers.
@@ -269,11 +264,6 @@ class FedFWSto(Penalized):
         5      x_i <- (1 - eta_t) x_i + eta_t s_i
         6      sends s_i
         7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
-
-    >>> from fedlib import FedFWSto, L1Ball, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWSto(lam0=0.1, batch_size=1), problem, rounds=20).late("f").round(1)
-    array([0.4])
 
     Parameters
     ----------
@@ -314,11 +304,6 @@ class FedFWReset(FrankWolfe):
         5          x_i <- (1 - eta_s) x_i + eta_s v_i
         6      sends x_i
         7  w <- mean_i x_i, over those who took part
-
-    >>> from fedlib import FedFWReset, L1Ball, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(FedFWReset(0.1, local_steps=2), problem, rounds=20).late("f").round(1)
-    array([0.4])
 
     Parameters
     ----------
@@ -369,11 +354,6 @@ class NaiveFW(FrankWolfe):
         2  each client i: s_i = lmo(grad f_i(w))
         3      x_i = (1 - eta_t) w + eta_t s_i, sent as s_i
         4  w <- mean_i x_i
-
-    >>> from fedlib import L1Ball, NaiveFW, problems, run
-    >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
-    >>> run(NaiveFW(), problem, rounds=20).late("f").round(1)
-    array([0.4])
 
     Parameters
     ----------

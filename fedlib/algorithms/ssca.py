@@ -29,6 +29,9 @@ from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
 from fedlib.vertical import Line, check_vertical
 
+Vector = Float[Tensor, "d"]
+Scalar = Float[Tensor, ""]
+
 #: One level for all constraints, or one each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 NO_LOSS = slice(0)
@@ -39,12 +42,12 @@ Growth = Annotated[float, checks.between(1, name="Growth")]
 class State(NamedTuple):
     """Server state of the SSCA methods."""
 
-    w: Float[Tensor, "d"]
+    w: Vector
     linear: Float[Tensor, "K d"]  # the averaged surrogates
     constant: Float[Tensor, "K"]
-    left: Float[Tensor, ""]  # prod (1 - rho)
-    factor: Float[Tensor, ""]  # what the penalty has been multiplied by
-    t: Float[Tensor, ""]  # rounds done
+    left: Scalar  # prod (1 - rho)
+    factor: Scalar  # what the penalty has been multiplied by
+    t: Scalar  # rounds done
 
     @classmethod
     def start(cls, problem: Problem, losses: int) -> "State":
@@ -61,8 +64,8 @@ class State(NamedTuple):
 class Iterate(NamedTuple):
     """Server state of SGD."""
 
-    w: Float[Tensor, "d"]
-    t: Float[Tensor, ""]  # rounds done
+    w: Vector
+    t: Scalar  # rounds done
 
 
 class OverSamples(checks.Checked):
@@ -114,9 +117,7 @@ class FreeServer(checks.Checked):
     ridge: Nonnegative = 0.0
     debias: bool = False
 
-    def server_step(
-        self, fed: Federation, state: State, g: Float[Tensor, "d"]
-    ) -> tuple[State, Float[Tensor, ""]]:
+    def server_step(self, fed: Federation, state: State, g: Vector) -> tuple[State, Scalar]:
         """Average the surrogate, minimize it, move w; the new state and kappa."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
@@ -236,7 +237,7 @@ class SSCA(OverSamples, FreeServer):
         check_work("SSCA", problem, problem.num_clients, self.batch_size)
         return State.start(problem, 1)
 
-    def mean_gradient(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def mean_gradient(self, client: Client, w: Vector) -> Vector:
         """At the client: the gradient of the mean objective on its batch."""
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
@@ -263,11 +264,6 @@ class ConstrainedSSCA(OverSamples, PenaltyServer):
         6  w <- (1 - gamma_t) w + gamma_t w_bar
         7  every `patience` rounds: c <- growth c, if |s| > tolerance
 
-    >>> from fedlib import problems, run
-    >>> method = ConstrainedSSCA(1.0, PowerLaw(0.9, 0.3), PowerLaw(0.9, 0.35), penalty=10.0)
-    >>> run(method, problems.quadratics(), rounds=20).late("distance").round(1)
-    array([0.])
-
     Parameters
     ----------
     tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides A and B by kappa_t.
@@ -293,7 +289,7 @@ class ConstrainedSSCA(OverSamples, PenaltyServer):
         check_work("ConstrainedSSCA", problem, problem.num_clients, self.batch_size)
         return self.start(problem)
 
-    def statistics(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "s"]:
+    def statistics(self, client: Client, w: Vector) -> Float[Tensor, "s"]:
         """At the client: K gradients, one after another, and the constraints' values."""
         batch = client.batch(0)
         count = client.num_objectives + client.num_constraints
@@ -319,9 +315,6 @@ class MiniBatchSGD(OverSamples):
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
         3  w <- project(sum_i pi_i u_i), with pi_i client i's share of all samples
 
-    >>> MiniBatchSGD(lr=PowerLaw(0.5, exponent=0.5)).lr(4)  # the step size of round 4
-    0.25
-
     Parameters
     ----------
     lr : step size of round t, a `PowerLaw`.
@@ -343,9 +336,7 @@ class MiniBatchSGD(OverSamples):
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
-    def local_update(
-        self, client: Client, w: Float[Tensor, "d"], lr: Float[Tensor, ""]
-    ) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, w: Vector, lr: Scalar) -> Vector:
         """At the client: E steps from w."""
         u, weights = w, client.objective_weights(w)  # 1
         for step in range(self.local_steps):
@@ -452,13 +443,6 @@ class ConstrainedVerticalSSCA(OverFeatures, PenaltyServer):
         8  w <- (1 - gamma_t) w + gamma_t w_bar
         9  every `patience` rounds: c <- growth c, if |s| > tolerance
 
-    >>> from fedlib import PowerLaw, run
-    >>> from fedlib.testing.examples import network
-    >>> law = PowerLaw(0.9, 0.3)
-    >>> method = ConstrainedVerticalSSCA(0.1, law, law, 1e3, levels=1.0, objective="norm")
-    >>> run(method, network(), rounds=20).late("loss").round(1)
-    array([1.])
-
     Parameters
     ----------
     tau, rho, gamma, batch_size, head : as in `VerticalSSCA`.
@@ -496,12 +480,6 @@ class VerticalSGD(OverFeatures):
         5  g = (what was sent, put together) / B + 2 ridge w
         6  w <- project(w - lr_t g)
 
-    >>> from fedlib import VerticalSGD, run
-    >>> from fedlib.testing.examples import network
-    >>> method = VerticalSGD(lr=PowerLaw(1.0))
-    >>> run(method, network(), rounds=5).late("accuracy").round(1)
-    array([0.2])
-
     Parameters
     ----------
     lr : step size of round t, a `PowerLaw`.
@@ -530,7 +508,7 @@ class VerticalSGD(OverFeatures):
 
 def exchange(
     line: Line,
-    w: Float[Tensor, "d"],
+    w: Vector,
     draw: Draw,
     weights: Float[Tensor, "k K"],
     head: int,
@@ -566,7 +544,7 @@ def exchange(
     return form.parameters.join([first, *sums]) / len(samples), values / len(samples)
 
 
-def mean_objective(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "1 K"]:
+def mean_objective(problem: Problem, w: Vector) -> Float[Tensor, "1 K"]:
     """The weights `[1, K]` of the mean of all objectives."""
     counts = problem.num_objectives, problem.num_constraints
     weights = [1 / counts[0]] * counts[0] + [0.0] * counts[1]

@@ -31,6 +31,8 @@ from fedlib.compress.compressors import (
     require_noise,
 )
 
+Matrix = Float[Tensor, "r c"]
+
 Jacobian = Float[Tensor, "M d"]
 Order = Literal["block", "row", "column"]
 
@@ -244,7 +246,7 @@ def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
     return side, side
 
 
-def fold(x: Float[Tensor, "M d"], order: str = "block") -> Float[Tensor, "r c"]:
+def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
     """The entries of a Jacobian in a nearly square matrix, zeros where none are left.
 
     `"block"`: the `d x M` matrix is cut into blocks of `r = floor(sqrt(d M))` rows, which are put
@@ -261,9 +263,7 @@ def fold(x: Float[Tensor, "M d"], order: str = "block") -> Float[Tensor, "r c"]:
     return pad(flat, (0, rows * columns - tasks * dim)).view(rows, columns)
 
 
-def unfold(
-    matrix: Float[Tensor, "r c"], tasks: int, dim: int, order: str = "block"
-) -> Float[Tensor, "M d"]:
+def unfold(matrix: Matrix, tasks: int, dim: int, order: str = "block") -> Float[Tensor, "M d"]:
     """The Jacobian `[tasks, dim]` whose folded form is `matrix`; what was padding is dropped."""
     rows, columns = matrix.shape
     if order == "block":
@@ -274,7 +274,7 @@ def unfold(
 
 
 def randomized_svd(
-    matrix: Float[Tensor, "r c"], test: Float[Tensor, "c k"], rank: int, iterations: int
+    matrix: Matrix, test: Float[Tensor, "c k"], rank: int, iterations: int
 ) -> tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]:
     """Two factors of rank p = `rank` whose product is close to the matrix.
 
@@ -292,9 +292,7 @@ def randomized_svd(
     return torch.where(finite, left, torch.full_like(left, torch.nan)), Vh[:rank]
 
 
-def completed(
-    matrix: Float[Tensor, "r c"], tasks: int, dim: int, order: str, rank: int
-) -> Float[Tensor, "r c"]:
+def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Matrix:
     """A folded matrix whose padding is filled so that its rank is that of what was sketched.
 
     Unfolding drops the padding, where a product of factors need not be zero. The columns (for

@@ -13,6 +13,8 @@ from torch.func import vmap
 from fedlib.core.problem import Batch, Pooled, pullback
 from fedlib.core.trees import loop_map
 
+Vector = Float[Tensor, "d"]
+
 Part = TypeVar("Part")
 
 
@@ -22,7 +24,7 @@ class ClientState(NamedTuple):
     Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
     """
 
-    model: Float[Tensor, "d"] | tuple[()]  # the common model, as the last downlink left it
+    model: Vector | tuple[()]  # the common model, as the last downlink left it
     batches: Batch | tuple[()]  # [E, B] one minibatch a local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
     memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
@@ -39,10 +41,8 @@ class Client:
     """
 
     state: ClientState
-    loss_function: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
-    gradient_function: (
-        Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
-    )
+    loss_function: Callable[[Vector, Batch], Float[Tensor, "K"]]
+    gradient_function: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None
     num_objectives: int
     num_constraints: int
     pooled: Pooled | None
@@ -51,7 +51,7 @@ class Client:
     gather_rows: Callable[[], Batch]
 
     @property
-    def model(self) -> Float[Tensor, "d"]:
+    def model(self) -> Vector:
         """The common model that every client holds."""
         return present(self.state.model, "model")
 
@@ -75,7 +75,7 @@ class Client:
         """The randomness of its simulator."""
         return present(self.state.chance, "chance")
 
-    def objective_weights(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
+    def objective_weights(self, w: Vector) -> Float[Tensor, "K"]:
         """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
         shares = [1 / self.num_objectives] * self.num_objectives + [0.0] * self.num_constraints
         return torch.tensor(shares, dtype=w.dtype, device=w.device)
@@ -98,11 +98,11 @@ class Client:
         """The rows on which the client estimates its loss values: a drawn batch, or all."""
         return self.state.values if isinstance(self.state.values, Batch) else self.rows
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`."""
         return self.loss_function(w, batch)
 
-    def constraint(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "*s"]:
+    def constraint(self, w: Vector, batch: Batch) -> Float[Tensor, "*s"]:
         """What the client sends about its constraints at `w`: their values, or statistics.
 
         One constraint is a number, several are `[C]`.
@@ -119,9 +119,7 @@ class Client:
         own: Part = rule.at(present(self.state.who, "number"))
         return own
 
-    def gradient(
-        self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]
-    ) -> Float[Tensor, "d"]:
+    def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
         """Gradient of `weights @ losses(w, batch)`: closed form if the problem states one."""
         return pullback(self.loss_function, self.gradient_function, w, batch, weights)
 

@@ -250,13 +250,7 @@ class Federation:
 
 
 class Vectorized(Federation):
-    """All participants at once, by `torch.func.vmap`.
-
-    >>> from fedlib import FedAvg, problems, run
-    >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Vectorized)
-    >>> end.metrics["g"][0].round(2)
-    array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
-    """
+    """All participants at once, by `torch.func.vmap`."""
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         del wire  # only the plain twin sends real messages
@@ -286,11 +280,6 @@ class Sequential(Federation):
     """One participant after another, each message arriving as it was sent.
 
     `run` captures the gradient of losses that state none, and replays it.
-
-    >>> from fedlib import FedAvg, problems, run
-    >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Sequential)
-    >>> end.metrics["g"][0].round(2)
-    array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
     sequential_clients = True

@@ -88,7 +88,7 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
         raise ValueError(f"{what} {changed} reproduce it.")
     if kind not in (None, data.get("kind")):
         raise ValueError(f"{what} be of kind {kind!r}, got {data.get('kind')!r}; reproduce it.")
-    return data
+    return {**data}
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:

@@ -34,12 +34,7 @@ ROUND, METRICS = ((0, 0), (0, None)), ((0,), (0,))
 
 
 class BatchedRuns:
-    """The round and the evaluation of all runs together: mapped, captured or looped.
-
-    Parameters
-    ----------
-    grid, problem, seeds, device, engine, schedules : as `run` takes them, checked.
-    """
+    """The round and the evaluation of all runs together; arguments as `run` has checked them."""
 
     def __init__(
         self,
@@ -64,14 +59,11 @@ class BatchedRuns:
         self.hyper = {k: v.to(device) for k, v in values.items()}
         self.schedules, own = dict(schedules), floats(self.template)
         for name in self.schedules:
-            rule = (
-                f"name fields of {type(self.template).__name__} that are floats: {', '.join(own)}"
-            )
+            of, each = type(self.template).__name__, [floats(one).get(name) for one in grid]
+            rule = f"name fields of {of} that are floats: {', '.join(own)}"
             checks.require(name in own, "run", "schedules", rule, name)
-            each = torch.tensor(
-                [floats(one)[name] for one in grid], dtype=self.problems[0].w0.dtype
-            )
-            self.hyper.setdefault(name, each.to(device))
+            like = self.problems[0].w0
+            self.hyper.setdefault(name, torch.tensor(each, dtype=like.dtype, device=device))
         self.base = {name: self.hyper[name].clone() for name in self.schedules}
         self.one = StackedProblem(self.problems, device)
         self.fixed = (self.hyper, self.one.own, self.one.common)
@@ -119,10 +111,8 @@ class BatchedRuns:
             self.draws(now.rngs, 1)
         parts = ((now.metrics, trace.metrics, -1), (now.info, trace.info, None))
         for blocks, curves, end in parts:
-            tensors = {
-                k: torch.as_tensor(v[None, :, :end]).to(self.device) for k, v in curves.items()
-            }
-            blocks.append(tensors)
+            each = {k: torch.as_tensor(v[None, :, :end]) for k, v in curves.items()}
+            blocks.append({k: x.to(self.device) for k, x in each.items()})
         return now
 
     def sample_data(self) -> list[Float[Tensor, "n"]]:
@@ -204,10 +194,8 @@ class BatchedRuns:
     def _map(self, function: Callable[..., Any], seed_dims: Any, grid_dims: Any) -> Any:
         """`function` over grid and seeds, by vmap or plain loops."""
         mapper = loop_map if self.in_turn else vmap
-        over_seeds, over_grid = (
-            (None, 0, None, *seed_dims),
-            (0 if self.hyper else None, None, None, *grid_dims),
-        )
+        over_seeds = (None, 0, None, *seed_dims)
+        over_grid = (0 if self.hyper else None, None, None, *grid_dims)
         one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
         return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
@@ -239,12 +227,6 @@ class BatchedRuns:
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
-    def output(self, state: Any) -> Any:
-        """The solutions `[S, d]` of an algorithm whose output is not its final model."""
-        if not hasattr(self.template, "output"):
-            return None
-        return np.asarray(vmap(self.template.output)(state).double().cpu())
-
     def traces(self, now: Progress, schedule: Schedule, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
@@ -258,7 +240,8 @@ class BatchedRuns:
                     stacklevel=3,
                 )
         common = {k: v for k, v in config.items() if k != "algorithms"}
-        gpu = self.device.type == "cuda"
+        gpu, output = self.device.type == "cuda", getattr(self.template, "output", None)
+        states = [index_tree(now.state, g) for g in range(len(self.grid))]
         ran_on = {
             "device": torch.cuda.get_device_name(self.device) if gpu else "cpu",
             "threads": count_threads(self.one.form.dim, self.device),
@@ -273,10 +256,10 @@ class BatchedRuns:
                 seeds=self.seeds,
                 config={"algorithm": config["algorithms"][g], **common},
                 provenance=ran_on,
-                state=pytree.tree_map(Tensor.cpu, index_tree(now.state, g)),
-                output=self.output(index_tree(now.state, g)),
+                state=pytree.tree_map(Tensor.cpu, state),
+                output=np.asarray(vmap(output)(state).double().cpu()) if output else None,
             )
-            for g in range(len(self.grid))
+            for g, state in enumerate(states)
         ]
 
 

@@ -89,12 +89,8 @@ def check_path(given: Path | str | None) -> Path | None:
 class Checkpoint:
     """The checkpoint of one run: resumes from a file that belongs to it, writes not too often.
 
-    Parameters
-    ----------
-    path : of the file, None for no checkpoints.
-    config : what the run is, but for its number of rounds; another run's file is refused.
-    data : entries of the run's data, which tell them from other data.
-    seconds : least time between two writes.
+    `path` is None for no checkpoints; `config` says what the run is, but for its number of rounds,
+    `data` gives some entries of its data; `seconds` is the least time between two writes.
     """
 
     def __init__(

@@ -72,14 +72,9 @@ def rounds_per_call(step: Captured, rounds: int, schedule: Schedule) -> int:
 
 
 class CompiledRounds:
-    """`rounds` rounds in one compiled call.
+    """Some rounds `(*fixed, state, draw) -> (state, info)` in one compiled call.
 
-    Parameters
-    ----------
-    step : `(*fixed, state, draw) -> (state, info)`, one round.
-    fixed : arguments that are the same in all rounds.
-    state, draw : an example of what a round takes.
-    rounds : of one call.
+    `state` and `draw` are an example of what a round takes, `fixed` is the same in all rounds.
 
     Raises Exception of torch's compiler, where no C++ compiler is there or an operation cannot be
     compiled; RuntimeError if what it made gives other numbers than the operations.

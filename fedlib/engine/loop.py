@@ -36,22 +36,10 @@ class Diverged(FloatingPointError):
 
 
 class RoundLoop:
-    """The rounds of one call of `run`, from wherever it stands to the last.
-
-    Parameters
-    ----------
-    runs : the rounds and evaluations.
-    rounds : of the whole run.
-    schedule : the evaluated rounds.
-    callback : see `run`.
-    """
+    """The rounds of one call of `run`, from wherever it stands to the last."""
 
     def __init__(
-        self,
-        runs: BatchedRuns,
-        rounds: int,
-        schedule: Schedule,
-        callback: Callback | None = None,
+        self, runs: BatchedRuns, rounds: int, schedule: Schedule, callback: Callback | None = None
     ) -> None:
         self.runs, self.rounds, self.schedule = runs, rounds, schedule
         self.callback, self.stopped = callback, False

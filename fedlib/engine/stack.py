@@ -4,7 +4,6 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -91,17 +90,8 @@ def _is_float(x: Any, record: type, name: str) -> bool:
     """Whether the value of a field is a float, or a whole number where a float is declared."""
     if isinstance(x, bool) or not isinstance(x, Integral):
         return isinstance(x, float)
-    kinds = _list_kinds(_annotations(record).get(name))
+    kinds = _list_kinds(checks.hints(record).get(name))
     return float in kinds and int not in kinds
-
-
-@cache
-def _annotations(record: type) -> dict[str, Any]:
-    """The annotations of a record; none if one of them names what cannot be found."""
-    try:
-        return checks.hints(record)
-    except NameError:  # a class that is defined inside a function, say
-        return {}
 
 
 def _list_kinds(annotation: Any) -> set[Any]:

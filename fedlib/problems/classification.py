@@ -23,6 +23,8 @@ from fedlib.metrics import fw_gap
 from fedlib.problems.neyman_pearson import class_shares
 from fedlib.sets.vertices import gauge_of
 
+Inputs = Float[Tensor, "B *shape"]
+
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # rows at a time, for convolutions
 LARGE = 2**26  # more numbers than this stay bytes and are converted anew in every round
@@ -46,7 +48,7 @@ class Model(NamedTuple):
     apply: Callable[..., Float[Tensor, "B classes"]]
     gradient: (
         Callable[
-            [Float[Tensor, "d"], Float[Tensor, "B *shape"], Float[Tensor, "B classes"]],
+            [Float[Tensor, "d"], Inputs, Float[Tensor, "B classes"]],
             Float[Tensor, "d"],
         ]
         | None
@@ -55,11 +57,7 @@ class Model(NamedTuple):
     sequential_clients: bool = False
 
     def pullback(
-        self,
-        w: Float[Tensor, "d"],
-        X: Float[Tensor, "B *shape"],
-        y: Int[Tensor, "B"],
-        weight: Float[Tensor, "B"],
+        self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"], weight: Float[Tensor, "B"]
     ) -> Float[Tensor, "d"]:
         """The derivative by w of `weight @ row_losses(apply(w, X), y)`, in closed form."""
         out = torch.softmax(self.apply(w, X), 1)

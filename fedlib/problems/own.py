@@ -33,6 +33,8 @@ from fedlib.problems.rows import Rows, as_rows, as_tensor, cast
 if TYPE_CHECKING:
     import pandas as pd
 
+Vector = Float[Tensor, "d"]
+
 
 class ClientRows(NamedTuple):
     """What an objective, a constraint or a measure sees: B rows of one client.
@@ -182,9 +184,9 @@ def from_frame(
     groups = frame.groupby(client, sort=True, observed=False)
     places = {label: groups.indices.get(label, []) for label, _ in groups}
     clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
-    functions = objective, constraint, measures or {}
-    rows = (clients, held[0] if held else ())
-    problem = make_problem(who, name, *rows, module, *functions, columns, weights)
+    rest = constraint, measures or {}, columns, weights
+    outside = held[0] if held else ()
+    problem = make_problem(who, name, clients, outside, module, objective, *rest)
     config = {**problem.config, "encoding": encoding} if encoding else problem.config
     return replace(problem, config=config)
 
@@ -231,8 +233,8 @@ def from_clients(
         for part, x in zip(("inputs", "target", *columns), own, strict=bool(own)):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
     checks.require(not held or len(held[0]), who, "heldout", "have rows", 0)
-    functions, numbered = (objective, constraint, measures or {}), dict(enumerate(clients))
-    return make_problem(who, name, numbered, held, module, *functions, columns, weights)
+    rest = constraint, measures or {}, columns, weights
+    return make_problem(who, name, dict(enumerate(clients)), held, module, objective, *rest)
 
 
 def find_columns(who: str, frame: "pd.DataFrame", wanted: Sequence[Hashable]) -> None:
@@ -303,15 +305,13 @@ class OwnFunctions:
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
 
-    def rows(self, w: Float[Tensor, "d"], batch: Batch, *, train: bool = False) -> ClientRows:
+    def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
         """What the functions see of a batch; with dropout, if the module has any, to `train`."""
         inputs, goal, *more = batch.data
         extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
         return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
 
-    def losses(
-        self, w: Float[Tensor, "d"], batch: Batch, *, train: bool = True
-    ) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch, *, train: bool = True) -> Float[Tensor, "K"]:
         """Objectives, then constraints."""
         rows = self.rows(w, batch, train=train)
         found = [function(rows) for function in (*self.objectives, *self.constraints)]
@@ -319,12 +319,12 @@ class OwnFunctions:
             found.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
         return torch.stack(found)
 
-    def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
+    def statistics(self, w: Vector, batch: Batch) -> Float[Tensor, "4"]:
         """What a client sends about a `GroupGap`; of a minibatch estimates for all its rows."""
         assert self.group_gap is not None
         return self.group_gap.four(self.rows(w, batch), batch.data[-1])
 
-    def means(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+    def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The mean objective, the largest constraint, and each where there are several."""
         exact = partial(self.losses, w, train=False)
         mean, m = problem.mean_over_clients(exact), problem.num_objectives
@@ -340,20 +340,18 @@ class OwnFunctions:
                 values |= {f"{letter}_{k + 1}": value for k, value in enumerate(each)}
         return values
 
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+    def metrics(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The means, and the measures."""
         values = self.means(w, problem)
         return values | {k: self.measured(m, w, problem) for k, m in self.measures.items()}
 
-    def measured(
-        self, measure: Function, w: Float[Tensor, "d"], problem: Problem
-    ) -> Float[Tensor, ""]:
+    def measured(self, measure: Function, w: Vector, problem: Problem) -> Float[Tensor, ""]:
         """A measure of the rows held out, or in the mean over clients."""
         if problem.heldout:
             return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
         return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
 
-    def on_host(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, float]:
+    def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
         """The measures that no tensor operation can follow, of plain tensors on the CPU."""
         batches = [plain_client(problem, j) for j in range(problem.num_clients)]
         batches = [heldout_rows(problem)] if problem.heldout else batches
@@ -497,7 +495,7 @@ def try_function(
 
 
 def check_padding(
-    who: str, name: str, value: Callable[..., Any], w: Float[Tensor, "d"], own: Batch, padded: Batch
+    who: str, name: str, value: Callable[..., Any], w: Vector, own: Batch, padded: Batch
 ) -> None:
     """Raise ValueError unless value and gradient are the same with and without padding rows."""
     for what in (value, grad(value)):

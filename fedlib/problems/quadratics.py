@@ -9,6 +9,8 @@ from fedlib.checks import Positive
 from fedlib.core.problem import Batch, ConvexSet, Problem
 from fedlib.weights.rules import min_norm
 
+Vector = Float[Tensor, "d"]
+
 FRONT = 501  # points of the front of two objectives; distances are to the polygon through them
 
 
@@ -57,7 +59,7 @@ def quadratics(
     )
 
 
-def quadratic_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
     """f_j and g_j of a client with one row."""
     a, b, c = batch.data
     f = 0.5 * ((w - a) ** 2).sum(-1)
@@ -65,15 +67,13 @@ def quadratic_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
     return torch.stack([batch.weight @ f, batch.weight @ g])
 
 
-def quadratic_gradient(
-    w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "2"]
-) -> Float[Tensor, "d"]:
+def quadratic_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
     """Gradient of `weights @ quadratic_losses` in closed form."""
     a, b, _ = batch.data
     return batch.weight @ (weights[0] * (w - a) + weights[1] * (w - b))
 
 
-def quadratic_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def quadratic_metrics(w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Excess objective, constraint and distance to the optimum."""
     a, b, c = problem.data
     (optimum,) = problem.heldout
@@ -86,7 +86,7 @@ def pareto(
     centres: Float[Tensor, "N m M d"] | None = None,
     curvature: Float[Tensor, "M d"] | None = None,
     *,
-    w0: Float[Tensor, "d"] | None = None,
+    w0: Vector | None = None,
 ) -> Problem:
     r"""Clients with objectives $f_{jk}(w) = \frac1m\sum_i \frac12 \|w - c_{jik}\|_{A_k}^2$.
 
@@ -146,21 +146,19 @@ def pareto_point(
     return (lam @ (curvature * middle)) / (lam @ curvature)
 
 
-def pareto_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+def pareto_losses(w: Vector, batch: Batch) -> Float[Tensor, "M"]:
     """The objectives of a client on some rows."""
     c, A = batch.data
     return batch.weight @ (0.5 * (A * (w - c) ** 2).sum(-1))
 
 
-def pareto_gradient(
-    w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "M"]
-) -> Float[Tensor, "d"]:
+def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vector:
     """Gradient of `weights @ pareto_losses` in closed form."""
     c, A = batch.data
     return batch.weight @ (weights.unsqueeze(-1) * A * (w - c)).sum(-2)
 
 
-def pareto_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def pareto_metrics(w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Objectives, stationarity and distance to the front."""
     middle, curvature, front = problem.heldout
     c, A = problem.data
@@ -174,7 +172,7 @@ def pareto_metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Float[T
     return out
 
 
-def polygon_distance(w: Float[Tensor, "d"], points: Float[Tensor, "p d"]) -> Float[Tensor, ""]:
+def polygon_distance(w: Vector, points: Float[Tensor, "p d"]) -> Float[Tensor, ""]:
     """The distance of `w` from the polygon through some points."""
     side = points[1:] - points[:-1]
     length = (side**2).sum(-1).clamp_min(torch.finfo(side.dtype).tiny)

@@ -67,11 +67,6 @@ class OneWay(checks.Checked, GramEstimate):
     """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
-
-    >>> from fedlib import FedCMOO, problems, run
-    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=OneWay())
-    >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
-    array([[640.]])
     """
 
     sketch: Sketch = LowRank()
@@ -142,11 +137,6 @@ class MeanOfGrams(GramEstimate):
     r"""`G = mean_j H_j H_j'`, for comparison: the products of different clients are left out.
 
     `M^2` numbers a client. The scale does not matter to weights that are found from `G`.
-
-    >>> from fedlib import FedCMOO, problems, run
-    >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=MeanOfGrams())
-    >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
-    array([[512.]])
     """
 
     def __call__(

@@ -26,6 +26,11 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive, Share
 
+Gram = Float[Tensor, "M M"]
+Simplex = Float[Tensor, "M"]
+Grams = Float[Tensor, "b M M"]
+Simplices = Float[Tensor, "b M"]
+
 Array = NDArray[np.float64]
 
 FLOOR = 1e-4  # added to the diagonal before the root, as the authors' code does
@@ -42,9 +47,7 @@ Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 class Weights(Protocol):
     """Rule that finds the objectives' weights from the Gram matrix of their gradients."""
 
-    def __call__(
-        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
-    ) -> Float[Tensor, "M"]:
+    def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """Weights `[M]` in the simplex, from the Gram matrix and the weights before."""
 
 
@@ -96,9 +99,7 @@ class FindWeights(checks.Checked):
     steps: Count = 1000
     normalize: bool = True
 
-    def __call__(
-        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
-    ) -> Float[Tensor, "M"]:
+    def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The weights after `steps` steps from `before`."""
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
@@ -120,9 +121,7 @@ class MinNorm:
     tensor([0.2000, 0.8000])
     """
 
-    def __call__(
-        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
-    ) -> Float[Tensor, "M"]:
+    def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The minimum-norm weights."""
         weights: Tensor = min_norm(gram.unsqueeze(0))[0]
         return weights
@@ -138,9 +137,7 @@ class FixedWeights(checks.Checked):
 
     values: Ratios
 
-    def __call__(
-        self, gram: Float[Tensor, "M M"], before: Float[Tensor, "M"]
-    ) -> Float[Tensor, "M"]:
+    def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The values, which add up to one."""
         n, own = len(before), len(self.values)
         checks.require(
@@ -164,7 +161,7 @@ class Least(checks.Checked):
     share: Rest = 0.2
     mixture: bool = True
 
-    def __call__(self, weights: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
+    def __call__(self, weights: Simplex) -> Simplex:
         """The weights, moved into the smaller simplex."""
         least, rest = self.share / weights.shape[-1], 1 - self.share
         inner = weights if self.mixture else project_simplex((weights - least) / rest)
@@ -207,9 +204,7 @@ def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callabl
     "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor",
     lambda given: given[1].shape,
 )
-def descend(
-    gram: Float[Tensor, "b M M"], before: Float[Tensor, "b M"], step: Float[Tensor, "b"], steps: int
-) -> Float[Tensor, "b M"]:
+def descend(gram: Grams, before: Simplices, step: Float[Tensor, "b"], steps: int) -> Simplices:
     """Projected gradient from `before` on b quadratic forms at once.
 
     It stops early where a step changes no weight of any of them, which changes no result.
@@ -231,7 +226,7 @@ def descend(
 
 
 @batched_operator("(Tensor gram) -> Tensor", lambda given: given[0].shape[:-1])
-def min_norm(gram: Float[Tensor, "b M M"]) -> Float[Tensor, "b M"]:
+def min_norm(gram: Grams) -> Simplices:
     """Minimum-norm weights `[b, M]` of b Gram matrices `[b, M, M]`."""
     return torch.as_tensor(np.stack([minimum_norm(G) for G in on_cpu(gram)])).to(gram)
 
@@ -262,14 +257,12 @@ def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
 class Choice(NamedTuple):
     """Weights found by the preference rule, and how they came about."""
 
-    weights: Float[Tensor, "M"]
+    weights: Simplex
     mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
     fallback: Float[Tensor, ""]  # 1 if minimum norm took the place of a programme without solution
 
 
-def balancing(
-    losses: Float[Tensor, "M"], ratios: Float[Tensor, "M"]
-) -> tuple[Float[Tensor, "M"], Float[Tensor, ""]]:
+def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, ""]]:
     r"""The balancing weights `a` and the imbalance `mu`.
 
     With $u_k = r_k F_k / \sum_j r_j F_j$ it is $\mu = \sum_k u_k \log(M u_k)$, the divergence from
@@ -325,7 +318,7 @@ class Preference(checks.Checked):
         rule = f"be one for each of the {objectives} objectives"
         checks.require(fits, who, "preference.ratios", rule, self.ratios)
 
-    def __call__(self, gram: Float[Tensor, "M M"], losses: Float[Tensor, "M"]) -> Choice:
+    def __call__(self, gram: Gram, losses: Simplex) -> Choice:
         """The weights for a Gram matrix and the losses."""
         r = torch.ones_like(losses)
         if self.ratios is not None:
@@ -349,9 +342,7 @@ class Preference(checks.Checked):
     "(Tensor gram, Tensor gain, Tensor bound) -> Tensor",
     lambda given: torch.Size((len(given[0]), len(given[0][0]) + 1)),
 )
-def program(
-    gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
-) -> Float[Tensor, "b M+1"]:
+def program(gram: Grams, gain: Simplices, bound: Simplices) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
 
     A loop over the batch on the CPU (HiGHS). `bound` is `-inf` where there is no constraint.
