@@ -71,7 +71,7 @@ class Iterate(NamedTuple):
 class OverSamples(checks.Checked):
     """Base of the methods over samples: all clients, batches of distinct rows."""
 
-    batch_size: int | None
+    batch_size: Count | None
     local_steps: int = 1
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
@@ -88,8 +88,8 @@ class OverSamples(checks.Checked):
 class OverFeatures(checks.Checked):
     """Base of the methods over features: one pool of samples, of which every client has a part."""
 
-    batch_size: int | None
-    head: int
+    batch_size: Count | None
+    head: Count
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError or TypeError unless features are divided, and head and batch fit."""
@@ -202,7 +202,7 @@ class PenaltyServer:
 
 
 @dataclass(frozen=True)
-class SSCA(OverSamples, FreeServer):
+class SSCA(FreeServer, OverSamples):
     r"""Mini-batch successive convex approximation, without constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -249,7 +249,7 @@ class SSCA(OverSamples, FreeServer):
 
 
 @dataclass(frozen=True)
-class ConstrainedSSCA(OverSamples, PenaltyServer):
+class ConstrainedSSCA(PenaltyServer, OverSamples):
     r"""Mini-batch successive convex approximation with an exact penalty on constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
@@ -379,7 +379,7 @@ def shares(problem: Problem) -> Float[Tensor, "N"]:
 
 
 @dataclass(frozen=True)
-class VerticalSSCA(OverFeatures, FreeServer):
+class VerticalSSCA(FreeServer, OverFeatures):
     r"""Mini-batch successive convex approximation over features, without constraints.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
@@ -425,7 +425,7 @@ class VerticalSSCA(OverFeatures, FreeServer):
 
 
 @dataclass(frozen=True)
-class ConstrainedVerticalSSCA(OverFeatures, PenaltyServer):
+class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
     r"""Mini-batch successive convex approximation over features, with an exact penalty.
 
         1  the server draws a batch of B samples without replacement and sends every client i their

@@ -180,6 +180,18 @@ def test_bits_are_those_of_the_papers_table():
     assert info["bits_up"] == 20 * 32 * (2 * 30 + 1)
 
 
+def test_bad_steps_and_levels():
+    who = "ConstrainedSSCA"
+    steps = STEPS | {"gamma": 0.5}
+    refuses("SSCA: gamma must be a PowerLaw, got 0.5.", fl.SSCA, **steps, error=TypeError)
+    refuses("lr must be a PowerLaw, got 0.3.", fl.MiniBatchSGD, lr=0.3, error=TypeError)
+    law = "PowerLaw(scale=1.2, exponent=0.4); take a scale of at most 1."
+    rho = {"rho": fl.PowerLaw(1.2, 0.4)}
+    refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
+    zero = NORM | {"levels": (0.1, 0.0)}
+    refuses(f"{who}: levels must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
+
+
 def test_what_does_not_fit_the_problem():
     who, two = "ConstrainedSSCA", fl.ConstrainedSSCA(**NORM | {"levels": (0.1, 0.2)})
     words = "levels must hold 1 numbers (the constraints of swish_network), got (0.1, 0.2)."
