@@ -309,23 +309,6 @@ class Loop(Sequential):
         return wire.decode(wire.encode(x, noise), x, noise) if x.dim() == 1 else x
 
 
-def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:
-    """Everything that is sent in the first round of an algorithm, in order.
-
-    >>> from fedlib import FedAvg, problems
-    >>> from fedlib.core import Vectorized
-    >>> from fedlib.core.federation import messages
-    >>> fed = Vectorized(problems.quadratics())
-    >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
-    ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
-    server to participant: w, 3 of 64 bits
-    participant to server: local_update, 3 of 64 bits
-    """
-    fed.log = log = list[Sent]()
-    algorithm.round(fed, algorithm.init(fed.problem), algorithm.draw(fed.problem, rng))
-    return log
-
-
 def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
     """How many real and how many whole numbers some tensors are."""
     floats = sum(x.numel() for x in parts if x.is_floating_point())

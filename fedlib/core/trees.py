@@ -4,11 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Shaped
-from torch import Tensor
 from torch.utils import _pytree as pytree
-
-Leaves = list[Shaped[Tensor, "..."]]
 
 
 def index_tree(tree: Any, index: Any) -> Any:
@@ -24,33 +20,6 @@ def clone_tree(tree: Any) -> Any:
 def stack_trees(trees: Sequence[Any]) -> Any:
     """Trees of one structure as one tree, every tensor with a leading axis."""
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
-
-
-def partition_leaves(trees: Sequence[Any]) -> tuple[Leaves, Leaves, Callable[..., Any]]:
-    """Split trees of one structure into leaves that differ, stacked, and leaves that all share.
-
-    A leaf is shared if it lies at one place in memory. The third result, `merge(own, shared)`,
-    makes a tree of those two parts, or of one entry of the first and the second.
-    """
-    columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
-    spec = pytree.tree_structure(trees[0])
-    is_shared = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
-
-    def merge(own: Leaves, shared: Leaves) -> Any:
-        parts = (iter(own), iter(shared))
-        return pytree.tree_unflatten([next(parts[which]) for which in is_shared], spec)
-
-    split = list(zip(columns, is_shared, strict=True))
-    own = [torch.stack(xs) for xs, shared in split if not shared]
-    return own, [xs[0] for xs, shared in split if shared], merge
-
-
-def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
-    """Whether two tensors are the same numbers at the same place."""
-    if x is y:
-        return True
-    form = (x.shape, x.stride(), x.dtype, x.device) == (y.shape, y.stride(), y.dtype, y.device)
-    return form and x.numel() > 0 and x.data_ptr() == y.data_ptr()
 
 
 def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:

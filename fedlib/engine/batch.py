@@ -29,8 +29,6 @@ from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats,
 
 SMALL = 50_000  # below so many parameters a second thread makes a round slower
 CAPTURE = 200  # rounds from which on they are captured, which takes as long as some tens of them
-#: What a round's state and draw, and what metrics are of, run over: the seeds, the grid.
-ROUND, METRICS = ((0, 0), (0, None)), ((0,), (0,))
 
 
 class BatchedRuns:
@@ -77,8 +75,8 @@ class BatchedRuns:
 
     def _map_runs(self) -> None:
         """Map the round and the metrics over grid and seeds."""
-        self._step = self._map(self._round, *ROUND)
-        self._measure = self._map(self._metrics, *METRICS)
+        self._step = self._map(self._round, (0, 0), (0, None))  # of state and draw
+        self._measure = self._map(self._metrics, (0,), (0,))
 
     def start(self) -> Progress:
         """The states before round 0, `[G, S, ...]`, and a generator a seed."""

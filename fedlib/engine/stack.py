@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -15,7 +15,6 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.problem import Problem
-from fedlib.core.trees import partition_leaves
 
 Tensors = list[Shaped[Tensor, "..."]]
 
@@ -23,10 +22,9 @@ Tensors = list[Shaped[Tensor, "..."]]
 def stack(
     algorithms: Sequence[Algorithm], like: Float[Tensor, "..."]
 ) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
-    """The common form of some algorithms and the numbers in which they differ.
+    """The first of some algorithms, and the numbers `[G]` in which they differ.
 
-    Returns the first algorithm as template and, per differing float field (`"lr"`,
-    `"switch.beta"`), its values `[G]` with the dtype and device of `like`.
+    By the name of a float field (`"lr"`, `"switch.beta"`), with the dtype and device of `like`.
 
     Raises ValueError if two of them differ in more than floats.
     """
@@ -48,11 +46,9 @@ def describe_difference(a: Algorithm, b: Algorithm) -> str:
     """In what two algorithms differ, floats aside: their types, or the first field."""
     if type(a) is not type(b):
         return f"{type(a).__name__} and {type(b).__name__}"
-    for f in fields(a):  # type: ignore[arg-type]
-        x, y = getattr(a, f.name), getattr(b, f.name)
-        if x != y and not (isinstance(x, float) and isinstance(y, float)):
-            return f"{f.name} {x!r:.60} and {y!r:.60}"
-    return "equal ones"
+    named = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]  # type: ignore[arg-type]
+    other = [(n, x, y) for n, x, y in named if x != y and {type(x), type(y)} != {float}]
+    return "{} {!r:.60} and {!r:.60}".format(*other[0]) if other else "equal ones"
 
 
 def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
@@ -180,3 +176,30 @@ def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
         rows = p.row_numbers(torch.arange(p.num_clients, device=p.rows.device), places)
         padded.append(replace(p, rows=rows, lengths=lengths))
     return padded
+
+
+def partition_leaves(trees: Sequence[Any]) -> tuple[Tensors, Tensors, Callable[..., Any]]:
+    """Split trees of one structure into leaves that differ, stacked, and leaves that all share.
+
+    A leaf is shared if it lies at one place in memory. The third result, `merge(own, shared)`,
+    makes a tree of those two parts, or of one entry of the first and the second.
+    """
+    columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
+    spec = pytree.tree_structure(trees[0])
+    is_shared = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
+
+    def merge(own: Tensors, shared: Tensors) -> Any:
+        parts = (iter(own), iter(shared))
+        return pytree.tree_unflatten([next(parts[which]) for which in is_shared], spec)
+
+    split = list(zip(columns, is_shared, strict=True))
+    own = [torch.stack(xs) for xs, shared in split if not shared]
+    return own, [xs[0] for xs, shared in split if shared], merge
+
+
+def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
+    """Whether two tensors are the same numbers at the same place."""
+    if x is y:
+        return True
+    form = (x.shape, x.stride(), x.dtype, x.device) == (y.shape, y.stride(), y.dtype, y.device)
+    return form and x.numel() > 0 and x.data_ptr() == y.data_ptr()

@@ -63,12 +63,6 @@ class Ball(NormBall):
         unit, norm, scale = _normalized(x)
         return torch.where(scale * norm <= self.radius, x, self.radius * unit)
 
-    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
-        """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
-        checks.vector("Ball", "x", x)
-        _, norm, scale = _normalized(x)
-        return scale * norm <= (1 + tol) * self.radius
-
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """A minimizer of <direction, s> over the set: -radius direction / ||direction||.
 
@@ -80,8 +74,8 @@ class Ball(NormBall):
 
     def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The Euclidean norm."""
-        norm: Tensor = torch.linalg.vector_norm(x)
-        return norm
+        _, norm, scale = _normalized(x)
+        return scale * norm
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from fedlib.core.federation import Loop, Vectorized
+from fedlib.core.federation import Federation, Loop, Sent, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
@@ -290,6 +290,23 @@ def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
         state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
         states.append(state)
     return states
+
+
+def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:
+    """Everything that is sent in the first round of an algorithm, in order.
+
+    >>> from fedlib import FedAvg, problems
+    >>> from fedlib.core import Vectorized
+    >>> from fedlib.testing.contract import messages
+    >>> fed = Vectorized(problems.quadratics())
+    >>> for m in messages(FedAvg(0.1, 2, 3), fed, torch.Generator()):
+    ...     print(f"{m.sender} to {m.receiver}: {m.what}, {m.copies} of {m.bits} bits")
+    server to participant: w, 3 of 64 bits
+    participant to server: local_update, 3 of 64 bits
+    """
+    fed.log = log = list[Sent]()
+    algorithm.round(fed, algorithm.init(fed.problem), algorithm.draw(fed.problem, rng))
+    return log
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -13,11 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Problem, Vectorized
-from fedlib.core.federation import messages
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
 from fedlib.steps import PowerLaw
+from fedlib.testing.contract import messages
 from fedlib.vertical import VerticalProblem
 from papers.kit.numbers import Number, exact
 from papers.kit.study import Params, Traces

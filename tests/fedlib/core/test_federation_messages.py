@@ -9,12 +9,12 @@ import torch
 import fedlib as fl
 from fedlib.compress import TopK
 from fedlib.core import Loop, Sequential, Vectorized
-from fedlib.core.federation import Sent, messages
+from fedlib.core.federation import Sent
 from fedlib.core.sampling import seeded
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import ServerEnd
 from fedlib.problems import quadratics
-from fedlib.testing.contract import two_ends
+from fedlib.testing.contract import messages, two_ends
 from fedlib.testing.examples import examples
 
 PROBLEM = quadratics(torch.ones(5, 8), torch.zeros(5, 8), level=0.5)

@@ -8,8 +8,8 @@ from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
 from rounds import walk
 
 from fedlib.core import Vectorized
-from fedlib.core.federation import messages
 from fedlib.core.sampling import seeded
+from fedlib.testing.contract import messages
 from fedlib.vertical import Partition
 
 

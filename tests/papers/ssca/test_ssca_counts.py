@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fedlib.core import Vectorized
-from fedlib.core.federation import messages
 from fedlib.core.sampling import seeded
+from fedlib.testing.contract import messages
 from papers.ssca import common
 from papers.ssca.convergence import counts
 
