@@ -286,7 +286,7 @@ def value(who: str, name: str, given: Any, annotation: Any) -> None:
 
 
 def _words(annotation: Any) -> str:
-    """What an annotation takes, as a sentence says it: "a tuple", "a FedSGM", "an Algorithm"."""
+    """An annotation in words: "a tuple", "a FedSGM", "an Algorithm"."""
     kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if kind is Annotated:
         return _words(parts[0])

@@ -1,4 +1,4 @@
-"""What a stored file says about the code and the machine that made it; no host, no person."""
+"""Provenance of stored files: versions, commit, kind of machine; no host, no person."""
 
 import datetime
 import os
@@ -34,7 +34,7 @@ def versions() -> dict[str, Any]:
 def _commit() -> dict[str, Any]:
     """The commit of our own work tree; none where git, or its folder, is not there or not ours.
 
-    What cannot be told to be unchanged counts as changed.
+    Counts as changed where git cannot say.
     """
     place = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD")
     top, _, head = (place or "").rpartition("\n")
@@ -45,14 +45,14 @@ def _commit() -> dict[str, Any]:
 
 
 def _git(*words: str) -> str | None:
-    """What git says of the folder that we lie in; None if it fails, hangs, or is not installed."""
+    """The answer of git in our folder; None if it fails, hangs, or is not installed."""
     # hooks of other repositories set variables that make git answer for these
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     command = ("git", "--no-optional-locks", *words)
     try:
-        found = subprocess.check_output(
+        answer = subprocess.check_output(
             command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL, timeout=PATIENCE
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return os.fsdecode(found).strip()
+    return os.fsdecode(answer).strip()

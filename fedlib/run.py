@@ -120,7 +120,7 @@ def run(
 
 
 def describe_rule(rule: Callable[[int], float]) -> Any:
-    """What a configuration says of a schedule: its fields, or values at some rounds."""
+    """A schedule as a configuration has it: its fields, or values at some rounds."""
     if is_dataclass(rule):
         return describe(rule)
     return {str(t): float(rule(t)) for t in (1, 2, 3, 10, 100, 1000)}

@@ -164,7 +164,7 @@ class Party:
     form: Composite
 
     def embedding(self, w_i: Own) -> Float[Tensor, "B J"]:
-        """What it sends to the other clients: h_i of every sample."""
+        """Its message to the other clients: h_i of every sample."""
         return self.form.inner(w_i, self.features)
 
     def gradients(
@@ -301,7 +301,7 @@ class Line:
         return parts
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
-        """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        """The round's report: `metrics`, and the bits that crossed the line in it."""
         report = self.fed.info(**metrics)
         return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
 

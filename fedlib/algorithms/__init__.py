@@ -27,7 +27,7 @@ def _found() -> dict[str, Any]:
 
 
 def _states() -> list[Any]:
-    """What the files define, the states of the algorithms among it."""
+    """All that the files define, the states of the algorithms among it."""
     files = [name for _, name, _ in iter_modules(__path__)]
     return [x for name in files for x in vars(import_module(f"{__name__}.{name}")).values()]
 

@@ -1,4 +1,4 @@
-"""What FedSGM and FedCMOO are compared with: averaging, penalties, and all data in one place.
+"""Baselines of FedSGM and FedCMOO: averaging, penalties, and all data in one place.
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
@@ -49,7 +49,7 @@ class LocalWork(checks.Checked):
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
-        """What `draw_round` draws for a round."""
+        """The arguments of `draw_round`."""
         return {
             "participants": self.participants,
             "local_steps": self.local_steps,
@@ -332,7 +332,7 @@ class PenaltySGM(Descent):
 
 
 class ConExState(NamedTuple):
-    """What ConEx carries from step to step."""
+    """State of ConEx."""
 
     w: Float[Tensor, "d"]  # the iterate w_t
     center: Float[Tensor, "d"]  # the proximal centre u

@@ -74,7 +74,7 @@ class Weighted(checks.Checked):
         return State(problem.w0, problem.w0.new_full((count,), 1 / count))
 
     def batches(self, tasks: int) -> int:  # noqa: ARG002 - of some methods it depends on them
-        """How many minibatches a participant draws."""
+        """The number of minibatches of a participant."""
         return self.local_steps
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
@@ -160,7 +160,7 @@ class GramWeighted(Weighted):
         return self.first_batches(tasks) + self.local_steps - 1
 
     def first_batches(self, tasks: int) -> int:
-        """How many batches the gradients of step 1 take; those of steps 2 .. E follow them."""
+        """The number of batches for step 1; those of steps 2 .. E follow them."""
         return 1 if self.shared_batch else tasks
 
     def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:

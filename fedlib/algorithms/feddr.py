@@ -28,7 +28,7 @@ Relaxation = Annotated[
 
 
 class State(NamedTuple):
-    """What FedDR carries from round to round."""
+    """State of FedDR."""
 
     w: Float[Tensor, "d"]  # x-bar, the projection of x: feasible, what the clients are sent
     x: Float[Tensor, "d"]  # x-tilde, the mean of the last known x-hat_i

@@ -35,7 +35,7 @@ Vectors = Float[Tensor, "k d"]
 
 
 class State(NamedTuple):
-    """What the methods with a model at every client carry from round to round."""
+    """State of the methods with a model at every client."""
 
     w: Float[Tensor, "d"]  # the server's model, the mean of the clients'
     x: Float[Tensor, "N d"]  # the clients' models; their messages tell the server what they are
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What the methods with one model for all carry."""
+    """State of the methods with one model for all."""
 
     w: Float[Tensor, "d"]
     t: Float[Tensor, ""]  # the number of rounds done

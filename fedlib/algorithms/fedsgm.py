@@ -29,7 +29,7 @@ from fedlib.steps.switching import Hard, Switch, loss_weights
 
 
 class State(NamedTuple):
-    """What FedSGM carries from round to round."""
+    """State of FedSGM."""
 
     w: Float[Tensor, "d"]  # the model that every client holds
     x: Float[Tensor, "d"]  # the server's uncompressed, projected model
@@ -115,7 +115,7 @@ class FedSGM(checks.Checked):
         return self.error_feedback and not isinstance(self.uplink, Identity)
 
     def sampling(self) -> dict[str, Any]:
-        """What `draw_round` draws for a round: participants, their batches, compressors' noise."""
+        """The arguments of `draw_round`."""
         return {
             "participants": self.participants,
             "local_steps": self.local_steps,

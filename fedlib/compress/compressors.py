@@ -30,7 +30,7 @@ Noise = Tensor | tuple[()]
 
 
 class Message(NamedTuple):
-    """What is on the wire: numbers, and the positions they belong to if those travel too."""
+    """A message on the wire: numbers, and their positions if those travel too."""
 
     values: Shaped[Tensor, "..."]
     positions: Int[Tensor, "..."] | tuple[()] = ()

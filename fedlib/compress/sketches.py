@@ -71,7 +71,7 @@ class Flat(Sketch, Protocol):
         return self.rule(len(x))(x.flatten(), noise).view(x.shape)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
-        """What the compressor draws for `count` vectors of `tasks dim` numbers."""
+        """The compressor's randomness for `count` vectors of `tasks dim` numbers."""
         return self.rule(tasks).draw(count, tasks * dim, rng)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
@@ -138,7 +138,7 @@ class Largest(checks.Checked, Sketch):
     value_bits: Count = FLOAT_BITS
 
     def count_entries(self, tasks: int, dim: int) -> int:
-        """How many entries are sent: at least one, at most all."""
+        """The number of entries that are sent: at least one, at most all."""
         room, entries = int(self.value_bits * self.budget * dim), tasks * dim
         listed = room // (self.value_bits + index_bits(entries))
         mapped = (room - entries) // self.value_bits
@@ -181,7 +181,7 @@ class Columns(checks.Checked, Sketch):
         return vmap(self.compressor)(x, noise)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
-        """What the compressor draws for `count` times `tasks` vectors."""
+        """The compressor's randomness for `count` times `tasks` vectors."""
         noise = self.compressor.draw(count * tasks, dim, rng)
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
 
@@ -217,7 +217,7 @@ class Wire(checks.Checked, Compressor):
         return self.sketch(x.view(self.tasks, -1), noise).flatten()
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
-        """What the sketch draws."""
+        """The sketch's randomness."""
         return self.sketch.draw(count, self.tasks, dim // self.tasks, rng)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
@@ -342,7 +342,7 @@ class LowRank(checks.Checked, Sketch):
     iterations: Whole = 2
 
     def rank(self, tasks: int, dim: int) -> int:
-        """How many components the budget buys: at least one, at most all."""
+        """The number of components that the budget buys: at least one, at most all."""
         bought = int(self.budget * dim / (2 * (dim * tasks) ** 0.5))
         return min(max(1, bought), *folded_shape(tasks, dim, self.order))
 

@@ -1,4 +1,4 @@
-"""What `run` asks of an algorithm."""
+"""The interface of an algorithm."""
 
 from typing import Any, Protocol, runtime_checkable
 

@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 
 
 class ClientState(NamedTuple):
-    """The tensors a client has: what it was told, its own rows, its memory, its randomness.
+    """The tensors a client has: what the server has sent, its own rows, its memory, its randomness.
 
     Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
     """
@@ -62,7 +62,7 @@ class Client:
 
     @property
     def memory(self) -> Float[Tensor, "*memory"]:
-        """What the client kept from its last round."""
+        """The client's memory of its last round."""
         return present(self.state.memory, "memory")
 
     @property
@@ -103,7 +103,7 @@ class Client:
         return self.loss_function(w, batch)
 
     def constraint(self, w: Vector, batch: Batch) -> Float[Tensor, "*s"]:
-        """What the client sends about its constraints at `w`: their values, or statistics.
+        """The client's message about its constraints at `w`: their values, or statistics.
 
         One constraint is a number, several are `[C]`.
         """
@@ -125,7 +125,7 @@ class Client:
 
 
 class Reply(NamedTuple):
-    """What a client's method returns if the upload is not all: what it keeps, what it reports.
+    """The result of a client's method with more than an upload: a memory, a report.
 
     A report is for tables and figures alone: nothing that a round hands on may depend on it.
     """

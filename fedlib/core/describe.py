@@ -1,4 +1,4 @@
-"""What a stored run says of its algorithm and problem: dataclasses as plain JSON values."""
+"""Descriptions of algorithms and problems in stored runs: dataclasses as plain JSON values."""
 
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass

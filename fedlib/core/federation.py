@@ -87,7 +87,7 @@ class Federation:
     def value_clients(
         self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]
     ) -> ClientState:
-        """Who is asked for loss values: the participants, unless the draw names others."""
+        """The clients that are asked for loss values: the participants, or those the draw names."""
         if not isinstance(draw.value_clients, Tensor):
             return clients
         asked = Draw(participants=draw.value_clients, values=draw.values)
@@ -209,7 +209,7 @@ class Federation:
         return x if self.problem.set is None else self.problem.set.project(x)
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
-        """What the round reports: `metrics`, and the bits that crossed the line in it."""
+        """The round's report: `metrics`, and the bits that crossed the line in it."""
         if self.problem.client_weights and not self.averaged:
             raise ValueError(
                 "run: the method must average by the problem's client_weights, it weighs clients "
@@ -239,7 +239,7 @@ class Federation:
         return self.client(index_tree(self.clients(draw), 0))
 
     def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
-        """What arrives of a message that is already compressed."""
+        """A compressed message as it arrives."""
         del wire, noise
         return x
 
@@ -310,6 +310,6 @@ class Loop(Sequential):
 
 
 def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
-    """How many real and how many whole numbers some tensors are."""
+    """The number of real and of whole numbers in some tensors."""
     floats = sum(x.numel() for x in parts if x.is_floating_point())
     return floats, sum(x.numel() for x in parts) - floats

@@ -85,7 +85,7 @@ class ConvexSet(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimized, over which clients.
+    """Objectives, constraints and the clients' data.
 
     >>> from fedlib import problems
     >>> problem = problems.quadratics()
@@ -301,7 +301,7 @@ class Problem:
         return replace(self, set=convex_set, w0=start, config=config)
 
     def tensors(self) -> dict[str, Any]:
-        """What differs from seed to seed: the tensors, without the functions."""
+        """The tensors, without the functions: they may differ from seed to seed."""
         return {name: getattr(self, name) for name in ("data", "rows", "w0", "heldout", "lengths")}
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> "Problem":

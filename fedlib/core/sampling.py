@@ -101,7 +101,7 @@ def draw_coins(
 
 
 def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
-    """Who takes part, a boolean `[N]`: each client by its own coin."""
+    """The clients that take part, a boolean `[N]`: each by its own coin."""
     assert isinstance(draw.chance, Tensor)
     return draw.chance < participation
 
@@ -121,10 +121,10 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
     """
     if size <= MANY or 4 * count > size:
         return torch.randperm(size, generator=rng)[:count]
-    found = dict[int, None]()  # a dictionary keeps the order
-    while len(found) < count:
-        found |= dict.fromkeys(torch.randint(size, (count,), generator=rng).tolist())
-    return torch.tensor(list(found)[:count])
+    chosen = dict[int, None]()  # a dictionary keeps the order
+    while len(chosen) < count:
+        chosen |= dict.fromkeys(torch.randint(size, (count,), generator=rng).tolist())
+    return torch.tensor(list(chosen)[:count])
 
 
 def check_work(

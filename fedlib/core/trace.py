@@ -1,4 +1,4 @@
-"""What a run leaves: `Trace`."""
+"""The result of a run: `Trace`."""
 
 import math
 import warnings

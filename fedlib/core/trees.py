@@ -47,7 +47,7 @@ def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable
 
 
 def explain_map_error(error: Exception) -> str:
-    """What a mapped function did that no map can follow; the empty text for any other error."""
+    """The reason why no map can follow a function; the empty text for any other error."""
     text = str(error)
     if any(words in text for words in ("data-dependent", ".item()", "access data pointer")):
         return (

@@ -73,11 +73,11 @@ def get(name: str, file: File) -> Path:
         elif direct:
             return _download(file, path)
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong checksum
-        said = getattr(error, "strerror", None) or type(error).__name__
-        said = "what arrived has a wrong checksum" if isinstance(error, ValueError) else said
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        reason = "what arrived has a wrong checksum" if isinstance(error, ValueError) else reason
         what = f"is not in {path.parent} and its download from {file.url} failed"
         what = f"in {path.parent} cannot be read" if path.exists() else what
-        problem, cause = f"{what} ({said}); put the file there by hand", error
+        problem, cause = f"{what} ({reason}); put the file there by hand", error
     sentence = f"{name}: {path.name} {problem}, or set FEDLIB_DATA to a cache folder that has it."
     raise DataError(sentence) from cause
 

@@ -1,4 +1,4 @@
-"""What `fedlib.data` can load: title, licence and files of every set.
+"""The data sets that `fedlib.data` can load: title, licence and files.
 
 Paths inside the cache folder, checksums and addresses are in `registry.txt`, in the form of pooch.
 """

@@ -211,7 +211,7 @@ def _log_dirichlet(
 def _fill(
     mixtures: Float[Tensor, "N C"], left: Int[Tensor, " C"], rows: int, rng: torch.Generator
 ) -> Int[Tensor, "N C"]:
-    """How many rows of each class each client gets: `rows` in all, drawn by its mixture.
+    """The number of rows of each class for each client: `rows` in all, drawn by its mixture.
 
     Each pass exhausts a class or ends, so there are C + 1 passes at most.
     """

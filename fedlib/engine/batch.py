@@ -119,11 +119,11 @@ class BatchedRuns:
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
         """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
-        found = draw_many(self.template, self.problems, rngs, rounds)
-        if found is None:
+        drawn = draw_many(self.template, self.problems, rngs, rounds)
+        if drawn is None:
             draw, pairs = self.template.draw, list(zip(self.problems, rngs, strict=True))
-            found = _stack_draws([draw(p, g) for _ in range(rounds) for p, g in pairs], rounds)
-        return pytree.tree_map(self._send, found)  # type: ignore[no-any-return]
+            drawn = _stack_draws([draw(p, g) for _ in range(rounds) for p, g in pairs], rounds)
+        return pytree.tree_map(self._send, drawn)  # type: ignore[no-any-return]
 
     def _send(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         """On the run's device; a GPU fetches it while the CPU goes on."""
@@ -150,17 +150,17 @@ class BatchedRuns:
         return values | self._measure_on_host(w)
 
     def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
-        """What the problem measures by plain Python, one run after another."""
-        found: dict[str, list[float]] = {}
+        """The problem's metrics by plain Python, one run after another."""
+        values: dict[str, list[float]] = {}
         for models in w.detach().cpu():
             for problem, model in zip(self.problems, models, strict=True):
                 if problem.host_metrics is not None:
                     for name, value in problem.host_metrics(model, problem).items():
-                        found.setdefault(name, []).append(value)
-        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in found.items()}
+                        values.setdefault(name, []).append(value)
+        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
 
     def _explained(self, name: str, *arguments: Any) -> Any:
-        """What a mapped function gives; a sentence for what no map can follow."""
+        """The value of a mapped function; ValueError for what no map can follow."""
         before = torch.get_rng_state()
         try:
             result = getattr(self, name)(*self.fixed, *arguments)
@@ -303,5 +303,5 @@ def _as_curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]
 
 
 def count_threads(dim: int, device: torch.device) -> int:
-    """How many threads a run takes: one for small problems on the CPU, else the caller's."""
+    """The number of threads of a run: one for small problems on the CPU, else the caller's."""
     return 1 if device.type == "cpu" and dim < SMALL else torch.get_num_threads()

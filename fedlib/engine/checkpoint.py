@@ -26,7 +26,7 @@ Named = dict[str, Float[Tensor, "..."]]
 
 
 class Misfit(ValueError):
-    """What a file is not that a checkpoint of this run must be: the middle of a sentence."""
+    """A file is no checkpoint of this run; the text is the middle of a sentence."""
 
 
 def read_sealed(path: Path) -> Any:
@@ -53,7 +53,7 @@ def write_sealed(path: Path, content: Any) -> None:
 
 @dataclass
 class Progress:
-    """What grows while a run goes on, all of it that a checkpoint must hold."""
+    """The state of a run between two rounds, as a checkpoint holds it."""
 
     state: Any
     rngs: list[torch.Generator]
@@ -106,7 +106,7 @@ class Checkpoint:
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
     def resume(self, start: Progress, rounds: int) -> Progress:
-        """What the file holds, on the device of `start`; `start` itself if there is no file.
+        """The progress in the file, on the device of `start`; `start` itself if there is no file.
 
         Raises ValueError or OSError if the file does not belong to the run or is past its `rounds`,
         or cannot be read.

@@ -55,7 +55,7 @@ def _count_flops(node: Node) -> float:
 
 
 def rounds_per_call(step: Captured, rounds: int, schedule: Schedule) -> int:
-    """How many rounds go into a call: few if they are long, and in step with the evaluations.
+    """The number of rounds in a call: few if they are long, and in step with the evaluations.
 
     None at all if all rounds are too short to earn a compilation back, or hold code of ours, such
     as a program for weights.

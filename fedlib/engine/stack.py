@@ -145,7 +145,7 @@ def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None
 
 
 def _shapes(problem: Problem) -> dict[str, Any]:
-    """What all seeds must have alike: names, counts, the set but for its numbers, tensors' shapes.
+    """The properties that all seeds must share: names, counts, tensors' shapes, the set's kind.
 
     The number of rows a client is not among them.
     """

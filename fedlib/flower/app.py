@@ -64,7 +64,7 @@ class Nodes:
             time.sleep(PAUSE)
 
     def take(self, message: Message) -> None:
-        """What one answer says."""
+        """Take one answer."""
         node = self.open.pop(message.metadata.reply_to_message_id, None)
         if node is None:
             return

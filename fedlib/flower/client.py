@@ -12,7 +12,7 @@ from fedlib.flower.packing import Garbled, receive, send
 
 
 class Answered(Exception):
-    """What a client answers to the last frame that it has: no error, but the end of its half."""
+    """A client's answer to the last frame that it has: no error, but the end of its half."""
 
     def __init__(self, upload: bytes) -> None:
         super().__init__("answered")
@@ -61,7 +61,7 @@ class Client:
         return enclose({"run": self.place.run, "client": self.me, "kind": kind, **more}, parts)
 
     def hello(self) -> bytes:
-        """Where this client stands."""
+        """A message that says how far this client is."""
         return self.envelope("hello", at=self.at)
 
     def follow(self, kind: str, data: bytes | None) -> None:
@@ -87,7 +87,7 @@ class ClientEnd(End):
         self.own, self.over = client, over
 
     def frame(self) -> bytes:
-        """What this ask or broadcast has brought."""
+        """The message of this ask or broadcast."""
         data = self.own.frames[self.count] if self.count < len(self.own.frames) else None
         if data is None:
             raise Garbled(f"message {self.count} of the round is missing")
@@ -126,7 +126,7 @@ class ClientEnd(End):
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
-        """What was sent; who is not addressed goes on with the message as this end has it."""
+        """The message that arrived, or this end's own where the client is not addressed."""
         if self.own.me in self.addressed(receivers):
             message = receive(wire, self.frame(), message, noise)
         self.count += 1

@@ -1,4 +1,4 @@
-"""What all ends of a federation share: the job, an end's own data, its round, its envelopes.
+"""Parts that all ends of a federation share: the job, an end's own data, its round, its envelopes.
 
 A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself:
 asks and broadcasts come in the same order everywhere. What an end cannot know has a stand-in there:
@@ -94,13 +94,13 @@ def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
 
 
 def samples(draw: Draw) -> list[list[int]]:
-    """Who takes part in a round in some way: the participants, who is asked for values, others."""
+    """The clients of a round: the participants, those asked for values, others."""
     groups = [x.tolist() for x in (draw.participants, draw.value_clients) if isinstance(x, Tensor)]
     return groups + [group for other in draw.others for group in samples(other)]
 
 
 class Place:
-    """Where an end of a run stands: the round, the state before it, the randomness from it on."""
+    """The position of an end in a run: the round, the state before it, the randomness from it on."""
 
     def __init__(self, job: Job, me: int | None) -> None:
         self.problem, self.algorithm = job.problem(me), job.algorithm
@@ -164,7 +164,7 @@ class End(Federation):
         return answer
 
     def addressed(self, receivers: int | None) -> list[int]:
-        """Who gets a broadcast: all N clients, or everybody whom the draw names."""
+        """The receivers of a broadcast: all N clients, or all whom the draw names."""
         everybody = [range(self.place.problem.num_clients)]
         return sorted(set().union(*(samples(self.draw) if receivers else everybody)))
 
@@ -202,7 +202,7 @@ def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
 
 
 def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
-    """What `enclose` was given; raises Garbled for anything else."""
+    """Inverse of `enclose`; raises Garbled for other bytes."""
     if len(data) < 8 or zlib.crc32(data[4:]).to_bytes(4) != data[:4]:
         raise Garbled("an envelope is damaged")
     at = 8 + int.from_bytes(data[4:8])

@@ -51,7 +51,7 @@ class Garbled(ValueError):
 
 
 def layout(wire: Any, dim: int) -> tuple[Field, ...]:
-    """What stands on the wire for a vector of `dim` numbers.
+    """The fields on the wire for a vector of `dim` numbers.
 
     >>> layout(TopK(0.5), 8)
     (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
@@ -143,7 +143,7 @@ def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
 def receive(
     wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
 ) -> Float[Tensor, "*s"]:
-    """What `send` was given, in the shape, dtype and device of `like`; raises Garbled."""
+    """Inverse of `send`, in the shape, dtype and device of `like`; raises Garbled."""
     flat = like.flatten()
     try:
         return wire.decode(unpack(wire, data, flat), flat, noise).view(like.shape)
@@ -172,7 +172,7 @@ def to_bits(some: Any, field: Field) -> Any:
 
 
 def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
-    """What `to_bits` was given, the numbers in `dtype`."""
+    """Inverse of `to_bits`, the numbers in `dtype`."""
     if field.kind == "map":
         return torch.from_numpy(some.nonzero()[0])
     words = np.zeros((field.many, 64), np.uint8)
@@ -191,5 +191,5 @@ def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"
 
 
 def dropped(field: Field, dtype: torch.dtype) -> int:
-    """How many of a number's binary digits are not sent."""
+    """The number of binary digits that are not sent."""
     return SIGNIFICAND[dtype][1] - (field.bits - 1 - EXPONENT_BITS)

@@ -17,7 +17,7 @@ from fedlib.flower.packing import Garbled, receive, send
 
 
 class Event(NamedTuple):
-    """What happens in a run, as its log holds it: a message, or the end of a round."""
+    """An entry of a run's log: a message, or the end of a round."""
 
     kind: Literal["message", "over"]
     clients: Sequence[int] = ()  # who gets the message
@@ -26,7 +26,7 @@ class Event(NamedTuple):
 
 @runtime_checkable
 class Link(Protocol):
-    """How a server reaches its clients; nothing of a federation is known to it."""
+    """The transport between a server and its clients; it knows nothing of a federation."""
 
     def send(self, client: int, data: bytes) -> None:
         """Send to a client; an answer need not come."""

@@ -1,4 +1,4 @@
-"""What is minimized: one file per study problem."""
+"""Problems: one file a study problem, and problems of one's own."""
 
 from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
 from fedlib.problems.fairness import fairness

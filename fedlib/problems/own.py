@@ -41,7 +41,7 @@ Rows = Sequence[Shaped[Tensor, "m ..."]]
 
 
 class ClientRows(NamedTuple):
-    """What an objective, a constraint or a measure sees: B rows of one client.
+    """B rows of one client, as an objective, a constraint or a measure gets them.
 
     `output` is what the module makes of them `[B, ...]`, `target [B, ...]` what it should be,
     `columns` further columns by name, and `weight [B]` how much each row counts: clients with fewer
@@ -376,7 +376,7 @@ class OwnFunctions:
     group_gap: GroupGap | None = None
 
     def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
-        """What the functions see of a batch; with dropout, if the module has any, to `train`."""
+        """A batch as the functions get it; with dropout, if the module has any, to `train`."""
         inputs, goal, *more = batch.data
         extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
         return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
@@ -384,13 +384,13 @@ class OwnFunctions:
     def losses(self, w: Vector, batch: Batch, *, train: bool = True) -> Float[Tensor, "K"]:
         """Objectives, then constraints."""
         rows = self.rows(w, batch, train=train)
-        found = [function(rows) for function in (*self.objectives, *self.constraints)]
+        values = [function(rows) for function in (*self.objectives, *self.constraints)]
         if self.group_gap is not None:
-            found.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
-        return torch.stack(found)
+            values.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
+        return torch.stack(values)
 
     def statistics(self, w: Vector, batch: Batch) -> Float[Tensor, "4"]:
-        """What a client sends about a `GroupGap`; of a minibatch estimates for all its rows."""
+        """A client's statistics for a `GroupGap`; of a minibatch estimates for all its rows."""
         assert self.group_gap is not None
         return self.group_gap.four(self.rows(w, batch), batch.data[-1])
 
@@ -528,8 +528,8 @@ def try_function(
 
     def with_shares(w: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         _SHARES.clear()
-        found = value(w, batch)
-        return found, torch.stack([*_SHARES, found.new_ones(())]).min()
+        loss = value(w, batch)
+        return loss, torch.stack([*_SHARES, loss.new_ones(())]).min()
 
     alone = attempt(works, value, problem.w0, plain_client(problem, 0))
     got = list(alone.shape) if isinstance(alone, Tensor) else alone
@@ -585,13 +585,13 @@ def try_measure(
     _SHARES.clear()
     with torch.no_grad():
         first = heldout_rows(problem) if held else plain_client(problem, 0)
-        found = attempt(works, measure, functions.rows(w, first))
+        number = attempt(works, measure, functions.rows(w, first))
     what = "the held-out rows" if held else "client 0"
     rule = f"find rows that its condition holds for on {what}"
     checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
-    if isinstance(found, numbers.Real) or (isinstance(found, np.ndarray) and not found.ndim):
+    if isinstance(number, numbers.Real) or (isinstance(number, np.ndarray) and not number.ndim):
         return False
-    got = list(found.shape) if isinstance(found, Tensor) else found
+    got = list(number.shape) if isinstance(number, Tensor) else number
     remedy = "take the mean of values that are one a row: rows.mean(values)"
     checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
     _SHARES.clear()
@@ -650,7 +650,7 @@ def heldout_rows(problem: Problem) -> Batch:
 
 
 def title(function: Function) -> str:
-    """What a function is called."""
+    """The name of a function."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -166,7 +166,7 @@ class Several(Vertex):
 
 
 def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
-    """How an extreme point of a set in `dim` dimensions travels.
+    """The wire format of an extreme point of a set in `dim` dimensions.
 
     A set says so by a method `wire(dim)`; without one, as a `Ball`, all entries travel.
     """
@@ -175,7 +175,7 @@ def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
 
 
 def gauge_of(convex_set: ConvexSet, x: Vector) -> Float[Tensor, ""]:
-    """How far out a point lies: at most 1 in the set, 1 on its boundary.
+    """The gauge of a point: at most 1 in the set, 1 on its boundary.
 
     A set says so by a method `gauge(x)`: the norm whose ball it is, over the radius. NaN without.
     """

@@ -1,4 +1,4 @@
-"""How far and which way: local steps, step sizes, switching, convex stand-ins."""
+"""Local steps, step sizes, switching rules, convex surrogates."""
 
 from fedlib.steps.local import SGD, Adam, ClientRates
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic

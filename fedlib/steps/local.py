@@ -1,4 +1,4 @@
-"""How a client makes its local steps: plain gradient steps, or Adam from moments that are zero."""
+"""Local steps of a client: plain gradient steps, or Adam from moments that are zero."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class LocalSteps(Protocol):
     """Goes some steps from a point along gradients."""
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
-        """Where `steps` steps of size `lr` from `u` end."""
+        """The point after `steps` steps of size `lr` from `u`."""
 
 
 @dataclass(frozen=True)

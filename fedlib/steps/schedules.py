@@ -51,7 +51,7 @@ Rounds = Float[Tensor, "*b"]
 
 @runtime_checkable
 class Schedule(Protocol):
-    """What the methods ask; t is a 0-d tensor."""
+    """Step size, penalty and averaging weight of round t, a 0-d tensor."""
 
     def eta(self, t: Rounds, share: Number) -> Rounds:
         """The step size of round t."""

@@ -58,7 +58,7 @@ class Surrogate(NamedTuple):
 
     @property
     def kappa(self) -> Float[Tensor, ""]:
-        """What the quadratics count in the average together; the zero start counts the rest."""
+        """The total weight of the quadratics in the average; the zero start has the rest."""
         return 1 - self.left
 
     def debiased(self) -> "Surrogate":

@@ -1,4 +1,4 @@
-"""What holds an algorithm to account: it reaches its clients through messages alone."""
+"""Checks for algorithms, and a small example of each."""
 
 from fedlib.testing.contract import check_algorithm
 

@@ -1,4 +1,4 @@
-"""What every algorithm must satisfy, as functions of an algorithm and a problem.
+"""Checks that every algorithm must pass, as functions of an algorithm and a problem.
 
 The tests hold all algorithms of the library to these checks; `check_algorithm` does the same for
 one that is not in it. A check raises AssertionError with one sentence. They look at what a round
@@ -45,9 +45,9 @@ def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
-    """What each check finds: a sentence, or the empty text where there is nothing to find.
+    """The result of each check: a sentence, or the empty text where it passes.
 
-    After one of `FIRST` has found something the others are not asked: all would fail with it.
+    After a failure of one of `FIRST` the others are not run: all would fail with it.
     """
     texts = dict[str, str]()
     for name, check in CHECKS.items():
@@ -141,7 +141,7 @@ def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
-    """Where every end has only its own, the rounds are those of the simulation.
+    """Ends that have only their own data run the rounds of the simulation.
 
     The server has no rows and no memories, a client its rows, its memory and what it is sent.
     """

@@ -3,7 +3,7 @@
 The Jacobian of client j is `H_j [M, d]`, a gradient in each row (the paper's is its transpose). The
 server wants `G = (mean_j H_j)(mean_j H_j)' [M, M]`, and the uplink has room for about `d` numbers
 in place of `M d`. A sketch (`fedlib.compress.sketches`) compresses one Jacobian; an estimate says
-what is sent and how `G` is put together.
+what is sent and how `G` is computed.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
 AISTATS 2025, Algorithms 3 and 6, eqs. (13), (14).
@@ -72,7 +72,7 @@ class OneWay(checks.Checked, GramEstimate):
     sketch: Sketch = LowRank()
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """What the clients' sketches draw."""
+        """The randomness of the clients' sketches."""
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
@@ -104,7 +104,7 @@ class TwoWay(checks.Checked, GramEstimate):
     sketch: Sketch = LowRank()
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """What the clients' sketches draw, and the server's."""
+        """The randomness of the clients' sketches, and of the server's."""
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
@@ -136,7 +136,7 @@ class TwoWay(checks.Checked, GramEstimate):
 class MeanOfGrams(GramEstimate):
     r"""`G = mean_j H_j H_j'`, for comparison: the products of different clients are left out.
 
-    `M^2` numbers a client. The scale does not matter to weights that are found from `G`.
+    `M^2` numbers a client. The scale does not matter to weights that `G` decides.
     """
 
     def __call__(

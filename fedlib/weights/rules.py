@@ -255,7 +255,7 @@ def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
 
 
 class Choice(NamedTuple):
-    """Weights found by the preference rule, and how they came about."""
+    """Weights of the preference rule, with the imbalance and whether it fell back."""
 
     weights: Simplex
     mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
