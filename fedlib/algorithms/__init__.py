@@ -1,7 +1,6 @@
 """All algorithms, one file per paper or family of baselines.
 
-The list of them is read off the folder: the dataclasses with a round that its files define. A file
-whose name begins with an underscore holds what several of them share.
+The list of them is read off the folder: the dataclasses with a round that its files define.
 """
 
 from dataclasses import is_dataclass
@@ -11,33 +10,14 @@ from typing import Any
 
 import torch
 
-
-def _found() -> dict[str, Any]:
-    """The algorithms by name, file by file."""
-    files = [name for _, name, _ in iter_modules(__path__) if not name.startswith("_")]
-    modules = [import_module(f"{__name__}.{name}") for name in files]
-    return {
-        name: thing
-        for module in modules
-        for name, thing in vars(module).items()
-        if getattr(thing, "__module__", "") == module.__name__
-        and is_dataclass(thing)
-        and hasattr(thing, "round")
-    }
-
-
-def _states() -> list[Any]:
-    """All that the files define, the states of the algorithms among it."""
-    files = [name for _, name, _ in iter_modules(__path__)]
-    return [x for name in files for x in vars(import_module(f"{__name__}.{name}")).values()]
-
-
-globals().update(_found())
-# so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
-torch.serialization.add_safe_globals(
-    [thing for thing in _states() if isinstance(thing, type) and hasattr(thing, "_fields")]
-)
-__all__ = sorted(_found())
+_FILES = [import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)]
+_OWN: list[Any] = [
+    x for f in _FILES for x in vars(f).values() if getattr(x, "__module__", "") == f.__name__
+]
 
 #: Every algorithm; the common test holds each of them to account.
-ALGORITHMS = tuple(_found().values())
+ALGORITHMS: tuple[Any, ...] = tuple(x for x in _OWN if is_dataclass(x) and hasattr(x, "round"))
+globals().update({method.__name__: method for method in ALGORITHMS})
+__all__ = sorted(method.__name__ for method in ALGORITHMS)
+# so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
+torch.serialization.add_safe_globals([x for x in _OWN if hasattr(x, "_fields")])

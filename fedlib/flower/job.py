@@ -100,7 +100,7 @@ def samples(draw: Draw) -> list[list[int]]:
 
 
 class Place:
-    """The position of an end in a run: the round, the state before it, the randomness from it on."""
+    """The position of an end in a run: round, state before it, randomness from it on."""
 
     def __init__(self, job: Job, me: int | None) -> None:
         self.problem, self.algorithm = job.problem(me), job.algorithm

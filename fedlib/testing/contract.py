@@ -81,16 +81,11 @@ def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
     before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
-    require(
-        equal(state, before),
-        "a round must leave the state that it was given alone; write x = x + step, not x += step",
-    )
+    rule = "a round must leave the state that it was given alone; write x = x + step, not x += step"
+    require(equal(state, before), rule)
     again, _ = algorithm.round(Vectorized(problem), state, draw)
-    require(
-        equal(once, again),
-        "two rounds from one state and one draw must be equal; whatever is random belongs into "
-        "draw(), from its generator",
-    )
+    rule = "two rounds from one state and one draw must be equal; draw random numbers in draw()"
+    require(equal(once, again), rule)
 
 
 def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
@@ -100,11 +95,10 @@ def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
         draw = algorithm.draw(problem, rng)
         slow, slow_info = algorithm.round(Loop(problem), state, draw)
         state, info = algorithm.round(Vectorized(problem), state, draw)
-        require(
-            close(state.w, slow.w, 1e-12, 1e-4),
-            "Vectorized and Loop must give the same model; what is uploaded must be what the "
-            "wire format named at fed.ask can carry",
+        rule = (
+            "Vectorized and Loop must give the same model; what is uploaded must be what the wire "
         )
+        require(close(state.w, slow.w, 1e-12, 1e-4), f"{rule}format named at fed.ask can carry")
         same_bits = bool(info["bits_up"] == slow_info["bits_up"])
         require(same_bits, "Vectorized and Loop must count the same bits")
 
@@ -116,11 +110,8 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     except ValueError as error:
         raise AssertionError(str(error).removeprefix(f"{type(algorithm).__name__}: ")) from error
     slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
-    require(
-        close(fast.state.w, slow.state.w, 1e-9, 1e-3),
-        "the recorded round must give what the plain one gives; look for Python state or "
-        "randomness inside round()",
-    )
+    rule = "the recorded round must give what the plain one gives; look for Python state in round()"
+    require(close(fast.state.w, slow.state.w, 1e-9, 1e-3), rule)
 
 
 def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
@@ -130,14 +121,10 @@ def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
         fed, algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
     )
     for name in ("bits_up", "bits_down"):
-        require(
-            name in info and bool(info[name] == getattr(fed, name)),
-            f"the round's report must hold {name} as counted; return fed.info(...)",
-        )
-    require(
-        problem.num_clients == 1 or bool(info["bits_up"] > 0 and info["bits_down"] > 0),
-        "a round must send something both ways; clients are reached with fed.ask and fed.broadcast",
-    )
+        rule = f"the round's report must hold {name} as counted; return fed.info(...)"
+        require(name in info and bool(info[name] == getattr(fed, name)), rule)
+    both = problem.num_clients == 1 or bool(info["bits_up"] > 0 and info["bits_down"] > 0)
+    require(both, "a round must send something both ways, with fed.ask and fed.broadcast")
 
 
 def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
@@ -220,11 +207,9 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
     draw = doubled(algorithm.draw(problem, seeded(0, "rounds")), problem.num_clients)
     same, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
     (after,) = walk(algorithm, problem, 1)
-    require(
-        bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm()),
-        "a federation with every client twice must give the same step; take the mean over clients "
-        "where a sum stands",
-    )
+    near = bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm())
+    rule = "a federation with every client twice must give the same step; take the mean over "
+    require(near, f"{rule}clients where a sum stands")
 
 
 def doubled(draw: Draw, clients: int) -> Draw:
@@ -242,10 +227,8 @@ def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
     if problem.gradient is None or problem.simulator is not None:
         return
     a, b = (walk(algorithm, p, 1)[0] for p in (problem, replace(problem, gradient=None)))
-    require(
-        close(a.w, b.w, 1e-12, 1e-4),
-        "the gradient in closed form and autograd's must give the same model",
-    )
+    rule = "the gradient in closed form and autograd's must give the same model"
+    require(close(a.w, b.w, 1e-12, 1e-4), rule)
 
 
 def improves(algorithm: Algorithm, problem: Problem) -> None:
@@ -258,11 +241,10 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     better = after[:m].mean() < before[:m].mean()
     if problem.num_constraints:
         better = better | (after[m:].max() < before[m:].max())
-    require(
-        bool(better) and bool(w.isfinite().all()),
-        f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and "
-        "look for a wrong sign",
+    rule = (
+        f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and"
     )
+    require(bool(better) and bool(w.isfinite().all()), f"{rule} look for a wrong sign")
 
 
 #: Every check by name, in the order in which they are worth reading.
