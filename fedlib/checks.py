@@ -237,6 +237,8 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 @cache
 def hints(thing: Any) -> dict[str, Any]:
     """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
+    with suppress(NameError):
+        return typing.get_type_hints(thing, include_extras=True)
     known: dict[str, Any] = {}
     for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
         for name, annotation in inspect.get_annotations(owner).items():

@@ -3,32 +3,22 @@
 The Frank-Wolfe gap is (11) of "Federated Frank-Wolfe Algorithm" (ECML PKDD 2024).
 """
 
-import torch
+from functools import partial
+
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.problem import Batch, Problem, pullback
+from fedlib.core.problem import Problem, objective_weights, pullback
 
 
 def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
     checks.arguments(mean_gradient, locals())
     checks.vector("mean_gradient", "w", w, problem.dim)
-    shares = [1 / problem.num_objectives] * problem.num_objectives + [0.0] * problem.num_constraints
-    weights = torch.tensor(shares, dtype=w.dtype, device=w.device)
-    clients = problem.all_clients()
-
-    def gradient(batch: Batch) -> Tensor:
-        return pullback(problem.losses, problem.gradient, w, batch, weights)
-
-    if not problem.sequential_clients:
-        each: Tensor = torch.func.vmap(gradient)(clients)
-        return each.mean(0)
-    total = torch.zeros_like(w)
-    for j in range(problem.num_clients):
-        total = total + gradient(Batch(tuple(x[j] for x in clients.data), clients.weight[j]))
-    return total / problem.num_clients
+    weights = objective_weights(problem.num_objectives, problem.num_constraints, w)
+    each = partial(pullback, problem.losses, problem.gradient, w, weights=weights)
+    return problem.mean_over_clients(each)
 
 
 def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:

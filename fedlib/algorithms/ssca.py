@@ -23,7 +23,7 @@ from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
-from fedlib.core.problem import Draw, Info, Problem
+from fedlib.core.problem import Draw, Info, Problem, objective_weights
 from fedlib.core.sampling import check_work
 from fedlib.steps.schedules import Averaging, PowerLaw
 from fedlib.steps.surrogate import Surrogate, best_response
@@ -418,7 +418,7 @@ class VerticalSSCA(FreeServer, OverFeatures):
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         line, w = Line(fed), state.w
-        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
+        gradients, _ = exchange(line, w, draw, mean_of(fed.problem), self.head)  # 1-4
         g = gradients[0] + 2 * self.ridge * w  # 5
         state, kappa = self.server_step(fed, state, g)  # 6-8
         return state, line.info(kappa=kappa)
@@ -501,9 +501,15 @@ class VerticalSGD(OverFeatures):
 
     def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
         line, w, t = Line(fed), state.w, state.t + 1
-        gradients, _ = exchange(line, w, draw, mean_objective(fed.problem, w), self.head)  # 1-4
+        gradients, _ = exchange(line, w, draw, mean_of(fed.problem), self.head)  # 1-4
         g = gradients[0] + 2 * self.ridge * w  # 5
         return Iterate(fed.project(w - self.lr(t) * g), t), line.info()  # 6
+
+
+def mean_of(problem: Problem) -> Float[Tensor, "1 K"]:
+    """The weights `[1, K]` of the mean of all objectives."""
+    counts = problem.num_objectives, problem.num_constraints
+    return objective_weights(*counts, problem.w0).unsqueeze(0)
 
 
 def exchange(
@@ -542,10 +548,3 @@ def exchange(
         parties[head].values(own_0, heard)[valued],
     )
     return form.parameters.join([first, *sums]) / len(samples), values / len(samples)
-
-
-def mean_objective(problem: Problem, w: Vector) -> Float[Tensor, "1 K"]:
-    """The weights `[1, K]` of the mean of all objectives."""
-    counts = problem.num_objectives, problem.num_constraints
-    weights = [1 / counts[0]] * counts[0] + [0.0] * counts[1]
-    return torch.tensor([weights], dtype=w.dtype, device=w.device)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib.core.problem import Batch, Pooled, pullback
+from fedlib.core.problem import Batch, Pooled, objective_weights, pullback
 from fedlib.core.trees import loop_map
 
 Vector = Float[Tensor, "d"]
@@ -77,8 +77,7 @@ class Client:
 
     def objective_weights(self, w: Vector) -> Float[Tensor, "K"]:
         """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
-        shares = [1 / self.num_objectives] * self.num_objectives + [0.0] * self.num_constraints
-        return torch.tensor(shares, dtype=w.dtype, device=w.device)
+        return objective_weights(self.num_objectives, self.num_constraints, w)
 
     def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
         """`torch.func.vmap`, or a plain loop where the engine takes one thing after another.

@@ -72,15 +72,12 @@ class ConvexSet(Protocol):
 
     def project(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """The nearest point of the set."""
-        ...
 
     def lmo(self, direction: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """A point of the set that minimizes the inner product with `direction`."""
-        ...
 
     def contains(self, x: Float[Tensor, "*b d"], tol: float = ...) -> Bool[Tensor, "*b"]:
         """Whether each point lies in the set, up to `tol`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -316,6 +313,14 @@ class Problem:
     def to(self, device: torch.device | str) -> "Problem":
         """The same problem with all its tensors on `device`."""
         return self.with_tensors(pytree.tree_map(lambda x: x.to(device), self.tensors()))
+
+
+def objective_weights(
+    objectives: int, constraints: int, like: Shaped[Tensor, "..."]
+) -> Float[Tensor, "K"]:
+    """The weights whose gradient is that of the mean objective: 1/M on objectives, 0 elsewhere."""
+    weights = [1 / objectives] * objectives + [0.0] * constraints
+    return torch.tensor(weights, dtype=like.dtype, device=like.device)
 
 
 def _over(problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
