@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
