@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fedlib.core import provenance
+from fedlib import provenance
 
 OURS = "fedlib/provenance.py"
 
