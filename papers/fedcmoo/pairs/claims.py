@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.pairs import rules
@@ -44,7 +45,7 @@ CROSSING = (
 PAIRED = "a_vs_b is a minus b, paired by seed"
 
 
-def read_twice(rule: Callable[[str], Rule], runs: Callable[[str], list[str]], **said: str) -> Claim:
+def read_twice(rule: Callable[[str], Rule], runs: Callable[[str], list[str]], **said: Any) -> Claim:
     """A claim on the authors' network, and beside it on the network as the paper prints it."""
     printed = Reading(PRINTED, rule(""), tuple(runs("")), GREY_NEEDS)
     return cmoo(
