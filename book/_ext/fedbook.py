@@ -1,9 +1,8 @@
 """The book's Sphinx extension: numbers from stored runs, generated tables, offline mathematics.
 
-Roles ``result`` and ``seeds``, directives ``provenance``, ``paper-table``, ``params``,
-``notebook-links``, ``claims``, ``scoreboard``, ``themed-figure``, and those of the modules beside.
-Whatever is missing is a typed warning, so that a build with ``-W`` fails rather than prints an old
-or an empty number.
+Roles ``result`` and ``seeds``, and the roles and directives of the modules beside. Whatever is
+missing is a typed warning, so that a build with ``-W`` fails rather than prints an old or an empty
+number.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
 import shutil
 import sys
-import re
 from html import escape
 from importlib import metadata
 from pathlib import Path
@@ -21,22 +20,9 @@ from typing import TYPE_CHECKING
 
 import fedbook_api
 import fedbook_claims
-import fedbook_docstrings
-import fedbook_downloads
-import fedbook_errata
-import fedbook_explorer
 import fedbook_figures
-import fedbook_gallery
 import fedbook_methods
-import fedbook_overview
-import fedbook_pictures
 import fedbook_previews
-import fedbook_recheck
-import fedbook_record
-import fedbook_rounds
-import fedbook_search
-import fedbook_settings
-import fedbook_speed
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
@@ -51,23 +37,11 @@ if TYPE_CHECKING:
 
 PARTS = (
     fedbook_api,
-    fedbook_study,
     fedbook_claims,
     fedbook_figures,
-    fedbook_downloads,
-    fedbook_search,
-    fedbook_settings,
-    fedbook_gallery,
-    fedbook_explorer,
-    fedbook_pictures,
-    fedbook_previews,
     fedbook_methods,
-    fedbook_rounds,
-    fedbook_speed,
-    fedbook_errata,
-    fedbook_overview,
-    fedbook_record,
-    fedbook_recheck,
+    fedbook_previews,
+    fedbook_study,
 )
 MATHJAX = "vendor/mathjax"
 # The combined component, its fonts, and the TeX extensions that it loads when a page needs them.
@@ -243,10 +217,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("build-finished", copy_mathjax)
     app.setup_extension("sphinx_proof")
     app.add_domain(Proofs, override=True)
-    app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", fedbook_docstrings.prepare, priority=100)
-    app.connect("autodoc-process-signature", fedbook_docstrings.shorten)
-    app.connect("config-inited", fedbook_docstrings.link_code)
     app.connect("builder-inited", hurry)
     app.connect("env-before-read-docs", mix)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,11 @@ In `book/api.md` every module has its `automodule` block; those of `fedlib/algor
 the files of that folder, and stand where the list says `%% algorithms`. When that page is read a
 block becomes a link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the
 blocks of its modules, which go to the page with the longest name that theirs begins with.
+
+In the library a docstring is plain text with code in backticks, LaTeX between dollars, emphasis
+between asterisks, numbered pseudocode in an indented block, and formulas such as ``|w0 - w*|``,
+whose marks mean other things to reStructuredText. Its tables read `name : what it is`, where
+numpy's have the type. `prepare` makes it safe. (sphinx-autodoc2 reads no numpy tables.)
 """
 
 from __future__ import annotations
@@ -94,6 +99,107 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
         warn(error, "api", docname)
 
 
+PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
+ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
+CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
+MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
+KEPT = r"(?P<kept>``.+?``|`[^`]+`_{0,2}|^[ ]*(?:>>>|\.\.\.).*?$)"
+MATH = r"(?<![\w$])\$(?P<math>[^$`]+?)\$(?![\w$])"
+EMPHASIS = r"(?:(?<=^)|(?<=[\s(:]))\*(?P<words>[A-Za-z][^*$`|<>=]*[\w.!?])\*(?=[\s.,:;)]|$)"
+MARKED = re.compile(f"{KEPT}|{MATH}|{EMPHASIS}", re.MULTILINE)
+STAR = "\ue000"  # an asterisk that is meant as a mark
+ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>\S.*)")
+
+
+def prepare(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Makes pseudocode literal, then escapes marks outside of code; changes ``lines`` in place."""
+    if lines and lines[0].startswith(
+        "Alias for field number"
+    ):  # Python's own words, they say nothing
+        lines.clear()
+    lines[:] = marked("\n".join(described(lines))).split("\n") if lines else []
+    for i in range(len(lines) - 1, 0, -1):
+        starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
+        if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
+            lines[i:i] = [" " * max(indent(lines[i]) - 4, 0) + "::", ""]
+    literal: int | None = None  # the indent of the line that opened a literal block
+    for i, line in enumerate(lines):
+        if literal is not None and line.strip() and indent(line) <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
+            lines[i] = escape(line)
+            if line.rstrip().endswith("::"):
+                literal = indent(line)
+        lines[i] = lines[i].replace(STAR, "*")
+
+
+def described(lines: list[str]) -> list[str]:
+    """``lines`` with the words of a table's entry on a line of their own, where numpy has them."""
+    found: list[str] = []
+    table: int | None = None  # the indent of the table's title
+    for i, line in enumerate(lines):
+        below = lines[i + 1].strip() if i + 1 < len(lines) else ""
+        if below and set(below) == {"-"}:
+            table = indent(line) if line.strip() in ("Parameters", "Attributes") else None
+        entry = ENTRY.match(line)
+        if entry and table is not None and indent(line) == table:
+            found += [entry["indent"] + entry["names"], f"{entry['indent']}    {entry['text']}"]
+        else:
+            found.append(line)
+    return found
+
+
+def marked(text: str) -> str:
+    """``text`` with LaTeX between dollars as a role, and the asterisks of emphasis as `STAR`."""
+
+    def mark(found: re.Match[str]) -> str:
+        if found["kept"] is not None:
+            return found[0]
+        words = re.sub(r"\s*\n\s*", " ", found["math"] or found["words"])
+        return f":math:`{words}`" if found["math"] else f"{STAR}{words}{STAR}"
+
+    return MARKED.sub(mark, text)
+
+
+def shorten(
+    app: object,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates.
+
+    A default that is made anew for every object is called `factory`.
+    """
+
+    def short(found: re.Match[str]) -> str:
+        return found["inner"] if found["name"] == "Takes" else found["name"]
+
+    if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
+        signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
+    return signature, returns
+
+
+def indent(line: str) -> int:
+    """How many blanks a line begins with."""
+    return len(line) - len(line.lstrip())
+
+
+def escape(line: str) -> str:
+    """``line`` with a backslash before each mark that stands outside of code."""
+    parts = CODE.split(line)
+    parts[::2] = [MARKS.sub(r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def setup(app: Sphinx) -> None:
-    """Changes pages when they are read."""
+    """Changes pages and docstrings when they are read."""
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("source-read", read)
+    app.connect("autodoc-process-docstring", prepare, priority=100)
+    app.connect("autodoc-process-signature", shorten)

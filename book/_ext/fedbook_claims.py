@@ -1,7 +1,7 @@
-"""The page of all claims, the scoreboard, and links to single claims.
+"""The claims with their rules and verdicts, the scoreboard, and links to single claims.
 
-Both tables can be narrowed to a paper and to a verdict by `claims-filter.js`; without it, and in
-print, they are whole.
+The table can be narrowed to a paper and to a verdict by `claims-filter.js`; without it, and in
+print, it is whole.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import fedbook_explorer
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
@@ -26,19 +26,23 @@ from fedbook_data import (
     raw,
     read_stored,
     slug,
+    study_of,
     table,
     warn,
 )
-from fedbook_record import fixed, former
-from fedbook_search import CLAIMS
+from fedbook_study import explorer_link
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
+    from papers.kit.record import Entry
     from papers.kit.rules import Outcome, Rule
     from papers.kit.study import Study
+
+
+CLAIMS = "book/claims"
 
 
 class Row(NamedTuple):
@@ -127,7 +131,7 @@ class Claims(BookDirective):
         names = e.claim.all_runs
         runs = [nodes.strong("", f"Stored runs ({len(names)}): ")]
         runs += [nodes.literal("", ", ".join(names)), nodes.Text(" ")]
-        runs += fedbook_explorer.link(self.env, e.study, names)
+        runs += explorer_link(self.env, e.study, names)
         return [
             raw("<details><summary>How it is judged</summary>"),
             paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
@@ -217,33 +221,14 @@ def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
 
 
 class Scoreboard(BookDirective):
-    """``{scoreboard}``: counts by paper and verdict, then every claim with reason and figure."""
+    """``{scoreboard}``: how many claims of each paper have which verdict."""
 
     kind = "scoreboard"
 
     def build(self) -> list[nodes.Node]:
-        """The table of counts, the filter, and one line a claim, failing ones first."""
+        """A sentence and the table of counts."""
         done = evaluated(self.env)
-        head = ("Verdict", "What the paper says, and what came out", "Seen in")
-        lines = table(head, [self.line(e) for e in done], (18, 62, 20), "claims-board")
-        for row, e in zip(lines.findall(nodes.row), [None, *done], strict=True):
-            if e is not None:
-                row["classes"] += kinds(e)
-        board = nodes.container("", lines, classes=["claims-scroll"])
-        return [in_short(done), counts(done), raw(filter_bar(groups(done), len(done))), board]
-
-    def line(self, e: Row) -> list[Cell]:
-        """The verdict, the wording with the reason, and the links."""
-        claim, outcome = e.claim, e.outcome
-        why = outcome.reason or outcome.measured
-        place = nodes.inline("", f" {paper_name(claim.paper)}, {claim.place}", classes=["quiet"])
-        return [
-            verdict_of(e),
-            [paragraph(*self.inline(claim.wording)),
-             nodes.paragraph("", why, classes=["quiet", "claims-why"])],
-            [paragraph(figure_link(self.env, e.study, claim.figure)),
-             paragraph(claim_link(self.env, claim.id), place)],
-        ]  # fmt: skip
+        return [in_short(done), counts(done)]
 
 
 def in_short(done: list[Row]) -> nodes.paragraph:
@@ -277,6 +262,37 @@ def counts(done: list[Row]) -> nodes.table:
     return table(["Paper", *heads], [*rows, total], (25, *[15] * len(heads)), "scoreboard")
 
 
+class Verdicts(BookDirective):
+    """``{verdicts} PAPER/C1 PAPER/C2``: some claims with what was measured and the verdict."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    kind = "verdicts"
+
+    def build(self) -> list[nodes.Node]:
+        """One line a claim, in the order given."""
+        rows = [self.line(name) for name in self.arguments[0].split()]
+        head = ("Claim", "What is claimed", "Measured", "Verdict")
+        return [table(head, rows, (14, 40, 30, 16), "verdicts")]
+
+    def line(self, name: str) -> list[Cell]:
+        """Number and study, wording, measurement, verdict."""
+        from papers import STUDIES
+
+        known = {c.id: (c, s) for s in STUDIES.values() for c in s.claims}
+        if name not in known:
+            raise BookError(f"verdicts: {name!r} must be the number of a claim, as fedsgm/C1.")
+        claim, study = known[name]
+        outcome = evaluate(self.env, study, claim).outcome
+        page = figure_link(self.env, study.name, claim.figure)
+        return [
+            [paragraph(claim_link(self.env, name)), paragraph(page)],
+            self.inline(claim.wording),
+            [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
+            badge(outcome.label, outcome.verdict),
+        ]  # fmt: skip
+
+
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
     """A link to a claim's line on the page of claims, which warns when there is no such claim."""
     target = f"claim-{identifier.replace('/', '-')}".lower()
@@ -299,9 +315,54 @@ class ClaimRole(SphinxRole):
         return [claim_link(self.env, self.text)], []
 
 
+def entries_of(directive: BookDirective, study: Study) -> dict[str, list[Entry]]:
+    """The record of a study; the page is built again when it changes."""
+    from papers.kit import record
+
+    found = record.read(study)
+    if found:
+        directive.env.note_dependency(str(record.path_of(study)))
+    return found
+
+
+def titled(title: str, *children: nodes.Node) -> nodes.paragraph:
+    """A paragraph with a title in bold."""
+    return nodes.paragraph("", "", nodes.strong(title, title), *children)
+
+
+def fixed(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
+    """When today's rule of a claim was fixed; nothing without a record."""
+    entries = entries_of(directive, study_of(study)).get(claim)
+    return [titled("Fixed: ", nodes.Text(f"{when(entries[-1])}."))] if entries else []
+
+
+def when(entry: Entry) -> str:
+    """The date of an entry and what it is beside the runs."""
+    from papers.kit.record import RUNS
+
+    return f"{entry.date}, {RUNS[entry.runs]}"
+
+
+def former(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
+    """Folded away: each former rule with its verdict and why it was changed, the latest first."""
+    entries = entries_of(directive, study_of(study)).get(claim, [])
+    if len(entries) < 2:
+        return []
+    last = entries[-1].date
+    found = [raw(f"<details><summary>The rule was changed on {escape(last)}</summary>")]
+    for before, after in reversed([*pairwise(entries)]):
+        found += [titled(f"Changed on {after.date}: ", *directive.inline(after.reason))]
+        if before.digest != after.digest:
+            words = directive.inline(before.words)
+            found.append(paragraph(f"Former rule ({when(before)}): ", *words))
+        found.append(paragraph("Verdict under it: ", nodes.Text(before.label)))
+    return [*found, raw("</details>")]
+
+
 def setup(app: Sphinx) -> None:
     """Registers the directives, the role and the script of the filter."""
     app.add_js_file("claims-filter.js", loading_method="defer")
     app.add_directive("claims", Claims)
     app.add_directive("scoreboard", Scoreboard)
+    app.add_directive("verdicts", Verdicts)
     app.add_role("claim", ClaimRole())

@@ -1,9 +1,9 @@
-"""Pages about methods: pseudocode beside the code that implements it, and verdicts.
+"""Pages about methods: pseudocode beside the code that implements it, and what crosses the line.
 
 Directive ``pseudocode`` takes a class of `fedlib.algorithms` and reads everything from its source:
-the numbered pseudocode of its docstring, the methods, and the numbers of pseudocode lines that the
-code carries as comments, which become the margin of the listing. Directive ``other-methods`` does
-so for all algorithms without a page, directive ``verdicts`` lists claims.
+the numbered pseudocode of its docstring, and the methods, whose comments cite its lines. Directive
+``round`` runs one round and lists its messages; ``other-methods`` shows both for all algorithms
+without a page.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from fedbook_claims import ClaimRole, evaluate
-from fedbook_data import BookDirective, BookError, Cell, badge, page_link, table
-from fedbook_recorder import CITED
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from fedbook_data import BookDirective, BookError, Cell, raw, table, warn
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxRole
+
+if TYPE_CHECKING:
+    from fedlib.core.federation import Sent
+    from fedlib.testing.examples import Example
 
 STEP = re.compile(r"^ {4}(\d+)( +)(\S.*)$")
 #: The words of an algorithm that are set in bold: where a line begins with them, or after a comma.
@@ -72,32 +74,6 @@ def paragraph_of(doc: str, label: str) -> str:
     return " ".join(found[1].split()) if found else ""
 
 
-def numbers_in(text: str) -> list[int]:
-    """`4-7, 9` as 4, 5, 6, 7, 9."""
-    found: list[int] = []
-    for part in text.split(",") if text else ():
-        low, _, high = part.strip().partition("-")
-        found += range(int(low), int(high or low) + 1)
-    return found
-
-
-class Line(NamedTuple):
-    """A line of code, and the pseudocode lines that its comment cites."""
-
-    text: str
-    cites: str
-
-
-def listing(thing: Any) -> list[Line]:
-    """The lines of a function or of a class's methods, an empty one after each."""
-    lines: list[Line] = []
-    for text in sources(thing):
-        for line in [*text.rstrip().split("\n"), ""]:
-            found = CITED.search(line)
-            lines.append(Line(CITED.sub("", line), found[1] if found else ""))
-    return lines
-
-
 def sources(thing: Any) -> Iterator[str]:
     """The source of a function, or of a class's methods without its checks, one by one."""
     if not inspect.isclass(thing):
@@ -129,138 +105,158 @@ class Pseudocode(BookDirective):
     kind = "pseudocode"
 
     def build(self) -> list[nodes.Node]:
-        """The grid, and what the docstring says beside the pseudocode."""
+        """Pseudocode and code side by side, and what the docstring says beside them."""
         algorithm = named(self.arguments[0])
         doc = inspect.getdoc(algorithm) or ""
         steps = steps_of(doc)
         if not inspect.isclass(algorithm) or not steps:
             raise BookError(f"pseudocode: {self.arguments[0]} must be a class with pseudocode.")
-        name = algorithm.__name__.lower()
-        code = listing(algorithm)
-        self.depend(algorithm)
-        cited = {n for line in code for n in numbers_in(line.cites)}
-        grid = (
-            f'<div class="method-grid wide-page" id="method-{name}">'
-            f'<div class="method-side"><p class="method-name">{algorithm.__name__}</p>'
-            f"{pseudo_html(name, steps, cited)}</div>"
-            f'<div class="method-code">{code_html(name, code)}{self.also()}</div></div>'
-        )
+        name = algorithm.__name__
+        also = self.options.get("also", "").split()
         fields = [
             nodes.paragraph("", "", nodes.strong("", f"{title}: "), *self.inline(text))
             for label, title in PARTS.items()
             if (text := paragraph_of(doc, label))
         ]
-        return [nodes.raw("", grid, format="html"), self.origin(algorithm), *fields]
+        return [
+            raw(
+                f'<div class="method-grid wide-page" id="method-{name.lower()}">'
+                f'<div class="method-side"><p class="method-name">{name}</p>'
+                f'{pseudo_html(steps)}</div><div class="method-code">'
+            ),
+            self.code(algorithm),
+            *([raw("<details><summary>What it hands work to</summary>")] if also else []),
+            *(self.code(named(path)) for path in also),
+            *([raw("</details>")] if also else []),
+            raw("</div></div>"),
+            self.origin(algorithm),
+            *fields,
+        ]
 
-    def also(self) -> str:
-        """The code of the functions that the class hands work to, folded away."""
-        paths = self.options.get("also", "").split()
-        parts = []
-        for path in paths:
-            self.depend(named(path))
-            code = [line._replace(cites="") for line in listing(named(path))]
-            parts.append(f"<p><code>{escape(path)}</code></p>{code_html('', code)}")
-        names = ", ".join(f"<code>{escape(path.rpartition('.')[2])}</code>" for path in paths)
-        opening = f"<details><summary>What it hands work to: {names}</summary>"
-        return f"{opening}{''.join(parts)}</details>" if parts else ""
-
-    def depend(self, thing: Any) -> None:
-        """Builds the page again when the source changes."""
+    def code(self, thing: Any) -> nodes.literal_block:
+        """Its source; the page is built again when that changes."""
         self.env.note_dependency(inspect.getfile(thing))
+        text = "\n".join(sources(thing))
+        return nodes.literal_block(text, text, language="python")
 
     def origin(self, algorithm: type) -> nodes.paragraph:
         """Where the class is described, with its parameters."""
-        target = f"{algorithm.__module__}.{algorithm.__qualname__}"
-        text = f"{algorithm.__name__}"
+        target, text = f"{algorithm.__module__}.{algorithm.__qualname__}", algorithm.__name__
         link = addnodes.pending_xref(
             "", nodes.literal(text, text), refdomain="py", reftype="class", refexplicit=True,
             refwarn=True, refdoc=self.env.docname, reftarget=target,
         )  # fmt: skip
-        file = f"{algorithm.__module__.replace('.', '/')}.py"
-        lead = "Parameters, errors and the checks of "
-        if not self.env.temp_data.get("pseudocode_explained"):  # once a page
-            self.env.temp_data["pseudocode_explained"] = True
-            lead = (
-                "The numbers in the margin of the code are those of the pseudocode's lines; in the "
-                f"source they stand in comments. {lead}"
-            )
-        first = nodes.Text(lead)
-        return nodes.paragraph(
-            "", "", first, nodes.literal("", "init"), nodes.Text(": "), link,
-            nodes.Text(" in "), nodes.literal("", file), nodes.Text("."), classes=["method-origin"],
-        )  # fmt: skip
+        lead = nodes.Text(
+            "The comments in the code cite the lines of the pseudocode. Parameters, errors: "
+        )
+        return nodes.paragraph("", "", lead, link, nodes.Text("."), classes=["method-origin"])
 
 
-def pseudo_html(name: str, steps: list[Step], cited: set[int]) -> str:
-    """The pseudocode as a list; a number leads to the first code line that cites it."""
+def pseudo_html(steps: list[Step]) -> str:
+    """The pseudocode as a numbered list."""
     items = []
     for step in steps:
-        number = str(step.number)
-        if step.number in cited:
-            number = f'<a href="#{name}-code-{step.number}">{number}</a>'
         text = "<br>".join(KEYWORD.sub(r"<b>\1</b>", escape(line)) for line in step.lines)
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
         items.append(
-            f'<li class="n{step.number}" id="{name}-line-{step.number}">'
-            f'<span class="method-number">{number}</span>'
+            f'<li><span class="method-number">{step.number}</span>'
             f'<span class="method-text" style="margin-left: {step.indent}ch">{text}</span></li>'
         )
     return f'<ol class="method-pseudo" aria-label="Pseudocode">{"".join(items)}</ol>'
 
 
-def code_html(name: str, code: list[Line]) -> str:
-    """The highlighted code; a number in the margin leads to its pseudocode line."""
-    code = code[:-1] if code[-1].text == "" else code
-    plain = "\n".join(line.text for line in code)
-    margin = max(len(line.cites) for line in code)
-    made = highlight(plain, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
-    shown: list[str] = []
-    seen: set[int] = set()
-    for line, html in zip(code, made.removesuffix("\n").split("\n"), strict=True):
-        numbers = numbers_in(line.cites)
-        anchors = "".join(f'<span id="{name}-code-{n}"></span>' for n in numbers if n not in seen)
-        seen |= set(numbers)
-        link = f'<a href="#{name}-line-{numbers[0]}">{line.cites}</a>' if numbers else ""
-        pad = " " * (margin - len(line.cites))
-        classes = " ".join(f"n{n}" for n in numbers)
-        label = f'{anchors}<span class="linenos">{pad}{link}  </span>' if margin else ""
-        shown.append(f'<span class="{classes}">{label}{html}</span>' if label else html)
-    body = "\n".join(shown)
-    return (
-        '<div class="highlight-python notranslate">'
-        f'<div class="highlight"><pre>{body}\n</pre></div></div>'
-    )
+@cache
+def recorded(name: str) -> tuple[Example, list[Sent], dict[str, int], int]:
+    """One round of an algorithm's first example: its messages, the bits it reports, participants.
+
+    Raises
+    ------
+    BookError
+        if the messages do not add up to the bits that the round reports.
+    """
+    from fedlib.core import Vectorized
+    from fedlib.core.sampling import seeded
+    from fedlib.testing.examples import examples
+
+    if name not in examples():
+        raise BookError(f"there is no example of {name!r}; known: {', '.join(examples())}.")
+    example = examples()[name][0]
+    algorithm, problem = example
+    fed = Vectorized(problem)
+    fed.log = []
+    draw = algorithm.draw(problem, seeded(0, "rounds"))
+    _, info = algorithm.round(fed, algorithm.init(problem), draw)
+    bits = {key: round(float(value)) for key, value in info.items() if key.startswith("bits_")}
+    sums = dict.fromkeys(("bits_up", "bits_down", "bits_between"), 0)
+    for sent in fed.log:
+        way = (
+            "up" if sent.receiver == "server" else "down" if sent.sender == "server" else "between"
+        )
+        sums[f"bits_{way}"] += sent.bits * sent.copies
+    if wrong := {key: sums[key] for key in bits if sums[key] != bits[key]}:
+        raise BookError(f"{name}: the messages add up to {wrong}, the round reports {bits}.")
+    composite = getattr(problem, "composite", None)  # clients with features of every sample
+    return example, fed.log, bits, composite.clients if composite else len(draw.participants)
 
 
-class Verdicts(BookDirective):
-    """``{verdicts} PAPER/C1 PAPER/C2``: some claims with what was measured and the verdict."""
+def in_models(bits: float, example: Example) -> str:
+    """So many bits, in models of full precision."""
+    from fedlib.compress.compressors import FLOAT_BITS
+
+    return f"{bits / (FLOAT_BITS * example.problem.dim):.3g}"
+
+
+class Round(BookDirective):
+    """``{round} NAME``: the messages of one recorded round and their bits."""
 
     required_arguments = 1
-    final_argument_whitespace = True
-    kind = "verdicts"
+    kind = "round"
 
     def build(self) -> list[nodes.Node]:
-        """One line a claim, in the order given."""
-        rows = [self.line(name) for name in self.arguments[0].split()]
-        head = ("Claim", "What is claimed", "Measured", "Verdict")
-        return [table(head, rows, (14, 40, 30, 16), "verdicts")]
-
-    def line(self, name: str) -> list[Cell]:
-        """Number and study, wording, measurement, verdict."""
-        from papers import STUDIES
-
-        known = {c.id: (c, s) for s in STUDIES.values() for c in s.claims}
-        if name not in known:
-            raise BookError(f"verdicts: {name!r} must be the number of a claim, as fedsgm/C1.")
-        claim, study = known[name]
-        outcome = evaluate(self.env, study, claim).outcome
-        link, _ = ClaimRole()("claim", name, name, self.lineno, self.state.inliner)
+        """A sentence that says what was run, and a line a message."""
+        example, log, bits, participants = recorded(self.arguments[0])
+        problem = example.problem
+        text = (
+            f"One round on `{problem.name}` with {participants} participants and "
+            f"{problem.dim} parameters"
+        )
+        if not log:
+            text += ": nothing crosses a line, all data lie in one place."
+            return [nodes.paragraph("", "", *self.inline(text))]
+        text += f": {bits['bits_up']:,} bits up, {bits['bits_down']:,} down."
+        rows: list[list[Cell]] = []
+        for (ends, what, size), group in groupby(log, key=kind_of):
+            copies = sum(sent.copies for sent in group)
+            share = in_models(size, example)
+            rows.append([ends, nodes.literal(what, what), f"{size:,}", share, f"{copies:,}"])
+        head = ("From, to", "Message, as the code names it", "Bits", "in models", "Times")
+        widths = (30, 34, 12, 12, 12)
         return [
-            [nodes.paragraph("", "", *part) for part in (link, [page_link(self.env, study.name)])],
-            self.inline(claim.wording),
-            [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
-            badge(outcome.label, outcome.verdict),
-        ]  # fmt: skip
+            nodes.paragraph("", "", *self.inline(text)),
+            table(head, rows, widths, "round"),
+        ]
+
+
+def kind_of(sent: Sent) -> tuple[str, str, int]:
+    """What messages of one line have in common: both ends without numbers, what, and the bits."""
+    ends = [re.sub(r"^client \d+", "each client", end) for end in (sent.sender, sent.receiver)]
+    return f"{ends[0]} to {ends[1]}", sent.what, sent.bits
+
+
+class BitsRole(SphinxRole):
+    """``{round-bits}`NAME up` ``: bits of a recorded round, and in models a client."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """`1,430 (0.149)`, or a typed warning."""
+        name, _, way = self.text.partition(" ")
+        try:
+            example, _, all_bits, participants = recorded(name)
+            bits = all_bits[f"bits_{way}"]
+        except (BookError, KeyError) as error:
+            warn(error, "round-bits", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
+        text = f"{bits:,} ({in_models(bits / participants, example)})" if bits else "0"
+        return [nodes.Text(text)], []
 
 
 class Others(BookDirective):
@@ -293,4 +289,5 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     app.add_directive("pseudocode", Pseudocode)
     app.add_directive("other-methods", Others)
-    app.add_directive("verdicts", Verdicts)
+    app.add_directive("round", Round)
+    app.add_role("round-bits", BitsRole())

@@ -1,11 +1,19 @@
-"""Directives about one study: provenance, paper against ours, profiles, downloads."""
+"""Directives about one study: provenance, paper against ours, downloads; the explorer of all runs.
+
+Directive ``explorer`` makes the controls; `explorer.js` fills them. The drawing is a Vega-Altair
+chart whose data the browser puts in. Curves are scripts and not JSON, one file a study, because a
+page opened from a folder may not fetch other files.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-import fedbook_explorer
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
@@ -19,6 +27,7 @@ from fedbook_data import (
     health_of,
     numbers_of,
     provenance_of,
+    raw,
     runs_in,
     runs_of,
     shown,
@@ -26,10 +35,12 @@ from fedbook_data import (
     table,
 )
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
     from papers.kit.claims import PaperValue
     from papers.kit.numbers import Number
+    from papers.kit.study import Study
 
 FIELDS = {
     "commit": "Commit", "fedlib": "fedlib", "torch": "torch",
@@ -98,31 +109,6 @@ class PaperTable(BookDirective):
         ]  # fmt: skip
 
 
-class Params(BookDirective):
-    """``{params} STUDY``: the parameters of all profiles side by side."""
-
-    required_arguments = 1
-    kind = "params"
-
-    def build(self) -> list[nodes.Node]:
-        """One line per parameter, one column per profile."""
-        study = study_of(self.arguments[0])
-        names = list(study.parameters)
-        names += [k for p in study.profiles.values() for k in p if k not in study.parameters]
-        rows = [
-            [nodes.literal(key, key), self.inline(study.parameters.get(key, ""))]
-            + [listed(profile.get(key, "")) for profile in study.profiles.values()]
-            for key in dict.fromkeys(names)
-        ]
-        head = ["Parameter", "Meaning", *study.profiles]
-        return [table(head, rows, [16, 44] + [14] * len(study.profiles), "params")]
-
-
-def listed(value: object) -> str:
-    """A parameter as a reader writes it: a list without Python's brackets."""
-    return ", ".join(map(shown, value)) if isinstance(value, (tuple, list)) else shown(value)
-
-
 class NotebookLinks(BookDirective):
     """``{notebook-links} NAME``: source, notebook, stored results, and the commands to re-run."""
 
@@ -136,9 +122,8 @@ class NotebookLinks(BookDirective):
         stored = runs_in(folder_of(name))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored:
-            entry = self.entry("Stored results", files_of(name)[:1])
-            entry.children[0].extend(self.where(name, len(stored)))
-            entries.append(entry)
+            line = nodes.paragraph("", "", *self.where(name, len(stored)))
+            entries.append(nodes.list_item("", line))
         command = "\n".join(commands_of(self.env, name))
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),
@@ -148,10 +133,12 @@ class NotebookLinks(BookDirective):
     def where(self, name: str, count: int) -> list[nodes.Node]:
         """Where the runs themselves are, and how to look at them."""
         return [
-            nodes.Text(f", {count} runs with their curves in "),
+            nodes.Text(f"{count} stored runs: "),
+            nodes.literal("", f"results/{name}.json"),
+            nodes.Text(", their curves in "),
             nodes.literal("", f"results/{name}.npz"),
             nodes.Text(" "),
-            *fedbook_explorer.link(self.env, name, []),
+            *explorer_link(self.env, name, []),
         ]
 
     def entry(self, label: str, files: list[Path]) -> nodes.list_item:
@@ -163,11 +150,133 @@ class NotebookLinks(BookDirective):
         return nodes.list_item("", line)
 
 
+PAGE = "book/explorer"
+MOST_LINKED = 10  # runs that a link under a figure chooses
+
+
+class Explorer(BookDirective):
+    """``{explorer}``: the scripts that fill the page's controls."""
+
+    kind = "explorer"
+
+    def build(self) -> list[nodes.Node]:
+        """What they begin with; the scripts are of this page alone."""
+        from papers import STUDIES
+        from papers.kit.explore import AXES
+
+        titles = {name: study.title for name, study in STUDIES.items()}
+        start = json.dumps({"studies": titles, "axes": AXES, "chart": chart()})
+        return [
+            raw(
+                f"<script>window.fedExplorer = {start};</script>"
+                '<script src="../_static/vendor/vega.js" defer></script>'
+                '<script src="../_static/explorer.js" defer></script>'
+            )
+        ]
+
+
+def chart() -> dict[str, Any]:
+    """The chart as Vega-Lite: mean and band a run; the browser adds data, titles and scales."""
+    import altair as alt
+
+    from papers.kit.plot import COLORS
+
+    near = alt.selection_point(
+        name="near", on="pointerover", nearest=True, fields=["run"], empty=False, clear="pointerout"
+    )
+    empty = alt.Data(name="curves")
+    color = alt.Color("run:N", sort=None, scale=alt.Scale(range=list(COLORS))).legend(
+        orient="bottom",
+        columns=3,
+        labelLimit=260,
+        title=None,
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolStrokeWidth=3,
+    )
+    base = alt.Chart(empty).encode(x=alt.X("x:Q"), color=color)
+    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q")
+    line = base.mark_line().encode(
+        y=alt.Y("mean:Q"), strokeWidth=alt.when(near).then(alt.value(3.5)).otherwise(alt.value(1.7))
+    )
+    points = base.mark_point(opacity=0, size=60).encode(y="mean:Q").add_params(near)
+    layers = alt.layer(band, line, points)
+    made: dict[str, Any] = layers.properties(height=380).to_dict()
+    return made
+
+
+def curves_of(study: Study) -> dict[str, Any]:
+    """Everything that the explorer draws of a study; settings that all runs share stand once."""
+    from fedbook_figures import flat
+
+    from papers.kit.explore import thinned
+
+    traces = study.load("full")
+    settings = {name: flat(trace.config) for name, trace in traces.items()}
+    first = next(iter(settings.values()))
+    shared = {k: v for k, v in first.items() if all(one.get(k) == v for one in settings.values())}
+    return {
+        "title": study.title,
+        "shared": shared,
+        "runs": {
+            name: {
+                **thinned(trace),
+                "set": {k: v for k, v in settings[name].items() if k not in shared},
+            }
+            for name, trace in traces.items()
+            if trace.metrics or trace.info
+        },
+    }
+
+
+def explorer_link(env: BuildEnvironment, study: str, runs: Iterable[str]) -> list[nodes.Node]:
+    """A link to the explorer with the choice in its address; nothing in a book without it."""
+    if PAGE not in env.found_docs:
+        return []
+    chosen = list(runs)[:MOST_LINKED]
+    asked = {"study": study, **({"runs": ",".join(chosen)} if chosen else {})}
+    query = urlencode(asked, safe=",")
+    top = "../" * env.docname.count("/")
+    text = "explore these runs" if chosen else "explore them"
+    return [nodes.reference(text, text, refuri=f"{top}{PAGE}.html?{query}", classes=["explore"])]
+
+
+def write_explorer(app: Sphinx, error: Exception | None) -> None:
+    """Writes Vega's scripts and the curves of every study beside the pages."""
+    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+        path.unlink()  # of the theme's scripts, for those who change them: a tenth of the book
+    shutil.rmtree(Path(app.outdir) / "_static" / "locales", ignore_errors=True)  # of the theme
+    if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
+        return
+    import vl_convert
+
+    from papers import STUDIES
+
+    folder = Path(app.outdir) / "_static"
+    vega = folder / "vendor" / "vega.js"
+    if not vega.is_file():
+        bundle = vl_convert.javascript_bundle()  # its short names are those of other scripts too
+        vega.write_text(f"(() => {{{bundle}}})();\n", encoding="utf-8")
+    (folder / "runs").mkdir(exist_ok=True)
+    for name, study in STUDIES.items():
+        path = folder / "runs" / f"{name}.js"
+        stored = max(p.stat().st_mtime for p in files_of(name))
+        if path.is_file() and path.stat().st_mtime > stored:
+            continue
+        path.write_text(script(name, curves_of(study)), encoding="utf-8")
+
+
+def script(name: str, data: Mapping[str, Any]) -> str:
+    """A script that hands the data of a study to the page."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return f"window.fedRuns({json.dumps(name)}, {text});\n"
+
+
 DIRECTIVES: dict[str, type[BookDirective]] = {
     "provenance": Provenance,
     "paper-table": PaperTable,
-    "params": Params,
     "notebook-links": NotebookLinks,
+    "explorer": Explorer,
 }
 
 
@@ -175,3 +284,4 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
+    app.connect("build-finished", write_explorer)
