@@ -354,8 +354,8 @@ def former(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]
         found += [titled(f"Changed on {after.date}: ", *directive.inline(after.reason))]
         if before.digest != after.digest:
             words = directive.inline(before.words)
-            found.append(paragraph(f"Former rule ({when(before)}): ", *words))
-        found.append(paragraph("Verdict under it: ", nodes.Text(before.label)))
+            found.append(titled(f"Former rule ({when(before)}): ", *words))
+        found.append(titled("Verdict under it: ", nodes.Text(before.label)))
     return [*found, raw("</details>")]
 
 

@@ -7,7 +7,6 @@ import re
 import shlex
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 import toy_book
@@ -41,7 +40,7 @@ def downloads(page, folder):
         {
             re.sub(r"<[^>]*>", "", text): (folder / address).read_bytes()
             for address, text in re.findall(
-                r'<a class="[^"]*download[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold
+                r'<a class="[^"]*"[^>]*href="(?:\.\./)*([^"]+)">(.*?)</a>', fold
             )
         }
         for fold in folds
@@ -70,21 +69,11 @@ def output(metadata):
     return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
 
 
-def page_digest(made):
-    """The seal of an executed notebook."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "notebooks")
-        return importlib.import_module("stamping").page_digest(made)
-
-
 def page_of(build, folder, name, text):
     """Builds a small book with one executed notebook; returns that notebook's page."""
     executed = folder / "notebooks"
     executed.mkdir(parents=True)
-    made = nbformat.reads(text, as_version=4)
-    made.metadata["fedlib"] = {}
-    made.metadata["fedlib"]["page"] = page_digest(made)
-    (executed / f"{name}.ipynb").write_text(nbformat.writes(made), encoding="utf-8")
+    (executed / f"{name}.ipynb").write_text(text, encoding="utf-8")
     status, messages, index = build(f"```{{toctree}}\nnotebooks/{name}\n```\n\n```{{claims}}\n```")
     assert status == 0, messages
     return (folder / "out" / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), index
@@ -94,13 +83,12 @@ def test_themed_figure_stands_above_its_files(build, tmp_path):
     status, messages, page = build("```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```")
     assert status == 0, messages
     (files,) = downloads(page, tmp_path / "out")
-    assert set(files) == {"SVG", "CSV", "JSON"}
+    assert set(files) == {"SVG", "CSV"}
     assert b"<svg" in files["SVG"]
     data = pd.read_csv(io.BytesIO(files["CSV"]))
     assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
-    assert json.loads(files["JSON"])["study"] == "toy"
-    settings = page.partition("figure-settings")[2].partition("</details>")[0]
-    assert "rounds T 1; seeds 0 to 2; engine Vectorized, cpu" in settings  # of the run it draws
+    settings = page.partition("Settings: ")[2].partition("</details>")[0]
+    assert "rounds T 1; seeds 0 to 2" in settings  # of the run it draws
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
 
 
@@ -108,22 +96,25 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
     text = notebook(('study = STUDIES["toy"]', []), (SHOW, output({})))
     page, index = page_of(build, tmp_path, "toy", text)
     (files,) = downloads(page, tmp_path / "out")
-    assert set(files) == {"SVG", "CSV", "JSON", "notebook"}
+    assert set(files) == {"SVG", "CSV"}
     assert b'width="432pt"' in files["SVG"]  # 6 inches, as the cell asks for
+    (image,) = re.findall(r'<img [^>]*alt="A curve."[^>]*>', page)
+    assert 'src="../_images/toy-curve.svg"' in image
+    assert "base64" not in page
     assert 'id="figure-toy-curve"' in page
     assert "<summary>Fig. 1: Data and code of this figure" in page
     assert 'href="notebooks/toy.html#figure-toy-curve"' in index  # claim C1 names it
 
 
 def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
-    files = {"svg": plot.packed(b"<svg/>"), "csv": plot.packed(b"x,y\n1,2\n")}
+    files = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
     carried = ("plot.show(draw, alt='A curve.')", output({"fedlib": files}))
     bare = ("plot.show(draw, alt='A curve.')", output({}))
     page, _ = page_of(build, tmp_path, "note", notebook(carried, bare))
     first, second = downloads(page, tmp_path / "out")
-    assert (first["SVG"], first["CSV"]) == (b"<svg/>", b"x,y\n1,2\n")
-    assert set(second) == {"PNG", "notebook"}
-    assert second["PNG"] == b"\0\0\0"
+    assert first["SVG"].startswith(b'<svg width="9pt"><style>')
+    assert first["CSV"] == b"x,y\n1,2\n"
+    assert not second
     assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
 
 
@@ -183,18 +174,3 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
         "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',
     }
-
-
-def test_the_formulas_of_captions_are_set(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
-    import fedbook_pictures
-    from docutils import nodes
-    from docutils.utils import new_document
-
-    page = new_document("page")
-    text = '<figure class="fed-figure"><img alt="$5"><figcaption>$\\rho$, $a$</figcaption></figure>'
-    page += nodes.raw("", text, format="html")
-    fedbook_pictures.set_formulas(None, page, "page")
-    span = '<span class="math notranslate nohighlight">'
-    assert rf"{span}\(\rho\)</span>, {span}\(a\)</span>" in page.astext()
-    assert 'alt="$5"' in page.astext()

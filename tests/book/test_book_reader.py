@@ -26,7 +26,7 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
         "rounds": 100, "seeds": [0, 1, 2], "evaluate_every": 1,
         "bits": {"bits_up": 1.0, "bits_down": 1.0},
     }  # fmt: skip
-    assert list(extension("fedbook_settings").flat(config).items()) == [
+    assert list(extension("fedbook_figures").flat(config).items()) == [
         ("method", "FedSGM"),
         ("clients N", "20"),
         ("participants n", "all"),
@@ -41,24 +41,24 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
 
 
 def test_many_values_are_abridged(extension):
-    listed = extension("fedbook_settings").listed
-    assert listed(["0.1", "0.3"]) == "0.1; 0.3"
-    assert listed([str(n) for n in range(20)]) == "0; 1; 2; 3; 4; … 19 (20 values)"
+    listed = extension("fedbook_figures").listed
+    assert listed(["0.1", "0.3"]) == "0.1, 0.3"
+    assert listed([str(n) for n in range(20)]) == "0, 1, 2, 3, 4, … 19 (20 values)"
 
 
 def test_a_link_to_the_explorer_has_the_choice_in_its_address(extension):
     env = SimpleNamespace(docname="notebooks/toy", found_docs={"book/explorer"})
-    (link,) = extension("fedbook_explorer").link(env, "toy", ["hard", "soft_K0.1"])
-    assert link["refuri"] == "../../book/explorer.html?study=toy&runs=hard,soft_K0.1"
+    (link,) = extension("fedbook_study").explorer_link(env, "toy", ["hard", "soft_K0.1"])
+    assert link["refuri"] == "../book/explorer.html?study=toy&runs=hard,soft_K0.1"
     env.found_docs = set()
-    assert extension("fedbook_explorer").link(env, "toy", ["hard"]) == []
+    assert extension("fedbook_study").explorer_link(env, "toy", ["hard"]) == []
 
 
 def test_the_explorers_data_are_a_script_with_shared_settings_once(extension):
     from papers import STUDIES
 
-    module = extension("fedbook_explorer")
-    text = module.script("np_workshop", module.data_of(STUDIES["np_workshop"]))
+    module = extension("fedbook_study")
+    text = module.script("np_workshop", module.curves_of(STUDIES["np_workshop"]))
     data = json.loads(text.removeprefix('window.fedRuns("np_workshop", ').removesuffix(");\n"))
     assert data["shared"]["data"] == "breast_cancer"
     assert all("data" not in run["set"] for run in data["runs"].values())
@@ -69,7 +69,7 @@ def test_the_explorers_data_are_a_script_with_shared_settings_once(extension):
 def test_the_chart_is_one_that_vega_draws(extension):
     import vl_convert
 
-    chart = extension("fedbook_explorer").chart()
+    chart = extension("fedbook_study").chart()
     rows = [{"run": "a", "x": x, "mean": x, "low": x - 1, "high": x + 1} for x in range(3)]
     svg = vl_convert.vegalite_to_svg({**chart, "width": 300, "datasets": {"curves": rows}})
     assert svg.count("mark-area") == svg.count("mark-line") == 1

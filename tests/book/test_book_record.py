@@ -1,4 +1,4 @@
-"""Former rules beside the claims, and the list of verdicts that changed, in small builds."""
+"""Former rules beside the claims, in small builds."""
 
 import json
 import re
@@ -54,22 +54,3 @@ def test_a_claim_shows_its_former_rules_with_their_verdicts_and_the_reasons(buil
     assert page.count("Former rule") == 1  # the second change was of the verdict alone
     assert "Fixed: 2026-01-05, after its runs were stored." in page
     assert "Fixed: 2026-01-01, before its runs were stored." in page
-
-
-def test_every_verdict_that_changed_is_listed_with_old_new_and_why(build):
-    gone = Entry("2026-01-04", "earlier", "", "", "withdrawn", "", "not the paper's")
-    page = build(
-        "```{claims}\n```\n\n```{changed-verdicts} 2026-01-02\n```",
-        C1=[FIRST, SECOND, THIRD],
-        C2=[FIRST],
-        C3=[SECOND],
-        C4=[FIRST, gone],
-        C5=[FIRST, Entry("2026-01-04", "earlier", "c", "x", "reproduced", "", "other words")],
-    )
-    page = page[page.index("before") :].replace("\n", " ")
-    assert "3 verdicts changed. Of the other 2 claims 1 have another rule" in page
-    rows = page.split("Why")[1]
-    assert re.search(r"toy/C1\s+reproduced\s+undecided\s+Half of .*Wider intervals\.", rows)
-    assert re.search(r"toy/C3\s+none\s+partly \(1 of 2\)", rows)
-    assert re.search(r"toy/C4\s+reproduced\s+withdrawn\s+Not the paper.s\.", rows)
-    assert not re.search("toy/C[25]", rows)
