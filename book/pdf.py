@@ -19,14 +19,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
-# What a style cannot do: leave out what needs a screen (the explorer, small copies of all figures,
-# the reference of every function), print the rules of claims once, list all pages, open the folds,
+# What a style cannot do: leave out what needs a screen (the explorer, the reference of every function), print the rules of claims once, list all pages, open the folds,
 # show every figure in its light version, lead links that stay in the book to their place in it,
 # take off those to files beside the pages; let an interval stand below its value where a table
 # would be too wide. Then it counts.
 PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
-  for (const name of ["gallery", "explorer", "api"])
+  for (const name of ["explorer", "api"])
     for (const place of document.querySelectorAll(`span[id^="document-book/${name}"]`))
       place.nextElementSibling.remove();
   const rules = document.querySelector('span[id="document-book/claims"]')?.nextElementSibling;
@@ -43,7 +42,6 @@ PREPARE = """async () => {
   for (const fold of document.querySelectorAll("details")) fold.open = true;
   for (const cell of document.querySelectorAll("table.dataframe td:not(:has(*))"))
     cell.textContent = cell.textContent.replace(/\\u00a0(?=[[(])/, " ");
-  for (const twin of document.querySelectorAll("img.fig-dark")) twin.remove();
   for (const image of document.images) image.loading = "eager";
   for (const link of document.querySelectorAll("a[href]")) {
     const address = link.getAttribute("href");

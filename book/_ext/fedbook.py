@@ -73,7 +73,7 @@ class ResultRole(SphinxRole):
 
 
 #: A number in a sentence of an executed notebook, which is read everywhere; here it is the role.
-WRITTEN = re.compile(r"\[[^\[\]\n"]*\]\(result:([^)\s]+)\)")
+WRITTEN = re.compile(r"\[[^\[\]\n]*\]\(result:([^)\s]+)\)")
 
 
 def read_numbers(app: Sphinx, docname: str, source: list[str]) -> None:

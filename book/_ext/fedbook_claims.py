@@ -262,37 +262,6 @@ def counts(done: list[Row]) -> nodes.table:
     return table(["Paper", *heads], [*rows, total], (25, *[15] * len(heads)), "scoreboard")
 
 
-class Verdicts(BookDirective):
-    """``{verdicts} PAPER/C1 PAPER/C2``: some claims with what was measured and the verdict."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    kind = "verdicts"
-
-    def build(self) -> list[nodes.Node]:
-        """One line a claim, in the order given."""
-        rows = [self.line(name) for name in self.arguments[0].split()]
-        head = ("Claim", "What is claimed", "Measured", "Verdict")
-        return [table(head, rows, (14, 40, 30, 16), "verdicts")]
-
-    def line(self, name: str) -> list[Cell]:
-        """Number and study, wording, measurement, verdict."""
-        from papers import STUDIES
-
-        known = {c.id: (c, s) for s in STUDIES.values() for c in s.claims}
-        if name not in known:
-            raise BookError(f"verdicts: {name!r} must be the number of a claim, as fedsgm/C1.")
-        claim, study = known[name]
-        outcome = evaluate(self.env, study, claim).outcome
-        page = figure_link(self.env, study.name, claim.figure)
-        return [
-            [paragraph(claim_link(self.env, name)), paragraph(page)],
-            self.inline(claim.wording),
-            [nodes.paragraph("", text) for text in (outcome.measured, outcome.reason) if text],
-            badge(outcome.label, outcome.verdict),
-        ]  # fmt: skip
-
-
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
     """A link to a claim's line on the page of claims, which warns when there is no such claim."""
     target = f"claim-{identifier.replace('/', '-')}".lower()
@@ -364,5 +333,4 @@ def setup(app: Sphinx) -> None:
     app.add_js_file("claims-filter.js", loading_method="defer")
     app.add_directive("claims", Claims)
     app.add_directive("scoreboard", Scoreboard)
-    app.add_directive("verdicts", Verdicts)
     app.add_role("claim", ClaimRole())

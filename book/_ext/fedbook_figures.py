@@ -326,6 +326,7 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         html = node.astext()
         if node.get("format") != "html" or "fed-figure" not in html:
             continue
+        html = EMBEDDED.sub("", html)
         if svg := node.get("svg"):
             content = Path(svg).read_bytes()
             write_if_changed(folder / Path(svg).name, content)
@@ -333,7 +334,8 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             style = f'loading="lazy" style="min-width: {width}px"'
             address = f"{top}_images/{Path(svg).name}"
             image = rf'<img {style} class="fig\1 src="{address}"'
-            html = PICTURE.sub(image, EMBEDDED.sub("", html))
+            html = PICTURE.sub(image, html)
+        html = html.replace('class="fig-light dark-light"', 'class="fig"')  # a picture alone
         node[0] = nodes.Text(CAPTION.sub(lambda found: FORMULA.sub(mark, found[0]), html))
 
 

@@ -2,7 +2,7 @@
    table is whole. A line is shown if it has the class of every pressed button. */
 for (const bar of document.querySelectorAll(".claims-filter")) {
   const within = [
-    ...bar.parentElement.querySelectorAll("table.claims, table.claims-board, table.errata"),
+    ...bar.parentElement.querySelectorAll("table.claims"),
   ].find((table) => bar.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING);
   const rows = [...within.tBodies[0].rows];
   const groups = [...bar.querySelectorAll("[role=group]")];

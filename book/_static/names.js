@@ -40,7 +40,7 @@ for (const entry of document.querySelectorAll(".citation, .citation-list, .citat
 /* What scrolls sideways can be reached by the keyboard. */
 const reach = () => {
   for (const box of document.querySelectorAll(
-    ".pst-scrollable-table-container, .text_html, mjx-container, .math, pre, figure, .method-side, .claims-scroll, .long-cell",
+    ".pst-scrollable-table-container, .text_html, mjx-container, .math, pre, figure, .method-side, .long-cell",
   ))
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 };

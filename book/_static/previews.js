@@ -71,7 +71,7 @@
     }, wait);
 
   // The scoreboard says of a claim what its preview would.
-  const links = '.bd-article a.internal[href*="#"]:not(.claims-board a, .headerlink)';
+  const links = '.bd-article a.internal[href*="#"]:not(.headerlink)';
   for (const link of document.querySelectorAll(links)) {
     link.addEventListener("mouseenter", () => begin(link, 150));
     link.addEventListener("mouseleave", () => soon(hide, 200));

@@ -11,10 +11,7 @@
     const size = parseFloat(getComputedStyle(e).fontSize) * scale;
     if (size < least) small.push(`${size.toFixed(1)} px: ${e.tagName} ${node.data.trim().slice(0, 40)}`);
   }
-  const figures = [...document.querySelectorAll(".bd-article img.fig-light")];
-  const folds = [...document.querySelectorAll("details.figure-files:not(.figure-settings)")];
-  const shown = figures.map((img, i) => [
-    img.offsetWidth || img.parentElement.querySelector("img.fig-dark").offsetWidth, folds[i]?.querySelector('a.download[href$=".svg"]')?.href ?? null,
-  ]);
+  const figures = [...document.querySelectorAll(".bd-article img.fig")];
+  const shown = figures.map((img) => [img.offsetWidth, img.src.endsWith(".svg") ? img.src : null]);
   return { small, shown };
 }

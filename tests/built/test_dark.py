@@ -39,13 +39,14 @@ def test_no_patches_beside_the_formulas_of_a_box(tab, name, theme):
     assert max(apart) <= 1  # of 255: rounding
 
 
-def test_small_pictures_of_figures_are_dark_on_dark_pages(tab):
-    page = tab("book/gallery.html")
-    picture = page.locator("ul.gallery img").first
+def test_a_figure_is_drawn_for_the_theme_of_the_page(tab):
+    page = tab("notebooks/np_workshop.html")
+    picture = page.locator("img.fig").first
     light = {}
     for theme in ("light", "dark"):
         page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
         with Image.open(io.BytesIO(picture.screenshot())) as image:
-            light[theme] = ImageStat.Stat(image.convert("L")).mean[0]
-    assert light["light"] > 200
-    assert light["dark"] < 60
+            light[theme] = image.convert("L")
+    assert ImageStat.Stat(light["light"]).mean[0] > 200
+    assert ImageStat.Stat(light["dark"]).mean[0] < 60
+    assert light["dark"].getextrema()[1] > 180  # its words
