@@ -19,7 +19,7 @@ from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, url
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
 #: Always these, and others every day: all pages take six minutes. FIT=all looks at all.
-ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "explorer")]
+ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "which", "explorer")]
 OTHERS = [page for page in PAGES if page not in ALWAYS][datetime.date.today().toordinal() % 9 :: 9]
 LOOKED_AT = PAGES if os.environ.get("FIT") == "all" else [*ALWAYS, *OTHERS]
 
@@ -185,6 +185,7 @@ def found(page, words):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
+        ("which method", "book/which.html"),
         ("rerun", "book/rerun.html"),
         ("explorer", "book/explorer.html"),
     ],
