@@ -97,17 +97,3 @@ def test_a_long_list_is_scrolled_in_its_cell(tab):
     box = page.locator(".long-cell").first
     assert box.evaluate("(e) => e.scrollHeight > e.clientHeight && e.clientHeight < 260")
     assert box.get_attribute("tabindex") == "0"
-
-
-NARROWED = """() => [...document.querySelectorAll("table.claims")].map((table) =>
-  [...table.tBodies[0].rows].filter((row) => row.hidden).length)"""
-
-
-def test_each_filter_of_a_page_narrows_the_table_after_it(tab):
-    page = tab("book/fedsgm/findings.html")
-    bars = page.locator(".claims-filter")
-    assert bars.count() == 2
-    bars.nth(1).locator('[data-show="claim-partly"]').click()
-    first, second = page.evaluate(NARROWED)
-    assert first == 0
-    assert second > 0
