@@ -1,11 +1,10 @@
 /* Small pictures that move: a div with data-live="fedsgm", "fedfw", "fedcmoo", "ssca" (computed here, round by round)
-   or "rates" (stored curves of the workshop study). No library. Nothing starts by itself for a reader who asked for
+   and a div of class live-rates (numbers of its own table). No library. Nothing starts by itself for a reader who asked for
    reduced motion; everybody else can pause. */
 (() => {
   const NS = "http://www.w3.org/2000/svg";
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const BLUE = "#3b82c4", ORANGE = "#d9822b", GREEN = "#2e9b6b", RED = "#c8453b";
-  const top = document.currentScript.src.replace(/_static\/live\.js.*$/, "");
 
   const make = (parent, tag, attributes = {}, text = "") => {
     const node = document.createElementNS(NS, tag);
@@ -254,44 +253,36 @@
     });
   };
 
-  /* The stored curves of the workshop study; the numbers are those of the table in the same figure. */
+  /* A slider over the rows of the table in the same figure: step size, violating rounds of both rules, their ratio. */
   LIVE.rates = (host) => {
-    const rows = [...host.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((c) => c.textContent.trim()));
-    const before = window.fedRuns;
-    window.fedRuns = (name, data) => (name === "np_workshop" ? show(data) : before && before(name, data));
-    html(document.head, "script", { src: `${top}_static/runs/np_workshop.js` });
-    function show(data) {
-      const stage = host.querySelector(".live-stage") || html(host, "div", { className: "live-stage" });
-      host.prepend(stage);
-      const svg = make(stage, "svg", { viewBox: "0 0 640 300", role: "img", "aria-label": "The constraint over the rounds under hard and soft switching at the chosen step size." });
-      const bar = html(stage, "div", { className: "live-bar" });
-      const slider = html(html(bar, "label", { textContent: "Step size " }), "input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 2 });
-      const said = html(bar, "strong", { className: "live-said" });
-      const at = (mode, i) => data.runs[rows[i][0] === "0.3" ? mode : `${mode}_lr${rows[i][0]}`];
-      const curves = (mode, i) => {
-        const run = at(mode, i), [row, mean] = run.y.g;
-        return run.x[row].map((x, k) => [x, mean[k]]);
-      };
-      const draw = () => {
-        const i = Number(slider.value);
-        svg.replaceChildren();
-        const box = panel(svg, { x: 46, y: 26, width: 586, height: 236, xs: [0, 100], ys: [0.06, 0.16], title: "constraint g, mean over the seeds", clip: "rates" });
-        for (const y of [0.06, 0.08, 0.1, 0.12, 0.14, 0.16])
-          make(svg, "text", { x: 40, y: 262 - ((y - 0.06) / 0.1) * 236 + 4, "font-size": 12, "text-anchor": "end", fill: "currentColor" }, y.toFixed(2));
-        make(svg, "text", { x: 632, y: 284, "font-size": 12, "text-anchor": "end", fill: "currentColor" }, "100 rounds");
-        const level = 0.1;
-        box.line([[0, level], [100, level]], { stroke: RED, "stroke-dasharray": "5 4" });
-        box.say([2, level + 0.002], "level; above it a round violates", { fill: RED });
-        [["hard", BLUE, ""], ["soft", ORANGE, "7 3"]].forEach(([mode, color, dash], k) => {
-          box.line(curves(mode, i), { stroke: color, "stroke-width": 2, "stroke-dasharray": dash });
-          box.say([64, 0.153 - 0.007 * k], `${mode}: ${rows[i][k + 1]} rounds violate`, { fill: color });
-        });
-        said.textContent = `Step size ${rows[i][0]}: soft switching violates ${rows[i][3]} times less often.`;
-        slider.setAttribute("aria-valuetext", said.textContent);
-      };
-      slider.addEventListener("input", draw);
-      draw();
-    }
+    const rows = [...host.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((c) => Number(c.textContent.trim())));
+    if (!rows.length) return;
+    const stage = document.createElement("div");
+    stage.className = "live-stage";
+    host.prepend(stage);
+    const svg = make(stage, "svg", { viewBox: "0 0 640 260", role: "img", "aria-label": "Violating rounds of hard and soft switching at the chosen step size, and their ratio over all step sizes." });
+    const bar = html(stage, "div", { className: "live-bar" });
+    const slider = html(html(bar, "label", { textContent: "Step size " }), "input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 2 });
+    const said = html(bar, "strong", { className: "live-said" });
+    const most = Math.max(...rows.map((row) => Math.max(row[1], row[2]))), tall = Math.max(5, ...rows.map((row) => row[3]));
+    const draw = () => {
+      const [rate, hard, soft, ratio] = rows[Number(slider.value)];
+      svg.replaceChildren();
+      const left = panel(svg, { x: 8, y: 26, width: 260, height: 220, xs: [0, 3], ys: [0, most * 1.15], title: "violating rounds of 100", clip: "rates1" });
+      [["hard", hard, BLUE], ["soft", soft, ORANGE]].forEach(([name, n, color], k) => {
+        left.line([[0.6 + k, 0], [0.6 + k, n]], { stroke: color, "stroke-width": 56 });
+        left.say([0.42 + k, n + most * 0.03], `${name}: ${n}`);
+      });
+      const right = panel(svg, { x: 310, y: 26, width: 322, height: 220, xs: [Math.log(rows[0][0]) - 0.3, Math.log(rows.at(-1)[0]) + 0.3], ys: [0, tall * 1.1], title: "hard divided by soft, against the step size", clip: "rates2" });
+      right.line([[-9, 4], [9, 4]], { stroke: RED, "stroke-dasharray": "5 4" });
+      right.say([Math.log(rows[0][0]) - 0.2, 4 + tall * 0.03], "printed: about four", { fill: RED });
+      right.line(rows.map((row) => [Math.log(row[0]), row[3]]), { stroke: "currentColor", "stroke-width": 1.6 });
+      right.dot([Math.log(rate), ratio], { r: 7, fill: GREEN });
+      said.textContent = `Step size ${rate}: soft switching violates ${ratio} times less often.`;
+      slider.setAttribute("aria-valuetext", said.textContent);
+    };
+    slider.addEventListener("input", draw);
+    draw();
   };
 
   const begin = () => document.querySelectorAll("[data-live], .live-rates").forEach((host) => {
