@@ -117,8 +117,8 @@
         const plane = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-1.2, 2.8], ys: [-0.4, 3.1], title: "the model's two parameters", clip: "sgm1" });
         plane.line([[-3, level + 3], [5, level - 5], [5, 9], [-3, 9]], { fill: RED, "fill-opacity": 0.12 });
         plane.line([[-3, level + 3], [5, level - 5]], { stroke: RED, "stroke-width": 1.5 });
-        plane.say([1.65, 2.9], "constraint violated", { fill: RED });
-        goals.forEach((a, j) => { plane.dot(a, { fill: "none", stroke: "currentColor" }); plane.say([a[0] + 0.1, a[1] - 0.05], `client ${j + 1}`); });
+        plane.say([1.3, 2.9], "constraint violated", { fill: RED });
+        goals.forEach((a, j) => { plane.dot(a, { fill: "none", stroke: "currentColor" }); plane.say([a[0] - 0.15, a[1] - 0.22], `client ${j + 1}`); });
         plane.dot([0.95, 1.25], { r: 6, fill: "none", stroke: GREEN, "stroke-width": 2 });
         plane.say([0.1, 0.95], "solution", { fill: GREEN });
         plane.line(s.path, { stroke: BLUE, "stroke-width": 2 });
@@ -191,7 +191,7 @@
     player(host, {
       label: "Left, the gradients of two objectives and their shortest combination at the model; right, the two losses and the Pareto front.",
       width: 640, height: 330, rounds: 80,
-      choices: { label: "Start ", of: [["above", "0.4,1.7"], ["left", "-1.7,-0.9"], ["right", "1.8,-0.6"]] },
+      choices: { label: "Start ", of: [["above", "-0.9,1.7"], ["left", "-1.7,-0.9"], ["right", "1.8,-0.6"]] },
       start: (from) => { const w = from.split(",").map(Number); return { w, path: [w] }; },
       step: (s) => {
         const [p, q] = grads(s.w), l = weigh([p, q]);
