@@ -67,7 +67,7 @@ class TestRecomputing:
             (lambda held: held["metrics"]["g"][4].__setitem__(95, 0.123), "g must be what .* 95"),
             (lambda held: held["info"]["sigma"][3].__setitem__(99, 0.5), "sigma must .* 99"),
             (lambda held: held["bits"].update(bits_up=1281.0), "bits_up must be 1280, got 1281"),
-            (lambda held: held["final_w"][3].__setitem__(7, 0.5), "the final model must"),
+            (lambda held: held["final_w"][3].__setitem__(7, 0.5), "final model,? must"),
             (lambda held: held["output_w"][3].__setitem__(7, 0.5), "the output must"),
         ],
     )
@@ -120,7 +120,7 @@ class TestRecomputing:
         line = ["recheck", "np_workshop", "--seconds", "1", "--seed", "3", "--store"]
         assert main(line) == 0
         out = capsys.readouterr().out
-        (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d, \d", out)[:1]
+        (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d+, \d+", out)[:1]
         runs = ledger.of_study("np_workshop")
         never = [*runs.values()].count(None)
         unseen = f"recomputed by nobody yet: {never} runs (np_workshop {never})"
@@ -175,7 +175,7 @@ def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch):
 
 def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
-    expected = {f"fedsgm/C{i}" for i in range(1, 34)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
+    expected = {f"fedsgm/C{i}" for i in range(1, 35)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
     expected |= {f"fedcmoo/C{i}" for i in range(1, 21)} | {f"ssca/C{i}" for i in range(1, 13)}
     expected |= {f"fedfw/C{i}" for i in range(1, 16)}
     assert expected == set(ids)
@@ -190,9 +190,9 @@ def test_a_verdict_changes_with_the_numbers():
     study = WORKSHOP
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
-    assert c4.judge(numbers).verdict == "reproduced"
-    dear = {**numbers, "soft_beta200.f": numbers["soft.f"]}  # as at beta = 20
-    assert c4.judge(dear).verdict == "not reproduced"
+    assert c4.judge(numbers).verdict == "not reproduced"
+    free = {f"{run}.f": numbers["hard.f"] for run in ("soft", "soft_beta40", "soft_beta60")}
+    assert c4.judge({**numbers, **free}).verdict == "reproduced"
 
 
 def test_the_command_line_lists_one_line_a_claim(capsys):
@@ -230,7 +230,7 @@ def test_an_unknown_parameter_is_refused():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"seeds": 3}, r"seeds must be a list such as \[0, 1, 2\], got 3"),
+        ({"seeds": "3"}, r"seeds must be a list such as \[0, 1, 2\], got '3'"),
         ({"lrs": []}, "lrs must be a list"),
         ({"rounds": 0}, "rounds must"),
         ({"lr": float("nan")}, "lr must"),

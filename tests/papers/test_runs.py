@@ -119,7 +119,7 @@ def test_a_group_that_diverges_is_said_and_not_tried_again(toy, monkeypatch, cap
 
 def test_a_run_that_the_paper_and_the_full_profile_share_is_not_computed_twice(toy):
     toy.reproduce("full", device="cpu", recompute=False)
-    shared = replace(toy, at_paper={"lr": 0.2})  # of no run of these
+    shared = replace(toy, at_paper={"lr": 0.2}, claims=())  # of no run of these
     assert not shortfall(shared)
     assert shared.load("paper").keys() == toy.load().keys()
 

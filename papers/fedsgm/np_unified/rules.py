@@ -246,7 +246,7 @@ MORE = {
     "relative_band_f": "wider bands of f, as a share of f",
 }
 C14 = Rule(
-    {words: of(f"soft_beta20.{k}_more") > 0 for k, words in MORE.items()},
+    {"less stable": {words: of(f"soft_beta20.{k}_more") > 0 for k, words in MORE.items()}},
     "; ".join(
         f"{text}: oscillation of f {told(f'soft{g}_beta20.oscillation_f_more', '+.2g')}, bands of "
         f"f {told(f'soft{g}_beta20.band_f_more', '+.2g')}, oscillation of g "
