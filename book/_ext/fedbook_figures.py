@@ -56,6 +56,7 @@ BLANKS = re.compile(r"(?<=>)\s+(?=<(?!/?tspan|/text))")
 TAG = re.compile(r"<[^>]*>")
 LONG = re.compile(r"-?\d+\.\d{3,}")
 WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
+HEIGHT = re.compile(r'<svg[^>]* height="([\d.]+)pt"')
 LETTERS = re.compile(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px")
 LEGIBLE = 9  # pixels, of the smallest letters as a reader sees them
 
@@ -330,8 +331,14 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if svg := node.get("svg"):
             content = Path(svg).read_bytes()
             write_if_changed(folder / Path(svg).name, content)
-            width = legible_width(content.decode())
-            style = f'loading="lazy" style="min-width: {width}px"'
+            text = content.decode()
+            size = [
+                f'{side}="{round(float(found[1]) * 4 / 3)}"'  # pixels: room before it is fetched
+                for side, form in (("width", WIDTH), ("height", HEIGHT))
+                if (found := form.search(text))
+            ]
+            least = f"min-width: {legible_width(text)}px"
+            style = f'loading="lazy" {" ".join(size)} style="{least}"'
             address = f"{top}_images/{Path(svg).name}"
             image = rf'<img {style} class="fig\1 src="{address}"'
             html = PICTURE.sub(image, html)
