@@ -230,16 +230,19 @@ class Rule:
             self._measured(numbers),
             f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
             (*deciding, *seen),
-            f"{self.control.what}: {control}" if self.control else "",
+            f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
             self.size.says(numbers) if self.size else "",
         )
 
     def controlled(self, numbers: Numbers) -> Verdict | None:
-        """The verdict on the negative control; None without one."""
+        """The verdict on the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
         rule = replace(self, control=None, size=None, observations={}, measured="")
-        return rule(self.control.of(numbers)).verdict
+        try:
+            return rule(self.control.of(numbers)).verdict
+        except KeyError:
+            return None
 
     @property
     def words(self) -> str:

@@ -183,5 +183,6 @@ def test_every_rule_has_a_control_and_one_without_power_judges_nothing(study, cl
         assert rule.control is not None, (
             f"{claim.id} {name}: name a run that its rule must not pass"
         )
+        assert "not among" not in outcome.control
         if outcome.control.endswith(": reproduced"):
             assert outcome.verdict in ("not judged", "proved")

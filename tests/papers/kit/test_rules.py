@@ -190,6 +190,8 @@ def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too(
     weak = Rule({"f is small": of("soft.f") < 5}, "", control=rule.control)
     assert weak(numbers).verdict == "not judged"
     assert "negative control passes" in weak(numbers).reason
+    alone = {key: x for key, x in numbers.items() if key != "hard.f"}
+    assert rule(alone).control == "hard for soft: not among these runs"
     by_key = Rule({"far": of("ratio") < 2.9}, "", control=Control("none", {"ratio": "idle"}))
     assert by_key(numbers).control == "none: not reproduced"
 
