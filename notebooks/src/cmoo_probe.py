@@ -173,9 +173,9 @@ plot.show(
 # %% tags=["hide-input"]
 orders = {
     "two_way_order": "largest < low rank < random, two-way",
-    "one_way_order": "the same, one-way",
+    "one_way_order": "largest < low rank < random, one-way",
 }
-orders |= {"two_way_best": "low rank smallest, two-way", "one_way_best": "the same, one-way"}
+orders |= {"two_way_best": "low rank smallest, two-way", "one_way_best": "low rank smallest, one-way"}
 orders |= {"two_way_gain": "two-way below one-way, low rank"}
 report.runs_table(numbers, shown, orders, health)
 
