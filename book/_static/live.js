@@ -273,7 +273,7 @@
         left.line([[0.6 + k, 0], [0.6 + k, n]], { stroke: color, "stroke-width": 56 });
         left.say([0.42 + k, n + most * 0.03], `${name}: ${n}`);
       });
-      const right = panel(svg, { x: 310, y: 26, width: 322, height: 220, xs: [Math.log(rows[0][0]) - 0.3, Math.log(rows.at(-1)[0]) + 0.3], ys: [0, tall * 1.1], title: "hard divided by soft, against the step size", clip: "rates2" });
+      const right = panel(svg, { x: 310, y: 26, width: 322, height: 220, xs: [Math.log(rows[0][0]) - 0.3, Math.log(rows.at(-1)[0]) + 0.3], ys: [0, tall * 1.1], title: "ratio against the step size", clip: "rates2" });
       right.line([[-9, 4], [9, 4]], { stroke: RED, "stroke-dasharray": "5 4" });
       right.say([Math.log(rows[0][0]) - 0.2, 4 + tall * 0.03], "printed: about four", { fill: RED });
       right.line(rows.map((row) => [Math.log(row[0]), row[3]]), { stroke: "currentColor", "stroke-width": 1.6 });

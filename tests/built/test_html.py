@@ -14,7 +14,15 @@ from papers.kit.plot_data import COLUMNS
 
 pytestmark = IS_BUILT
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
-VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not judged"}
+VERDICTS = {
+    "reproduced",
+    "partly",
+    "not reproduced",
+    "undecided",
+    "not judged",
+    "counted",
+    "proved",
+}
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src",
            "video": "src", "audio": "src", "embed": "src", "object": "data"}  # fmt: skip
 
@@ -211,4 +219,4 @@ def test_every_claim_has_a_verdict():
             set(re.findall(r'class="badge-fed[^"]*">([^<(]*?)(?: \(\d+ of \d+\))?<', row))
             & VERDICTS
         )
-        assert len(verdicts) == 1, name
+        assert verdicts, name  # one for each reading

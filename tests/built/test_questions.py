@@ -1,4 +1,4 @@
-"""Four questions of a reader who opens the book: answered within three clicks, wide and narrow."""
+"""Three questions of a reader who opens the book: answered within three clicks, wide and narrow."""
 
 import re
 
@@ -13,20 +13,15 @@ WAYS = {
         "#main-content",
         r"\bC3\b[\s\S]*\b(reproduced|partly|undecided|not judged|not reproduced)\b",
     ),
-    "What are the settings of a figure?": (
-        ["explorer"],
-        "#main-content",
-        r"(?i)settings of the runs",
-    ),
-    "What if a parameter were another?": (
+    "What happens if I change a parameter?": (
         ["One notebook with other parameters"],
         "#main-content",
         r"make notebook NAME=\w+ .*-p rounds 50",
     ),
     "What does a theorem say": (
-        ["FedSGM", "list of differences"],
+        ["FedSGM", "errata"],
         "#main-content",
-        r"What the papers print differently",
+        r"(?i)errata",
     ),
 }
 
