@@ -28,6 +28,7 @@ from importlib import metadata
 from pathlib import Path
 
 import jupytext
+import matplotlib
 import nbformat
 import papermill
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -92,6 +93,7 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
     notebook = read_source(name)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
+    matplotlib.get_configdir()  # where it cannot be written to, kernels inherit a temporary one
     began, spent = time.perf_counter(), children_seconds()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # papermill's own, of its file handlers
