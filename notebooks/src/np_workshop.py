@@ -46,7 +46,7 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on sixty splits; "quick": three splits, short sweeps
-seeds = None  # seeds; each fixes partition and compressors: full 0 to 9; quick 0, 1, 2
+seeds = None  # seeds; each fixes partition and compressors: full 100 to 159; quick 0, 1, 2
 rounds = 100  # communication rounds T
 clients = 10  # clients n, all of which take part
 lr = 0.3  # step size of the main curves
@@ -83,7 +83,7 @@ page = STUDIES["np_workshop"].page(globals())
 
 # %%
 def problem(seed):
-    """All 569 patients on equal clients, redrawn for every seed."""
+    """560 of the 569 patients on equal clients, redrawn for every seed."""
     table = data.breast_cancer("malignant")
     about = {"data": "breast_cancer", "positive": "malignant"}
     return neyman_pearson(table.X, table.y, clients=page.clients, seed=seed, config=about)
@@ -186,8 +186,8 @@ plot.show(
 # $$
 #
 # where $\lambda$ is the multiplier of the constraint. Hard switching can only realise
-# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: that share of the late rounds goes to the
-# constraint (**P1**), and it goes there because the level is exceeded. Soft switching realises it
+# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: in that share of the late rounds the constraint
+# is violated, so the round works on it (**P1**). Soft switching realises it
 # as a weight, $\sigma=1+\beta(g-\epsilon)$, hence settles at
 #
 # $$

@@ -84,7 +84,7 @@ def figure_7(traces: Traces) -> plot.Drawing:
 
 
 def trade_off(traces: Traces) -> plot.Drawing:
-    """Late loss against late gap, a point a seed: penalties as crosses, centralized hollow."""
+    """Late loss against late gap, a point a seed, a marker for every kind of method."""
     groups: dict[str, tuple[Trace, str]] = {f"FedSGM {m}": (traces[m], "o") for m in MODES}
     for rho, name in penalties(traces, "penalty").items():
         groups[f"penalty {rho}"] = traces[name], "X"
