@@ -75,9 +75,6 @@ def _that_look(commands: Commands) -> None:
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
-    two.add_argument("--metric", action="append", default=[], help="drawn; may be repeated")
-    two.add_argument("--figure", help="an .svg or .png to write, with a .csv beside it")
-    two.add_argument("--force", action="store_true", help="even over a .csv that is not of compare")
 
 
 def _that_enter(commands: Commands) -> None:
@@ -97,7 +94,7 @@ def carry_out(given: argparse.Namespace) -> int:
     if isinstance(getattr(given, "study", None), str):
         known(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
-        show_comparison(given.first, given.second, given.metric, given.figure, force=given.force)
+        show_comparison(given.first, given.second)
     elif given.command == "runs":
         show_runs(given.study, given.profile, as_json=given.json)
     elif given.command == "claims":
@@ -181,16 +178,11 @@ def say_numbers(name: str, runs: str, numbers: Mapping[str, object] | None) -> N
         print(f"{name}: {len(numbers)} numbers stored in {place}")
 
 
-def show_comparison(
-    first: str, second: str, metrics: list[str], figure: str | None, *, force: bool
-) -> None:
-    """Print what differs between two runs, and draw their curves if asked."""
+def show_comparison(first: str, second: str) -> None:
+    """Print what differs between two runs."""
     from papers.compare import compare  # here and above: with all studies, help needs none
 
-    found = compare(first, second, metrics=metrics)
-    print(found)
-    if figure is not None:
-        print("\nwrote " + " and ".join(map(str, found.write(figure, force=force))))
+    print(compare(first, second))
 
 
 @contextmanager

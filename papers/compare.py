@@ -1,16 +1,9 @@
-"""Two runs side by side: what differs in their configurations, and what in their results.
-
-A run is named `STUDY/RUN` or `STUDY/RUN@PROFILE` where it is stored with the book, or by the file
-that `Trace.save` wrote. What is heavy to import comes in when something is compared.
-"""
+"""Two runs side by side: what differs in their configurations, and in their final values."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,181 +11,134 @@ import numpy as np
 
 from fedlib import checks
 from fedlib.core import Trace
-from fedlib.core.files import atomic_write
-from papers.compare_files import find
-from papers.compare_tables import differences, finals, notes, shared, table
+from papers.kit.commands import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PANELS = 3  # metrics that are drawn if none are named
-FORMATS = (".svg", ".png")
-COLUMNS = ("run", "metric", "round", "mean", "std", "seeds")  # of the numbers beside a drawing
+PROFILES = ("full", "quick", "paper")
+#: Of the provenance, what may explain a difference.
+MADE_BY = ("fedlib", "commit", "torch", "numpy", "python", "device", "threads")
+WIDTH = 40  # of an entry in a table
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found; `print` shows it, and the parts are data frames.
+    """Two runs side by side.
 
     Attributes
     ----------
-    names : what the two runs are called.
-    traces : the two runs.
-    differences : the entries of configuration and provenance that differ, one column a run.
-    finals : final values of the shared metrics with 95 % intervals over seeds, and their difference
-        (second minus first); of what both runs report of their rounds the mean over all rounds.
-    notes : what must be kept in mind when the two are held against each other.
-    metrics : the shared metrics that are drawn.
+    differences : entries of configuration and provenance that differ, one column a run.
+    finals : final values of shared metrics with 95 % intervals over seeds, the mean over rounds of
+        what both reported, and the second run's minus the first's, paired where seeds are equal.
+    notes : what to keep in mind, such as two different problems.
     """
 
-    names: tuple[str, str]
-    traces: tuple[Trace, Trace]
     differences: pd.DataFrame
     finals: pd.DataFrame
     notes: tuple[str, ...]
-    metrics: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The two tables and the notes."""
-        how = self.finals.columns[2].partition(", ")[2]
-        parts = [f"first   {self.names[0]}", f"second  {self.names[1]}", "", "What differs"]
-        parts += [table(self.differences, ["first", "second"]), ""]
-        parts += [f"Final values [95 % interval over seeds], differences {how}"]
-        parts += [table(self.finals, ["first", "second", "second - first"])]
-        return "\n".join([*parts, *(f"\n{note}" for note in self.notes)])
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"{self.differences.to_html()}{self.finals.to_html()}{notes}"
-
-    def draw(self, fig: Any) -> None:
-        """Both runs in one panel a metric: means over seeds, bands of one standard deviation.
-
-        A drawing for `plot.show`: `plot.show(comparison.draw, alt="...")`.
-        """
-        from papers.kit import plot
-
-        runs = dict(zip(map(label, self.names), self.traces, strict=True))
-        panels = np.atleast_1d(fig.subplots(1, len(self.metrics)))
-        for ax, metric in zip(panels, self.metrics, strict=True):
-            plot.bands(ax, runs, metric)
-            ax.set_ylabel(label(metric))
-        panels[0].legend()
-
-    def curves(self) -> list[dict[str, Any]]:
-        """The numbers of the drawing: one row a run, metric and round."""
-        return [
-            {"run": name, "metric": metric, "round": int(t)}
-            | {"mean": float(x.mean()), "std": float(x.std()), "seeds": len(x)}
-            for name, trace in zip(self.names, self.traces, strict=True)
-            for metric in self.metrics
-            for t, x in zip(trace.rounds, trace.metrics[metric].T, strict=True)
-        ]
-
-    def write(self, figure: Path | str, *, force: bool = False) -> tuple[Path, Path]:
-        """Write the drawing as SVG or PNG, by its ending, and its numbers as CSV beside it.
-
-        A CSV that is there and that this function did not write is overwritten with `force` only.
-        """
-        from papers.kit import plot
-
-        path = check_figure(figure)
-        beside = path.with_suffix(".csv")
-        if not force and not is_ours(beside):
-            got = f"got {path.name!r}; name another file, or give --force (force=True)"
-            raise ValueError(
-                f"compare: figure must leave {beside.name} alone, which lies beside and was "
-                f"not written by compare, {got}."
-            )
-        size = (max(4.5, 3.6 * len(self.metrics)), 3.2)
-        picture = plot.render(self.draw, "light", path.suffix[1:], size)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.curves())
-        atomic_write(path, lambda file: file.write(picture))
-        atomic_write(beside, lambda file: file.write(text.getvalue().encode()))
-        return path, beside
+        """Both tables and the notes."""
+        tables = (t.to_string(max_colwidth=WIDTH) for t in (self.differences, self.finals))
+        return "\n\n".join([*tables, *self.notes])
 
 
-def label(name: str) -> str:
-    """A name as a drawing shows it: no formula between dollars, not left out for its underscore."""
-    shown = name.replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
-
-
-def compare(
-    first: str | Path | Trace,
-    second: str | Path | Trace,
-    *,
-    metrics: Sequence[str] = (),
-    figure: Path | str | None = None,
-    force: bool = False,
-) -> Comparison:
-    """Hold two runs against each other.
+def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison:
+    """Compare two runs.
 
     Parameters
     ----------
-    first, second : `"STUDY/RUN"` or `"STUDY/RUN@PROFILE"` (the full profile if none is named), a
-        file of `Trace.save` or of a results folder, or a `Trace`.
-    metrics : which shared metrics are drawn; by default the first three.
-    figure : where the drawing goes (`.svg` or `.png`), its numbers beside it as `.csv`.
-    force : whether the numbers may take the place of a `.csv` that `compare` did not write.
+    first, second : `"STUDY/RUN"` or `"STUDY/RUN@PROFILE"` of a stored run, a file that
+        `Trace.save` wrote, or a `Trace`.
 
     Raises
     ------
     ValueError
-        for a run or a metric that is not there (with the names that come nearest), a damaged file,
-        or two runs without a common metric. Two different problems are no error, but noted.
+        for a run that is not stored (with the nearest name), a damaged file, or two runs without
+        a common metric.
     """
-    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
-        raise TypeError(checks.sentence("compare", "metrics", "be a list of names", metrics))
-    if figure is not None:
-        check_figure(figure)
-    runs = find(first, "first"), find(second, "second")
-    if runs[0].name == runs[1].name:
-        runs = runs[0], runs[1]._replace(name=f"{runs[1].name} (second)")
-    names, traces = (runs[0].name, runs[1].name), (runs[0].trace, runs[1].trace)
-    found = Comparison(
-        names=names,
-        traces=traces,
-        differences=differences(runs),
-        finals=finals(names, traces),
-        notes=tuple(notes(traces)),
-        metrics=drawn(names, traces, metrics),
+    import pandas as pd
+
+    names, (a, b) = ("first", "second"), (find(first, "first"), find(second, "second"))
+    shared = [k for k in a.metrics if k in b.metrics]
+    if not shared:
+        has = f"first has {', '.join(a.metrics)}, second has {', '.join(b.metrics)}"
+        raise ValueError(f"compare: the runs must share a metric, got none; {has}.")
+    paired = sorted(a.seeds) == sorted(b.seeds)
+    values = {k: (a.metrics[k][:, -1], b.metrics[k][:, -1]) for k in shared}
+    told = reported(a), reported(b)
+    values |= {f"{k} a round": (told[0][k], told[1][k]) for k in told[0] if k in told[1]}
+    order = np.argsort(a.seeds), np.argsort(b.seeds)
+    rows = {k: beside(x[order[0]], y[order[1]], paired) for k, (x, y) in values.items()}
+    columns = [*names, f"difference, {'paired by seed' if paired else 'seeds apart'}"]
+    entries = entries_of(a), entries_of(b)
+    keys = [k for k in entries[0] | entries[1] if entries[0].get(k) != entries[1].get(k)]
+    table = {k: [str(e.get(k, "-")) for e in entries] for k in keys}
+    return Comparison(
+        differences=pd.DataFrame.from_dict(table, orient="index", columns=names),
+        finals=pd.DataFrame.from_dict(rows, orient="index", columns=columns),
+        notes=tuple(notes(a, b)),
     )
-    if figure is not None:
-        found.write(figure, force=force)
+
+
+def find(what: str | Path | Trace, argument: str) -> Trace:
+    """The run that is meant; else one sentence with the nearest name."""
+    from papers import STUDIES
+    from papers.kit import archive, runfile, store
+
+    checks.value("compare", argument, what, str | Path | Trace)
+    if isinstance(what, Trace):
+        return what
+    if str(what).endswith(".json"):
+        return Trace.load(Path(what))
+    place, _, profile = str(what).partition("@")
+    study, _, run = place.partition("/")
+    if study not in STUDIES or not run:
+        named = f"name a run as STUDY/RUN, a file as PATH.json; {nearest(study, STUDIES)}"
+        raise ValueError(checks.sentence("compare", argument, "name a run", str(what), named))
+    checks.one_of("compare", f"the profile of {argument}", profile or "full", PROFILES)
+    path = store.run_path(study, profile or "full", run)
+    there = archive.names(path.parent) - {"numbers"}
+    if run not in there:
+        rule = f"name a stored run of {study}"
+        make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
+        hint = nearest(run, there) if there else make
+        raise ValueError(checks.sentence("compare", argument, rule, run, hint))
+    return runfile.to_trace(archive.read(path, "run"))
+
+
+def entries_of(trace: Trace) -> dict[str, Any]:
+    """Configuration and provenance of a run, one entry a dotted name."""
+    import pandas as pd
+
+    made_by = {k: v for k, v in trace.provenance.items() if k in MADE_BY}
+    config = {k: v for k, v in trace.config.items() if k != "bits"}
+    flat: Mapping[str, Any] = pd.json_normalize({**config, "made by": made_by}).iloc[0].to_dict()
+    return {k: v for k, v in flat.items() if v != {}}
+
+
+def reported(trace: Trace) -> dict[str, np.ndarray]:
+    """The mean over all rounds of what they reported, `[S]` each; bits of a stored run too."""
+    bits = {k: np.full(len(trace.seeds), v) for k, v in trace.config.get("bits", {}).items()}
+    return bits | {k: v.mean(1) for k, v in trace.info.items()}
+
+
+def beside(x: np.ndarray, y: np.ndarray, paired: bool) -> list[str]:
+    """Two groups of values, one a seed, and the second minus the first, with their intervals."""
+    from papers.kit.numbers import difference, mean
+
+    found = mean(x), mean(y), mean(y - x) if paired else difference(x, y)
+    return [f"{n.value:.6g}" if n.low == n.high else n.text() for n in found]
+
+
+def notes(a: Trace, b: Trace) -> list[str]:
+    """What must be kept in mind when the two are compared."""
+    found = []
+    if a.config.get("problem") != b.config.get("problem"):
+        found.append("The problems differ: the values lie side by side, they are no contest.")
+    if a.rounds[-1] != b.rounds[-1]:
+        found.append(f"The runs end after {a.rounds[-1]} and {b.rounds[-1]} rounds.")
+    if sorted(a.seeds) != sorted(b.seeds):
+        found.append("The seeds differ: the difference is of two groups, not of pairs.")
     return found
-
-
-def check_figure(figure: Path | str) -> Path:
-    """Where a drawing goes; TypeError or ValueError for what names no picture."""
-    checks.value("compare", "figure", figure, str | Path)
-    checks.one_of("compare", "the ending of figure", Path(figure).suffix, FORMATS)
-    return Path(figure)
-
-
-def is_ours(path: Path) -> bool:
-    """Whether a CSV is not there yet, or is one that `Comparison.write` wrote."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.readline().rstrip("\n") == ",".join(COLUMNS)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-
-
-def drawn(
-    names: tuple[str, str], traces: tuple[Trace, Trace], asked: Sequence[str]
-) -> tuple[str, ...]:
-    """The metrics to draw, all of them shared."""
-    common = shared(traces[0].metrics, traces[1].metrics)
-    if not common:
-        has = [f"{n} has {', '.join(t.metrics)}" for n, t in zip(names, traces, strict=True)]
-        raise ValueError(f"compare: the runs must share a metric, {' and '.join(has)}.")
-    for metric in asked:
-        checks.one_of("compare", "metrics", metric, common)
-    return tuple(asked) or tuple(common[:PANELS])

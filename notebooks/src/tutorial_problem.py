@@ -180,8 +180,6 @@ folder = Path(tempfile.mkdtemp())
 for name, trace in traces.items():
     trace.save(folder / f"{name}.json")
 comparison = compare(folder / "FedSGM.json", folder / "FedAvg.json")
-written = comparison.write(folder / "curves.svg")
-print(", ".join(path.name for path in written))
 
 # %% tags=["nbval-check-output"]
 print(comparison.differences)
