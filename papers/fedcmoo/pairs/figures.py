@@ -11,14 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, VARIANTS
+from papers.fedcmoo.pairs.authors import BLOCK, BLOCKS, END, PUBLIC, SOURCE
+from papers.fedcmoo.pairs.numbers import (
+    DATA,
+    GREY,
+    METHODS,
+    MIXED,
+    STEPS,
+    TABLE_METHODS,
+    VARIANTS,
+    run_at,
+)
+from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import standin_pairs, what
 from papers.kit import plot
 from papers.kit.intervals import mean_ends
+from papers.kit.numbers import Number
 from papers.kit.panels import Layer, columns, grid, legend_below, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -206,6 +219,67 @@ def interval(x: Any) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def overlay(traces: Traces) -> plot.Drawing:
+    """Curves of the stored runs with dropout, diamonds of the authors' code, a column a set."""
+
+    def fill(ax: Axes, data: str) -> None:
+        for m, text in METHODS.items():
+            trace = traces[f"{data}_{m}_dropout"]
+            color, shown = COLOR[text], trace.rounds <= END
+            x = 100 * trace.metrics["accuracy"][:, shown]
+            ax.plot(trace.rounds[shown], x.mean(0), color=color, label=text)
+            ax.fill_between(trace.rounds[shown], x.min(0), x.max(0), color=color, alpha=0.2, lw=0)
+            if theirs := PUBLIC[data].get(m):
+                middle = BLOCK * (np.arange(BLOCKS) + 0.5)
+                ax.plot(middle, theirs, "D", color=color, markersize=4)
+        ax.plot([], [], "D", color=SINGLE, markersize=4, label="the authors' code")
+
+    frame: Any = {"ylim": (55, 96), "xlabel": "round", "legend": {"loc": "lower right"}}
+    titles = {data: DATA[data] for data in PUBLIC}
+    return row(*columns(fill, titles, ylabel="mean test accuracy (%)", **frame), sharey=True)
+
+
+def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
+    """Mean accuracy of both tasks: the paper, its authors' code, the stored runs with dropout.
+
+    Empty where no run is as long as the authors'.
+    """
+    import pandas as pd
+
+    rows = {}
+    for data, theirs in PUBLIC.items():
+        for m, text in METHODS.items():
+            run = f"{data}_{m}_dropout"
+            if f"{run}.accuracy_{END}" not in numbers:
+                continue
+            apart = f"{numbers[f'{run}.from_authors'].value:.1f}" if m in theirs else ""
+            rows[f"{DATA[data]}, {text}"] = {
+                "the paper's Table 1": f"{np.mean(TABLE_1[data][m]):.1f}",
+                "the authors' code": f"{theirs[m][-1]:.1f} ({SOURCE[data]})"
+                if m in theirs
+                else "nothing public",
+                f"ours, {END} rounds": numbers[f"{run}.accuracy_{END}"].text(".1f"),
+                "farthest apart": apart,
+                "ours at the end": numbers[f"{run}.accuracy"].text(".1f"),
+            }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def steps_table(numbers: Mapping[str, Number], data: str) -> pd.DataFrame:
+    """Final mean accuracy of every method at the step sizes of each, and FedCMOO's leads there."""
+    import pandas as pd
+
+    rows: dict[str, dict[str, str]] = {}
+    for rate, (server_lr, lr) in STEPS.items():
+        runs = {text: run_at(data, m, rate) for m, text in TABLE_METHODS.items()}
+        row = {text: numbers[f"{run}.accuracy"].text(".1f") for text, run in runs.items()}
+        for m in ("fsmgda", "scalarized"):
+            lead = numbers[f"{data}_steps_{rate}_fedcmoo_vs_{m}.accuracy"].text(".1f")
+            row[f"FedCMOO - {TABLE_METHODS[m]}"] = lead
+        rows[f"server {server_lr:g}, clients {lr:g} ({METHODS[rate]}'s)"] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
     """Those of a run's seeds that are among `seeds`; all of them if none is."""
     rows = [i for i, s in enumerate(trace.seeds) if s in seeds] or [*range(len(trace.seeds))]
@@ -280,6 +354,7 @@ FIGURES = {
     "mixed": mixed,
     "variants": variants,
     "dropout": dropout,
+    "overlay": overlay,
     "leads": leads,
     "gallery": gallery,
 }

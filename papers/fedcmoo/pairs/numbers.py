@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.pairs.authors import END, PUBLIC, blocks
 from papers.kit.numbers import Number, exact, mean, over_seeds
 from papers.kit.study import Params, Traces
 
@@ -21,6 +22,9 @@ GREY = ("multi_mnist", "mnist_fashion")
 HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, label
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
+#: Step sizes of the server and the clients, by the method whose they are, and who takes them all.
+STEPS = {"fsmgda": (2.0, 0.1), "fedcmoo": (1.2, 0.5), "pref": (1.6, 0.3)}
+TABLE_METHODS = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 VARIANTS = {
     "fedcmoo": "FedCMOO",
     "fedcmoo_oneway": "FedCMOO, one-way",
@@ -29,7 +33,7 @@ VARIANTS = {
     "pref_free": "FedCMOO-Pref, no least weight",
 }
 
-DEMO = 300  # rounds of the authors' demo on these pictures; longer runs are looked at then, too
+DEMO = END  # rounds of the authors' demo on these pictures; longer runs are looked at then, too
 FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
 CORNER = 0.1  # the least weight of FedCMOO-Pref with two tasks
@@ -45,6 +49,7 @@ UNITS = {
     "corner": "of rounds",
     "fallback": "of rounds",
     "decline": "%",
+    "from": "points",
 }
 
 
@@ -63,10 +68,16 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     }
     numbers |= {f"{run}.rounds": exact(t.rounds[-1], "rounds") for run, t in traces.items()}
     numbers |= {f"{run}.growth": exact(growth(t)) for run, t in traces.items()}
+    for data, theirs in PUBLIC.items():
+        for run, curve in ((f"{data}_{m}_dropout", x) for m, x in theirs.items()):
+            if run in traces and traces[run].rounds[-1] >= END:
+                far = np.abs(np.subtract(blocks(traces[run]), curve)[1:]).max()
+                numbers[f"{run}.from_authors"] = exact(far, "points")
     for run in [run for run, trace in traces.items() if "rejected" in trace.info]:
         numbers |= {f"{run}.{k}": x for k, x in of_guard(traces[run]).items()}
     for name, (a, b) in pairs().items():
-        if a in found and b in found:
+        alike = a in found and b in found and traces[a].rounds[-1] == traces[b].rounds[-1]
+        if alike or ("steps" not in name and a in found and b in found):
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
     return numbers
 
@@ -128,7 +139,8 @@ def measures(trace: Trace) -> dict[str, Array]:
         if name in trace.metrics:
             found[name] = (100 if "accuracy" in name else 1) * final(trace, name)
     if trace.rounds[-1] > DEMO:
-        found[f"accuracy_{DEMO}"] = 100 * final(trace, "accuracy", DEMO)
+        for name in ("accuracy", "accuracy_1", "accuracy_2"):
+            found[f"{name}_{DEMO}"] = 100 * final(trace, name, DEMO)
     one, two = found["accuracy_1"], found["accuracy_2"]
     found["worst"], found["gap"] = np.minimum(one, two), one - two
     found["loss_ratio"] = found["loss_2"] / found["loss_1"]
@@ -180,6 +192,11 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
             found[run]["decline"] = decline(own, single)
 
 
+def run_at(data: str, method: str, rate: str) -> str:
+    """The run of a method with dropout at the step sizes of `rate`."""
+    return f"{data}_{method}_dropout" if method == rate else f"{data}_{method}_at_{rate}_dropout"
+
+
 def pairs() -> dict[str, tuple[str, str]]:
     found = {
         f"{data}{how}_{a}_vs_{b}": (f"{data}_{a}{how}", f"{data}_{b}{how}")
@@ -191,6 +208,9 @@ def pairs() -> dict[str, tuple[str, str]]:
     for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
         found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")
     for b in ("fsmgda", "scalarized"):
+        for data, rate in ((data, rate) for data in GREY for rate in STEPS):
+            both = run_at(data, "fedcmoo", rate), run_at(data, b, rate)
+            found[f"{data}_steps_{rate}_fedcmoo_vs_{b}"] = both
         found[f"mixed_fedcmoo_vs_{b}"] = ("mixed_fedcmoo", f"mixed_{b}")
     return found
 
