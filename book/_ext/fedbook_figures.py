@@ -139,13 +139,18 @@ def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str,
 
 
 def exported(
-    env: BuildEnvironment, study: Study, figure: str, size: tuple[float, float] | None, name: str
+    env: BuildEnvironment,
+    study: Study,
+    figure: str,
+    size: tuple[float, float] | None,
+    name: str,
+    profile: str = "full",
 ) -> tuple[dict[str, Path], list[str]]:
     """Draws a study's figure and writes its files; these by label, and the runs it looks at."""
-    from papers.kit import plot
+    from papers.kit import plot, scale
 
     try:
-        watched = Watched(study.load("full"))
+        watched = Watched(study.load() if profile == "full" else scale.traces(study))
     except ValueError as error:
         raise BookError(str(error)) from None
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
@@ -357,7 +362,8 @@ def functions(figure: Any) -> list[Any]:
 class ThemedFigure(SphinxDirective):
     """``{themed-figure} STUDY/FIGURE`` with ``:alt:``, ``:name:`` and the caption as content.
 
-    ``{themed-figure} overview`` is the picture of all papers.
+    ``:profile: paper`` draws the runs at the paper's scale; ``{themed-figure} overview`` is the
+    picture of all papers.
     """
 
     required_arguments = 1
@@ -366,6 +372,7 @@ class ThemedFigure(SphinxDirective):
         "alt": directives.unchanged_required,
         "name": directives.unchanged_required,
         "width": directives.length_or_percentage_or_unitless,
+        "profile": lambda word: directives.choice(word, ("full", "paper")),
     }
 
     def run(self) -> list[nodes.Node]:
@@ -397,7 +404,8 @@ class ThemedFigure(SphinxDirective):
         code = {inspect.getsourcefile(item) for item in (*functions(study.figures[figure]), plot)}
         for path in [*files_of(name), *code]:
             self.env.note_dependency(str(path))
-        return exported(self.env, study, figure, None, f"{name}-{figure}-page")
+        profile = self.options.get("profile", "full")
+        return exported(self.env, study, figure, None, f"{name}-{figure}-page", profile)
 
     def overview(self) -> tuple[dict[str, Path], list[str]]:
         """What each paper promises, its verdicts, its printed numbers."""
