@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
 FIGURES = Path("_build", "figures")
 SUMMARY = "Data and code of this figure"
-EMBEDDED = re.compile(r'<style>.*?</style>|<img class="fig-dark.*?/>', re.DOTALL)
-PICTURE = re.compile(r'<img class="fig-light([^>]*?) src="data:image/png;base64,[^"]+"')
+PICTURE = re.compile(r'<img class="fig"([^>]*?) src="data:image/png;base64,[^"]+"')
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
 FORMULA = re.compile(r"\$([^$\n]+)\$")
 
@@ -251,21 +250,24 @@ def listed(values: list[str]) -> str:
     return f"{', '.join(values[: MOST - 1])}, … {values[-1]} ({len(values)} values)"
 
 
-def shown_by(source: str) -> tuple[str, tuple[float, float] | None]:
-    """The study's figure that a cell's call of `plot.show` shows, if it is one, and its size."""
+def shown_by(source: str) -> tuple[str, tuple[float, float] | None, str]:
+    """The study's figure that a cell's call of `plot.show` shows, if it is one; size and profile.
+
+    Traces called `longer` are those at the paper's scale.
+    """
     calls = [c for c in ast.walk(ast.parse(source)) if isinstance(c, ast.Call)]
     show = next((c for c in calls if ast.unparse(c.func) == "plot.show"), None)
     if show is None:
-        return "", None
+        return "", None, "full"
     sizes = [k.value for k in show.keywords if k.arg == "size"]
     try:
         size = ast.literal_eval(sizes[0]) if sizes else None
     except ValueError:  # a name: only figures that are not drawn again have one
         size = None
     match show.args[0]:
-        case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure)))):
-            return figure, size
-    return "", size
+        case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure))), args=[given]):
+            return figure, size, "paper" if ast.unparse(given) == "longer" else "full"
+    return "", size, "full"
 
 
 def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
@@ -299,7 +301,7 @@ def add_files(
     from papers import STUDIES
     from papers.kit import plot
 
-    figure, size = shown_by("".join(source["source"]))
+    figure, size, profile = shown_by("".join(source["source"]))
     label = f"{name}-{figure or cell['cell_index']}"
     files: dict[str, Path] = {}
     runs: list[str] = []
@@ -307,7 +309,7 @@ def add_files(
         for stored in files_of(name):
             env.note_dependency(str(stored))
         with suppress(DataError):  # it shows rows of a data set that is not on this machine
-            files, runs = exported(env, study_of(name), figure, size, label)
+            files, runs = exported(env, study_of(name), figure, size, label, profile)
     for output in source["outputs"] if not files else ():
         if packed := output.get("metadata", {}).get("fedlib"):
             svg, csv = (plot.unpacked(packed[kind]) for kind in ("svg", "csv"))
@@ -324,7 +326,7 @@ def add_files(
 
 
 def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Puts the SVG of a notebook's figure in place of both PNG; marks its caption's formulas."""
+    """Puts the SVG of a notebook's figure in place of its PNG; marks its caption's formulas."""
     folder = Path(app.outdir) / "_images"
     top = "../" * docname.count("/") if app.builder.name == "html" else ""
     mark = r'<span class="math notranslate nohighlight">\\(\1\\)</span>'
@@ -332,7 +334,6 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         html = node.astext()
         if node.get("format") != "html" or "fed-figure" not in html:
             continue
-        html = EMBEDDED.sub("", html)
         if svg := node.get("svg"):
             content = Path(svg).read_bytes()
             write_if_changed(folder / Path(svg).name, content)
@@ -345,9 +346,8 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             least = f"min-width: {legible_width(text)}px"
             style = f'loading="lazy" {" ".join(size)} style="{least}"'
             address = f"{top}_images/{Path(svg).name}"
-            image = rf'<img {style} class="fig\1 src="{address}"'
+            image = rf'<img {style} class="fig dark-light"\1 src="{address}"'
             html = PICTURE.sub(image, html)
-        html = html.replace('class="fig-light dark-light"', 'class="fig"')  # a picture alone
         node[0] = nodes.Text(CAPTION.sub(lambda found: FORMULA.sub(mark, found[0]), html))
 
 

@@ -64,14 +64,11 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from IPython.display import HTML
 from torch.func import jacrev
 
 from fedlib import Hard, Soft, TopK
 from papers import STUDIES
 from papers.fedsgm.cartpole import PolicyFedSGM
-from papers.fedsgm.cartpole.animation import animation
-from papers.fedsgm.cartpole.film import SIZE, film, rollout_states
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 from papers.fedsgm.cartpole.trpo import fisher_product
 from papers.kit import plot, report, scale
@@ -98,36 +95,6 @@ half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
 runs = {"soft_none": soft, "soft_top0.5": half, "hard_top0.5": replace(half, switch=Hard())}
 traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
-
-# %% [markdown]
-# ## Look first
-#
-# A step costs 1 if the cart is inside a red stretch or the pole leans more than 6 degrees. Below,
-# three policies from the runs of this page, one episode each: as training starts; trained without
-# the constraint; and the best final policy of FedSGM with soft switching.
-
-# %% tags=["hide-input"]
-start = cartpole(0).w0
-free = torch.as_tensor(traces["free"].state, dtype=torch.float32)[0]
-best = traces["soft_none"].metrics["reward"][:, -5:].mean(1).argmax()
-learned = torch.as_tensor(traces["soft_none"].state, dtype=torch.float32)[best]
-policies = {"untrained": start, "trained without constraint": free, "FedSGM, soft": learned}
-rollouts = {name: rollout_states(w, seed=1) for name, w in policies.items()}
-HTML(animation(rollouts))
-
-# %% [markdown]
-# The same as a strip, for those who read on paper: time runs down the page.
-
-# %% tags=["hide-input"]
-plot.show(
-    film(rollouts),
-    alt="Film strips of three cartpole episodes over the track with its five forbidden stretches. "
-    "The untrained pole falls within some thirty steps. The policy trained without constraint "
-    "balances to the end and pays for more than half of its steps. The policy of FedSGM leaves the "
-    "central stretch at once and balances beside it at a cost below the budget.",
-    caption="The cart at six moments; red where the step costs.",
-    size=SIZE,
-)
 
 # %% [markdown]
 # ## The method here
@@ -194,10 +161,12 @@ _ = check("an infinite threshold never switches", never)
 # %%
 sim = CartPole()
 chance = sim.chance(1, torch.Generator().manual_seed(0))[0]
+best = traces["soft_none"].metrics["reward"][:, -5:].mean(1).argmax()
+learned = torch.as_tensor(traces["soft_none"].state, dtype=torch.float32)[best]
 seen = sim.episodes(learned, chance).states[::10, 0][:20]
 outputs = sim.policy(learned, seen)
 J = jacrev(sim.policy)(learned, seen)  # [20, 2, 17410]
-v = learned - start
+v = learned - w0
 explicit = torch.einsum("bid,bi->d", J, sim.head.fisher(outputs, J @ v)) / len(seen)
 product = fisher_product(
     outputs=lambda u: sim.policy(u, seen),

@@ -1,10 +1,10 @@
-"""Figures for the book: one drawing function, shown for light and dark pages.
+"""Figures of notebooks and of the book.
 
 Only this module and `plot_data` import matplotlib and seaborn. A figure is a function `draw(fig)`
-that fills a matplotlib figure; `show` renders it twice, once in each theme, and displays both in a
-notebook as one HTML block that follows the page's theme (a plain light picture elsewhere). What is
-a statistic over seeds (bands, dots, cells) seaborn draws from a tidy table; intervals that a study
-has stored are drawn as they are.
+that fills a matplotlib figure; `show` displays it in a notebook as one picture on white ground, in
+whose place the book puts an SVG with colours for light and dark pages. What is a statistic over
+seeds (bands, dots, cells) seaborn draws from a tidy table; intervals that a study has stored are
+drawn as they are.
 """
 
 from __future__ import annotations
@@ -55,43 +55,33 @@ FORM = {
     "svg.hashsalt": "fedlib",
 }
 
-#: Outside the book no theme is set, and the light picture is the one that shows.
-CSS = (
-    "<style>.fig-dark{display:none}html[data-theme=dark] .fig-dark{display:block}"
-    "html[data-theme=dark] .fig-light{display:none}</style>"
-)
 
-
-def render(
-    draw: Drawing, theme: str, format: str = "png", size: tuple[float, float] = SIZE
-) -> bytes:
-    """The picture that `draw` makes, with transparent ground, for a `"light"` or `"dark"` page.
-
-    The bytes of an SVG do not depend on the date or on random identifiers.
-    """
-    with drawn(draw, theme, size) as figure:
-        return picture(figure, format)
+def render(draw: Drawing, size: tuple[float, float] = SIZE) -> bytes:
+    """The picture that `draw` makes, as PNG on white ground."""
+    with drawn(draw, size) as figure:
+        return picture(figure, "png")
 
 
 def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.DataFrame]:
-    """What a figure leaves as files: its SVG for light pages, and the data that are drawn.
+    """What a figure leaves as files: its SVG, and the data that are drawn.
 
-    The table has no row where the figure is made of pictures (see `figure_data`).
+    The bytes of an SVG do not depend on the date or on random identifiers. The table has no row
+    where the figure is made of pictures (see `figure_data`).
     """
-    with drawn(draw, "light", size) as figure:
+    with drawn(draw, size) as figure:
         return picture(figure, "svg"), figure_data(figure)
 
 
 @contextmanager
-def drawn(draw: Drawing, theme: str, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure filled by `draw`, in the style of a theme as long as it is open."""
+def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure filled by `draw`, in the book's style as long as it is open."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import seaborn as sns
     from matplotlib.figure import Figure
 
-    style = STYLES[theme]
+    style = STYLES["light"]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
     own: Any = dict.fromkeys(names, style["text"])
     own |= {
@@ -121,7 +111,8 @@ def picture(figure: Figure, format: str) -> bytes:
     metadata = {"Date": None} if format == "svg" else {"Software": None}
     with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
         warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
-        figure.savefig(buffer, format=format, transparent=True, dpi=110, metadata=metadata)
+        ground: Any = {"transparent": True} if format == "svg" else {"facecolor": "white"}
+        figure.savefig(buffer, format=format, dpi=110, metadata=metadata, **ground)
     return buffer.getvalue() if format == "svg" else palette(buffer)
 
 
@@ -131,9 +122,7 @@ def palette(png: io.BytesIO) -> bytes:
 
     small = io.BytesIO()
     with Image.open(png) as image:
-        image.convert("RGBA").quantize(256, Image.Quantize.FASTOCTREE).save(
-            small, "PNG", optimize=True
-        )
+        image.convert("RGB").quantize(256).save(small, "PNG", optimize=True)
     return small.getvalue()
 
 
@@ -147,15 +136,10 @@ def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float
 
     if not alt.strip():
         raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
-    images = []
-    for theme in STYLES:
-        data = base64.b64encode(render(draw, theme, size=size)).decode()
-        images.append(
-            f'<img class="fig-{theme} dark-light" alt="{html.escape(alt)}" '
-            f'src="data:image/png;base64,{data}"/>'
-        )
+    data = base64.b64encode(render(draw, size)).decode()
+    image = f'<img class="fig" alt="{html.escape(alt)}" src="data:image/png;base64,{data}"/>'
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    block = f'{CSS}<figure class="fed-figure">{"".join(images)}{text}</figure>'
+    block = f'<figure class="fed-figure">{image}{text}</figure>'
     metadata = {}
     if getattr(draw, "__module__", "") == "__main__":
         svg, data = export(draw, size)

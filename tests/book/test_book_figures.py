@@ -63,7 +63,7 @@ def notebook(*outputs_of_cells):
 
 def output(metadata):
     html = (
-        '<figure class="fed-figure"><img class="fig-light dark-light" alt="A curve." '
+        '<figure class="fed-figure"><img class="fig" alt="A curve." '
         'src="data:image/png;base64,AAAA"/></figure>'
     )
     return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]

@@ -63,13 +63,12 @@ def test_a_paper_without_its_letter_or_its_promise_is_refused(monkeypatch):
     refuses("np_workshop: paper must be one of 'W', 'F'", replace, study, paper="Z")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_draws(small, theme):
+def test_draws(small):
     found = overview.standings()
-    picture = plot.render(lambda fig: overview.draw(fig, found), theme, size=(8.4, 4.3))
+    picture = plot.render(lambda fig: overview.draw(fig, found), (8.4, 4.3))
     with Image.open(BytesIO(picture)) as image:
         assert image.size == (924, 473)
-    svg = plot.render(lambda fig: overview.draw(fig, found), theme, "svg", (8.4, 4.3)).decode()
+    svg = plot.export(lambda fig: overview.draw(fig, found), (8.4, 4.3))[0].decode()
     assert "prints curves only" in svg
     assert "not reproduced" in svg
     assert "not judged" not in svg  # no such verdict, no entry in the legend

@@ -104,7 +104,6 @@ def test_an_algorithm_imports_no_other_algorithm():
     ("package", "files"),
     [
         ("matplotlib", {"papers/kit/plot.py", "papers/kit/plot_data.py"}),
-        ("gymnasium", {"papers/fedsgm/cartpole/environment.py"}),
         ("flwr", {"fedlib/flower/app.py"}),
     ],
 )
@@ -115,10 +114,6 @@ def test_what_is_optional_is_imported_in_one_place(package, files):
         if any(n.split(".")[0] == package for n in imports(Needed().visit(parsed(path))))
     }
     assert found == files
-
-
-def test_nothing_imports_the_optional_environments():
-    assert not any("papers.fedsgm.cartpole.environment" in imports(parsed(p)) for p in FILES)
 
 
 def test_random_tensors_come_from_a_generator():

@@ -129,7 +129,7 @@ CASES = [(name, runs) for name in arena.STUDY.figures for runs in (runs_of, ever
 
 @pytest.mark.parametrize(("name", "runs"), CASES)
 def test_figures_draw(name, runs):
-    picture = plot.render(arena.STUDY.figures[name](runs()), "dark", size=(6, 6))
+    picture = plot.render(arena.STUDY.figures[name](runs()), (6, 6))
     empty = (name, runs) == ("together", runs_of)  # one problem makes no group
     assert (len(picture) > 3000) is not empty
 

@@ -10,8 +10,8 @@ from fedlib.core import Trace
 from papers.fedcmoo.pairs import STUDY, figures, rules
 from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_4
 from papers.fedcmoo.pairs.numbers import DATA, METHODS, decline, derive, final, rounds_to
+from papers.kit import plot
 from papers.kit.numbers import mean
-from papers.kit.plot import render
 
 FULL, QUICK = STUDY.profiles["full"], STUDY.profiles["quick"]
 
@@ -185,13 +185,14 @@ def test_delta_of_a_run_with_dropout_is_by_the_same_single_tasks(traces, numbers
 
 @pytest.mark.parametrize("name", list(STUDY.figures))
 def test_figures_show_every_data_set_and_method(name, traces):
-    picture = render(STUDY.figures[name](traces), "dark", "svg", (9, 5)).decode()
+    picture = plot.export(STUDY.figures[name](traces), (9, 5))[0].decode()
     text = {
         "gallery": [*DATA.values(), *(figures.first_pictures(data)[1][0] for data in DATA)],
         "mixed": ["Scalarized", "FSMGDA", "FedCMOO", "Digit 1, squared loss", "weight of Digit 1"],
         "variants": ["FedCMOO, one-way", "FedCMOO-Pref, no least weight"],
         "dropout": ["MultiMNIST", "without dropout", "FedCMOO"],
         "leads": ["MultiMNIST", "MNIST + Fashion-MNIST", "FedCMOO - FSMGDA", "FedCMOO - Pref"],
+        "overlay": ["MultiMNIST", "MNIST + Fashion-MNIST", "FSMGDA", "the authors' code"],
         "tasks": [
             *DATA.values(),
             "that task alone",

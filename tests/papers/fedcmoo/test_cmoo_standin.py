@@ -162,7 +162,7 @@ def test_stand_ins_are_named_on_the_page_and_on_the_picture():
     assert source_text(made, "MNIST") == "data: coarse digits, a stand-in for MNIST"
     figures = noted({"empty": lambda _: lambda fig: fig.subplots()})
     for traces, there in ((own, False), (made, True)):
-        picture = plot.render(figures["empty"](traces), "light", "svg").decode()
+        picture = plot.export(figures["empty"](traces))[0].decode()
         assert ("stand-in: coarse digits" in picture) is there
 
 
@@ -170,7 +170,7 @@ def test_the_gallery_shows_stand_ins_without_data(offline):
     first = {"tasks": ["digit", "striped digit"], "stand_in": "coarse digits"}
     traces = {"mnist_fashion_fedcmoo": trace(**first)}
     y = standin_pairs("mnist_fashion", "test").y[0].tolist()
-    picture = plot.render(cmoo_pairs_figures.gallery(traces), "dark", "svg").decode()
+    picture = plot.export(cmoo_pairs_figures.gallery(traces))[0].decode()
     assert "{} and {}".format(*y) in picture
     assert "stripes" in cmoo_pairs_figures.gallery_text(traces)
     assert "clothing" in cmoo_pairs_figures.gallery_text({"a": trace()})

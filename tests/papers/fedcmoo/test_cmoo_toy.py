@@ -22,9 +22,8 @@ from papers.fedcmoo.toy.numbers import (
     uploads,
 )
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
-from papers.kit import store
+from papers.kit import plot, store
 from papers.kit.numbers import mean
-from papers.kit.plot import render
 
 TINY = {
     "seeds": (0, 1),
@@ -174,9 +173,8 @@ def test_numbers_and_figures_of_a_short_run(traces, params):
             numbers[f"drift_{m}_spread{spread:g}_E1.stationarity"] for m in ("fedcmoo", "fsmgda")
         )
         assert a.value == pytest.approx(b.value, rel=1e-4)  # one local step: the same method
-    for theme in ("light", "dark"):
-        for name, figure in STUDY.figures.items():
-            assert len(render(figure(traces), theme)) > 5000, name
+    for name, figure in STUDY.figures.items():
+        assert len(plot.render(figure(traces))) > 5000, name
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,8 @@ from papers.fedfw.cells import (
 from papers.fedfw.stochastic import numbers as numbers_3
 from papers.fedfw.tables import numbers
 from papers.fedfw.tables import report as tables
-from papers.kit import store
+from papers.kit import plot, store
 from papers.kit.numbers import Number
-from papers.kit.plot import render
 
 FULL, QUICK = STUDY.resolve("full"), STUDY.resolve("quick")
 FULL_3, QUICK_3 = STUDY_3.resolve("full"), STUDY_3.resolve("quick")
@@ -237,22 +236,22 @@ def test_table_3_has_its_columns_and_settings(found_3):
 
 @pytest.mark.parametrize("name", list(STUDY.figures))
 def test_figures_show_every_method(name, traces):
-    picture = render(STUDY.figures[name](traces), "dark", "svg", (10, 8)).decode()
+    picture = plot.export(STUDY.figures[name](traces), (10, 8))[0].decode()
     wanted = ["FedFW", "FedFW+", "FedDR"] + (["printed"] if name == "protocols" else [])
     assert all(f">{x}<" in picture for x in wanted)
 
 
 def test_a_table_without_runs_says_so():
     short = fake(STUDY, QUICK)
-    picture = render(STUDY.figures["table_2"](short), "light", "svg").decode()
+    picture = plot.export(STUDY.figures["table_2"](short))[0].decode()
     assert "not among these runs" in picture
 
 
 def test_figures_of_shortened_studies_can_be_drawn(traces_3):
     short = fake(STUDY, {**QUICK, "most": 0})
     for make in STUDY.figures.values():
-        assert len(render(make(short), "light")) > 1000
-    picture = render(STUDY_3.figures["table_3"](traces_3), "light", "svg", (10, 5)).decode()
+        assert len(plot.render(make(short))) > 1000
+    picture = plot.export(STUDY_3.figures["table_3"](traces_3), (10, 5))[0].decode()
     assert ">FedFW-sto<" in picture
     assert ">FedDR<" in picture
 

@@ -15,8 +15,7 @@ from papers.fedsgm.bounds.runs import again, parts, plan, plans, stairs
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Setting, theorem_3
-from papers.kit import store
-from papers.kit.plot import render
+from papers.kit import plot, store
 
 STUDY = STUDIES["bounds"]
 TINY = {
@@ -187,7 +186,7 @@ def test_numbers_of_all_runs_are_there_and_promises_kept(traces, params):
 
 @pytest.mark.parametrize("name", STUDY.figures)
 def test_figures_draw(traces, name):
-    picture = render(STUDY.figures[name](traces), "dark", size=(8, 6))
+    picture = plot.render(STUDY.figures[name](traces), (8, 6))
     assert picture.startswith(b"\x89PNG")
 
 

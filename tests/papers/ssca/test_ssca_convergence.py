@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.describe import describe
 from fedlib.core.sampling import seeded
 from fedlib.steps import PowerLaw
-from papers.kit.plot import render
+from papers.kit import plot
 from papers.ssca import common
 from papers.ssca.common import SPLITS, STEPS
 from papers.ssca.convergence import STUDY, counts, he_problem, ordered_problem
@@ -244,4 +244,4 @@ def test_quick_needs_no_download_and_has_every_kind_of_run():
 @pytest.mark.parametrize("figure", STUDY.figures)
 def test_figures_of_a_shortened_study_can_be_drawn(figure):
     params = {**QUICK, "batches": (1,)}
-    assert len(render(STUDY.figures[figure](all_runs(params)), "dark")) > 3000
+    assert len(plot.render(STUDY.figures[figure](all_runs(params)))) > 3000
