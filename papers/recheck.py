@@ -14,7 +14,7 @@ from fedlib.provenance import versions
 from papers.kit import ledger
 from papers.kit.ledger import RunPrefix
 from papers.kit.recheck import recompute, sample
-from papers.kit.store import Spec, has_data
+from papers.kit.store import Spec
 from papers.kit.study import Study
 
 
@@ -30,7 +30,8 @@ def recheck(
 
     With `store` the ledger gets an entry for each, and runs without one are drawn first.
     """
-    chosen = [studies[name] for name in names or studies]
+    asked = [studies[name] for name in names or studies]
+    chosen = [study for study in asked if all(map(data.available, study.data))]
     seed = seed_of_day() if seed is None else seed
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done = time.monotonic(), list[tuple[RunPrefix, Spec, float, bool]]()
@@ -39,8 +40,6 @@ def recheck(
         for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
             if time.monotonic() - began > seconds:
                 break
-            if not has_data(spec):
-                continue
             found = recompute(study, spec, part)
             seeds = ", ".join(map(str, part.seeds))
             print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {seeds}", flush=True)
@@ -52,6 +51,8 @@ def recheck(
             ledger.enter(done)
     equal, wrong = ([p for p, *_, within in done if within is x] for x in (True, False))
     report(equal, len(wrong), time.monotonic() - began, chosen)
+    if away := [study.name for study in asked if study not in chosen]:
+        print(f"recheck: not checked here, without their data: {', '.join(away)}")
     return 2 if wrong else 0
 
 
@@ -73,18 +74,7 @@ def report(equal: Sequence[RunPrefix], wrong: int, took: float, studies: Sequenc
         f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
         f"gives, {complete} of them to the end, {wrong} are not ({took:.0f} s)"
     )
-    away, never = {}, {}
-    for study in studies:
-        lacking = not all(map(data.available, study.data))
-        specs = study.specs(study.resolve("full")).values() if lacking else ()
-        away[study.name] = sum(not has_data(spec) for spec in specs)
-        never[study.name] = sum(one is None for one in ledger.of_study(study.name).values())
-    if any(away.values()):
-        print(f"recheck: not checked here, without their data: {_counted(away)}")
-    if any(never.values()):
-        print(f"recheck: recomputed by nobody yet: {_counted(never)}")
-
-
-def _counted(runs: Mapping[str, int]) -> str:
-    each = ", ".join(f"{name} {n}" for name, n in runs.items() if n)
-    return f"{sum(runs.values())} runs ({each})"
+    never = {s.name: sum(one is None for one in ledger.of_study(s.name).values()) for s in studies}
+    if total := sum(never.values()):
+        each = ", ".join(f"{name} {n}" for name, n in never.items() if n)
+        print(f"recheck: recomputed by nobody yet: {total} runs ({each})")

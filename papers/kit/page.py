@@ -15,7 +15,6 @@ from papers.kit import ledger, store
 from papers.kit.health import Health
 from papers.kit.needs import differences
 from papers.kit.numbers import Number
-from papers.kit.offline import local_config, recipe
 from papers.kit.plot import Drawing
 from papers.kit.store import Spec
 
@@ -82,7 +81,6 @@ class Page:
             specs,
             recompute=self.recompute,
             device=self.device,
-            declared=declared,
         )
         self.__dict__.pop("numbers", None)
         ledger.notify(self.study.name, self.profile, self.traces)
@@ -131,12 +129,6 @@ def _differs(now: Spec, then: Spec) -> str:
         f"{where} {a!r} in place of {b!r}"
         for where, (a, b) in differences(describe(now.algorithm), describe(then.algorithm))
     ]
-    if not _same_problem(now, then):
+    if now.problem is not then.problem and now.maker() != then.maker():
         found.append("another problem")
     return ", ".join(found)
-
-
-def _same_problem(now: Spec, then: Spec) -> bool:
-    if recipe(now.problem) == recipe(then.problem):
-        return True
-    return local_config(now.problem, now.seeds[0]) == local_config(then.problem, then.seeds[0])

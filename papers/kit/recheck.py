@@ -22,8 +22,7 @@ from fedlib import run
 from fedlib.core import Problem, Trace
 from papers.kit import archive, runfile, store
 from papers.kit.ledger import RunPrefix, run_name
-from papers.kit.offline import problems
-from papers.kit.store import Spec
+from papers.kit.store import Spec, problems
 from papers.kit.study import Study
 from papers.kit.tolerance import Tolerance, tolerance_of
 

@@ -40,7 +40,7 @@ def check_runs(study: Study, profile: str, runs: str, device: str) -> Iterator[R
     specs = study.specs(study.resolve(profile))
     stored = {}
     for name, spec in study.chosen(specs, runs).items():
-        if store.is_stored(study.name, profile, name, spec, spec):
+        if store.is_stored(study.name, profile, name, spec):
             stored[name] = spec
         else:
             yield Reproduced(name, 0, spec.rounds, None)

@@ -1,14 +1,10 @@
-"""A lint of stored results: a study's files against the study, the history, and one another.
-
-What needs no data is always compared; of a run whose data are not there, the configuration of the
-problem is compared only with that of other runs with the same problem.
-"""
+"""A lint of stored results: a study's files against the study, the history, and one another."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache, partial
 from typing import Any
@@ -16,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from fedlib.core.describe import describe
-from fedlib.core.problem import Problem
 from fedlib.provenance import ROOT
 from papers.kit import archive, runfile, scale, store
 from papers.kit.numbers import Number
 from papers.kit.run_schema import validate_run
-from papers.kit.store import Spec, has_data
+from papers.kit.store import Spec
 from papers.kit.study import Study
 
 Payloads = Mapping[str, Mapping[str, Any]]
@@ -59,7 +54,6 @@ def lint_study(study: Study, profile: str = "full") -> list[str]:
     for name, spec in specs.items():
         who = f"{study.name}/{name}"
         found += [f"{who}: {wrong}" for wrong in _as_declared(spec, payloads[name])]
-    found += [f"{study.name}: {wrong}" for wrong in _alike(specs, payloads)]
     if derived:
         found += [f"{study.name}/{NUMBERS}: {w}" for w in _derived(study, profile, payloads)]
     return found
@@ -96,7 +90,7 @@ def _as_declared(spec: Spec, payload: Mapping[str, Any]) -> Iterator[str]:
         given, stored = hasattr(spec.algorithm, "output"), payload["output_w"] is not None
         if given != stored:
             yield f"output_w must be stored where the algorithm has an output, {given} and {stored}"
-    if has_data(spec) and not spec.fits(payload):
+    if payload["key"] != spec.key():
         yield f"key must be {spec.key()}, its configuration changed; reproduce it"
     days, made = commits(), payload["provenance"]
     commit, day = made["commit"], made["date"]
@@ -122,20 +116,6 @@ def commits() -> Mapping[str, date]:
         return {}
     each = (line.split() for line in lines)
     return {full[:12]: datetime.fromisoformat(at).astimezone(UTC).date() for full, at in each}
-
-
-def _alike(specs: Mapping[str, Spec], payloads: Payloads) -> Iterator[str]:
-    """Runs whose problem is made alike must say the same of it; this needs no data."""
-    first: dict[str, str] = {}
-    for name, spec in specs.items():
-        other = first.setdefault(_made_by(spec.problem, spec.seeds[0]), name)
-        if payloads[name]["config"]["problem"] != payloads[other]["config"]["problem"]:
-            yield f"{name} and {other} must have one problem in their configurations, they differ"
-
-
-def _made_by(maker: Callable[[int], Problem], seed: int) -> str:
-    parts = (getattr(maker, part, None) for part in ("func", "args", "keywords"))
-    return repr((*parts, maker if not isinstance(maker, partial) else None, seed))
 
 
 def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:

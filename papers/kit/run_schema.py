@@ -24,7 +24,7 @@ from papers.kit.numbers import DIGITS, significant
 Payload = Mapping[str, Any]
 
 ENTRIES = {
-    *("schema", "kind", "study", "profile", "name", "key", "config", "rounds", "seeds"),
+    *("schema", "kind", "study", "profile", "name", "key", "maker", "config", "rounds", "seeds"),
     *("metrics", "info", "bits", "final_w", "output_w", "provenance", "digest"),
 }
 CONFIG = {"algorithm", "problem", "rounds", "seeds", "evaluate_every"}
@@ -32,7 +32,7 @@ PROVENANCE = {
     *("fedlib", "commit", "dirty", "torch", "numpy", "python", "cpu", "date"),
     *("device", "threads", "wall_s"),
 }
-SOMETIMES = {"compiled", "sources", "roots", "code", "restamped"}  # the last three are ignored
+SOMETIMES = {"compiled", "sources"}
 BITS = ("bits_up", "bits_down")
 WHOLE = 1e-6  # how far the number of all bits may be from a whole one
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -96,7 +96,7 @@ def _place(payload: Payload, path: Path | None) -> Iterator[Wrong]:
 
 def _config(payload: Payload) -> Iterator[Wrong]:
     config, seeds = payload["config"], payload["seeds"]
-    key = digest(config)[:16]
+    key = digest({**config, "problem": payload["maker"]})[:16]
     if payload["key"] != key:
         yield "key", f"be the digest of the configuration, {key}", payload["key"]
     if not seeds or len({*seeds}) < len(seeds) or any(type(s) is not int for s in seeds):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
+from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, digest
 from fedlib.core.trace import LARGEST_MODEL
 from fedlib.provenance import versions
@@ -15,8 +16,6 @@ from papers.kit.numbers import number, significant
 
 if TYPE_CHECKING:
     from papers.kit.store import Spec
-
-STAMPED = ("sources", "roots", "code", "restamped")  # of the provenance: what tells of source code
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
@@ -27,7 +26,14 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "profile": profile,
         "name": name,
         "key": spec.key(),
-        "config": spec.config(),
+        "maker": spec.maker(),
+        "config": {
+            "algorithm": describe(spec.algorithm),
+            "problem": trace.config["problem"],
+            "rounds": spec.rounds,
+            "seeds": list(spec.seeds),
+            "evaluate_every": spec.evaluate_every,
+        },
         "rounds": trace.rounds.tolist(),
         "seeds": list(trace.seeds),
         "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
@@ -77,10 +83,8 @@ def provenance(trace: Trace, sources: Mapping[str, str]) -> dict[str, Any]:
 
 
 def mark(payload: Mapping[str, Any]) -> str:
-    """A short digest of all of a run but what tells of source code."""
-    left_out = {k: v for k, v in payload["provenance"].items() if k not in STAMPED}
-    content = {k: v for k, v in payload.items() if k != "digest"}
-    return digest({**content, "provenance": left_out})[:16]
+    """A short digest of all of a run."""
+    return str(payload["digest"][:16])
 
 
 def to_lists(x: Any) -> list[list[float | None]]:

@@ -18,7 +18,6 @@ from papers.kit import archive, runfile, store
 from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
-from papers.kit.offline import recipe
 from papers.kit.run_schema import Payload, load_run
 from papers.kit.store import PAPER, Spec
 
@@ -40,7 +39,7 @@ def apart(one: Spec, other: Spec) -> bool:
 def what(spec: Spec) -> str:
     """All of a spec that decides its numbers, without building its problem."""
     how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
-    return repr((describe(spec.algorithm), recipe(spec.problem), how))
+    return repr((describe(spec.algorithm), spec.maker(), how))
 
 
 def facts(spec: Spec) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
     """Where a run of the paper's setting is stored: in its place, or as the full profile's."""
     own = store.run_path(study.name, PAPER, name)
     if archive.exists(own):
-        return own if store.is_stored(study.name, PAPER, name, paper, paper) else None
+        return own if store.is_stored(study.name, PAPER, name, paper) else None
     shared = store.run_path(study.name, "full", name)
     alike = full is not None and not apart(full, paper)
     return shared if alike and archive.exists(shared) else None

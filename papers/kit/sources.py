@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
 from fedlib.provenance import ROOT
 from papers.kit.archive import cache_by_file
-from papers.kit.offline import PACKAGES, Maker
+
+PACKAGES = ("fedlib", "papers")
 
 
-def sources_of(algorithm: Algorithm, maker: Maker) -> dict[str, str]:
+def sources_of(algorithm: Algorithm, maker: Callable[[int], Problem]) -> dict[str, str]:
     """SHA-256 of the files that define an algorithm, its ingredients and a problem's maker.
 
     By path in the repository. Files outside our packages, such as a notebook, are left out.

@@ -7,8 +7,9 @@ run gives the same Trace, digit for digit, as computing it does.
 
 from __future__ import annotations
 
-import math
+import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -27,20 +28,16 @@ from fedlib.provenance import ROOT
 from papers.kit import archive
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
-from papers.kit.offline import local_config, problem_config, problems, recipe
-from papers.kit.runfile import STAMPED, mark, to_payload, to_trace
+from papers.kit.runfile import mark, to_payload, to_trace
 from papers.kit.sources import sources_of
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
-ONE_RUN = ("wall_s", "compiled", *STAMPED)  # of the provenance of a run alone
+ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
 BESIDE = (
     "recheck.json",
     "diverged.json",
 )  # of the results folder: what is of no study
-
-
-ROUNDING = 1e-6  # relative, of numbers that a problem computes in float32
 
 
 @dataclass(frozen=True)
@@ -63,48 +60,42 @@ class Spec:
         if len({*self.seeds}) < len(self.seeds):
             raise ValueError(checks.sentence("Spec", "seeds", "be distinct", self.seeds))
 
-    def config(self, problem: Any = None) -> dict[str, Any]:
-        """The configuration that a stored run is keyed by; the device is not part of it.
+    def maker(self) -> dict[str, Any] | None:
+        """The function that makes the problem and its arguments, those of the default left out.
 
-        The `problem` that is described is made, which may need its data, unless it is given.
+        None for a function that cannot be imported by its name, such as one of a notebook.
         """
-        return {
+        function = getattr(self.problem, "func", self.problem)
+        plain: Any = inspect.unwrap(function)
+        if plain.__module__ == "__main__" or not plain.__qualname__.isidentifier():
+            return None
+        args, more = getattr(self.problem, "args", ()), getattr(self.problem, "keywords", {})
+        bound = inspect.signature(plain).bind(*args, self.seeds[0], **more)
+        usual = inspect.signature(plain).parameters
+        seed = [*usual][len(args)]
+        own = {
+            name: describe(value)
+            for name, value in bound.arguments.items()
+            if name != seed
+            and (usual[name].default is usual[name].empty or value != usual[name].default)
+        }
+        return {"function": f"{plain.__module__}.{plain.__qualname__}", "arguments": own}
+
+    def key(self) -> str | None:
+        """A short digest of what is computed; None if the problem has no name. Needs no data."""
+        maker = self.maker()
+        content = {
             "algorithm": describe(self.algorithm),
-            "problem": problem or problem_config(self.problem, self.seeds[0]),
+            "problem": maker,
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
+        return None if maker is None else digest(content)[:16]
 
     def sources(self) -> dict[str, str]:
         """The source files that the run is computed with, each with its SHA-256."""
         return sources_of(self.algorithm, self.problem)
-
-    def key(self, problem: Any = None) -> str:
-        """A short digest of the configuration, as in `config`."""
-        return digest(self.config(problem))[:16]
-
-    def fits(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a stored run has this configuration.
-
-        Numbers that the problem computes, such as a radius, may be rounded otherwise: the last
-        digits of a singular value depend on the processor.
-        """
-        if payload["key"] == self.key():
-            return True
-        stored, own = dict(payload["config"]), self.config()
-        return are_close(stored.pop("problem"), own.pop("problem")) and stored == own
-
-
-def are_close(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal but for the last digits of their floats."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=ROUNDING)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(are_close(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(are_close, one, other))
-    return type(one) is type(other) and bool(one == other)
 
 
 def results_dir() -> Path:
@@ -128,12 +119,9 @@ def compute_or_load(
     store: bool = False,
     device: str = "cpu",
     progress: bool = True,
-    declared: Mapping[str, Spec] | None = None,
     among: Mapping[str, Spec] | None = None,
 ) -> dict[str, Trace]:
     """A Trace for every named spec: loaded if stored with the same configuration, else computed.
-
-    `declared` are the specs that the stored runs were made from; see `is_stored`.
 
     Specs that differ in floats only are computed together, those too that are stored or only in
     `among` (all specs of the study): a run computed alone differs from the same run in its group
@@ -145,8 +133,7 @@ def compute_or_load(
         make_room(study, profile)
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
-        made_from = (declared or {}).get(name)
-        if not recompute and is_stored(study, profile, name, spec, made_from):
+        if not recompute and is_stored(study, profile, name, spec):
             traces[name] = to_trace(archive.read(stored_path(study, profile, name), "run"))
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
@@ -183,27 +170,22 @@ def make_room(study: str, profile: str) -> None:
     clear_parts(folder)
 
 
-def is_stored(
-    study: str, profile: str, name: str, spec: Spec, declared: Spec | None = None
-) -> bool:
-    """Whether a run with this configuration is in the results folder; nothing is downloaded.
-
-    Where the data of its problem are not there, the problem is taken to be the stored one if it is
-    made as that of the `declared` spec is, by the same function with the same arguments.
-    """
+def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
+    """Whether a run with this configuration is in the results folder."""
     path = stored_path(study, profile, name)
-    if not archive.exists(path):
-        return False
-    payload = archive.read(path, "run", curves=False)
-    if has_data(spec):
-        return spec.fits(payload)
-    alike = declared is not None and recipe(spec.problem) == recipe(declared.problem)
-    return alike and bool(payload["key"] == spec.key(payload["config"]["problem"]))
+    key = spec.key()
+    return (
+        key is not None
+        and archive.exists(path)
+        and bool(archive.read(path, "run", curves=False)["key"] == key)
+    )
 
 
-def has_data(spec: Spec) -> bool:
-    """Whether the problem of a run can be made without a download."""
-    return local_config(spec.problem, spec.seeds[0]) is not None
+def problems(maker: Callable[[int], Problem], seeds: Iterable[int]) -> dict[int, Problem]:
+    """The problems of seeds; nothing is said of progress bars that a notebook cannot show."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        return {seed: maker(seed) for seed in seeds}
 
 
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
@@ -215,7 +197,7 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     for name, spec in specs.items():
         alike = _without(describe(spec.algorithm), floats(spec.algorithm))
         how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
-        found.setdefault(repr((alike, recipe(spec.problem), how)), {})[name] = spec
+        found.setdefault(repr((alike, spec.maker() or spec.problem, how)), {})[name] = spec
     return list(found.values())
 
 

@@ -182,7 +182,6 @@ class Study:
             store=keep,
             device=device,
             progress=progress,
-            declared=self.specs(self.resolve(profile)),
         )
         ledger.notify(self.name, profile, traces)
         return traces
@@ -205,7 +204,7 @@ class Study:
         chosen = self.chosen(specs, runs)
         held = {n for n, spec in chosen.items() if self._has(profile, n, spec)}
         options: Any = {"recompute": recompute, "store": True, "device": device}
-        options |= {"declared": specs, "among": specs}
+        options["among"] = specs
         made = store.compute_or_load(self.name, profile, chosen, **options)
         for name, health in self.health(made).items():
             if health.wrong and (recompute or name not in held):
@@ -308,7 +307,7 @@ class Study:
         return found
 
     def _has(self, profile: str, name: str, spec: Spec) -> bool:
-        return store.is_stored(self.name, profile, name, spec, declared=spec)
+        return store.is_stored(self.name, profile, name, spec)
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Payload]:
         """The configurations of those of some runs that are stored with the full profile."""

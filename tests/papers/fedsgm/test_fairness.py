@@ -143,7 +143,7 @@ def test_a_penalty_is_tuned_on_training_curves_alone():
 
 def test_every_study_of_the_stand_in_says_so():
     study = STUDIES["fairness"]
-    quick = study.specs(study.resolve("quick"))["hard"].config()["problem"]
+    quick = study.specs(study.resolve("quick"))["hard"].problem(0).config
     assert quick["data"] == "generated stand-in"
     assert study.resolve("full")["stand_in_rows"] == 0
 

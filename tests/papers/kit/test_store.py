@@ -13,8 +13,7 @@ from expect import refuses
 from problems import np_problem
 
 import fedlib as fl
-from fedlib.core.files import digest, read_json
-from fedlib.data import SOURCES, cache
+from fedlib.core.files import read_json
 from papers.kit import store
 from papers.kit.health import of_run
 from papers.kit.numbers import Number, mean
@@ -171,47 +170,27 @@ def test_numbers_round_trip_with_missing_values():
 def test_whole_numbers_in_float_fields_are_computed_with_the_others():
     whole = {"a": SPECS["a"], "d": replace(SPECS["a"], algorithm=replace(SGM, lr=1))}
     assert [sorted(g) for g in store.groups(whole)] == [["a", "d"]]
-    assert whole["d"].config()["algorithm"]["lr"] is whole["d"].algorithm.lr
     assert set(have(whole)) == {"a", "d"}
 
 
 def far(seed, rows=100):
     """A problem whose data are not here."""
-    fetched.append(rows)
-    return cache.get("mnist", SOURCES["mnist"].files[0])
+    pytest.fail("the problem was made")
 
 
-fetched = []
+def test_looking_whether_a_run_is_stored_makes_no_problem():
+    spec = replace(SPECS["a"], problem=partial(far, rows=50))
+    usual = replace(spec, problem=far)
+    assert usual.maker() == {"function": f"{far.__module__}.far", "arguments": {}}
+    assert replace(spec, problem=partial(far, rows=100)).key() == usual.key()
+    assert spec.maker()["arguments"] == {"rows": 50}
+    assert len({one.key() for one in (spec, usual, replace(usual, rounds=9))}) == 3
+    assert not store.is_stored("toy", "full", "a", spec)
 
 
-def test_looking_whether_a_run_is_stored_fetches_nothing(monkeypatch, tmp_path):
+def test_a_problem_without_a_name_is_never_taken_for_a_stored_one():
+    nameless = replace(SPECS["a"], problem=lambda seed: np_problem(seed))
+    assert nameless.key() is None
     have({"a": SPECS["a"]}, store=True)
-    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path / "nothing"))
-    monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
-    declared = replace(SPECS["a"], problem=partial(far, rows=100))
-    same = replace(declared, problem=partial(far, rows=100))
-    assert have({"a": same}, declared={"a": declared})["a"].rounds[-1] == 6
-    assert fetched  # it was asked for, and not had
-    assert not store.is_stored("toy", "full", "a", same)
-    fewer = replace(same, problem=partial(far, rows=50))
-    for changed in (fewer, replace(same, rounds=9)):
-        assert not store.is_stored("toy", "full", "a", changed, declared)
-
-
-@pytest.mark.parametrize(
-    ("radius", "lr", "fits"),
-    [(1.0, 1.0, True), (1 + 1e-7, 1.0, True), (1 + 1e-5, 1.0, False), (1.0, 1 + 1e-7, False)],
-)
-def test_a_problem_may_be_rounded_otherwise_and_nothing_else(radius, lr, fits, monkeypatch):
-    spec = SPECS["a"]
-    own = {"name": "toy", "rows": [3, 4], "set": {"type": "Ball", "radius": 2.0}}
-    monkeypatch.setattr(store, "problem_config", lambda *_: own)
-    config = spec.config()
-    stored = {
-        **config,
-        "algorithm": {**config["algorithm"], "lr": config["algorithm"]["lr"] * lr},
-        "problem": {**own, "set": {"type": "Ball", "radius": 2.0 * radius}},
-    }
-    assert spec.fits({"key": digest(stored)[:16], "config": stored}) is fits
-    fewer = {**stored, "problem": {**stored["problem"], "rows": [3, 5]}}
-    assert not spec.fits({"key": digest(fewer)[:16], "config": fewer})
+    assert not store.is_stored("toy", "full", "a", nameless)
+    assert have({"a": nameless})["a"].rounds[-1] == 6
