@@ -52,15 +52,14 @@ metrics.mean_gradient(np_problem(), torch.zeros(30).double())
 
 def one_round(algorithm, problem):
     rng = torch.Generator().manual_seed(0)
-    for engine in (fl.Vectorized, fl.Loop):
+    for engine in (fl.Loop,):
         state, draw = algorithm.init(problem), algorithm.draw(problem, rng)
         after, _ = algorithm.round(engine(problem), state, draw)
         if hasattr(algorithm, "output"):
             algorithm.output(after)
 
-for some in examples().values():
-    for example in some:
-        one_round(*example)
+for example, *_ in examples().values():
+    one_round(*example)
 several = pareto(torch.randn(6, 3, 3, 20))
 settings = {"lr": 0.1, "local_steps": 2, "participants": 4}
 for kind in (fl.FedCMOO, fl.FedCMOOPref, fl.FSMGDA):

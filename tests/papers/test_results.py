@@ -74,18 +74,6 @@ class TestRecomputing:
         monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
         assert re.search(what, " ".join(recompute(WORKSHOP, *whole("hard")).wrong))
 
-    def test_a_run_that_doubles_rounding_is_compared_up_to_there(self, tmp_path, monkeypatch):
-        # its first step forgets the start, and two entries of its gradient tie again and again
-        study, name = STUDIES["fw_rates"], "wrong_l1_quality0.25"
-        spec = study.specs(study.resolve("full"))[name]
-        part = RunPrefix(study.name, name, 400, spec.rounds, (0,))
-        elsewhere = kit._computed(spec, part, 1e-15)
-        assert kit.compare(study, spec, part, elsewhere).wrong == []
-        change = lambda held: held["metrics"]["excess"][0].__setitem__(3, 0.1)  # noqa: E731
-        planted(tmp_path, name, change, study)
-        monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
-        assert "entry 3 of seed 0" in kit.compare(study, spec, part, elsewhere).wrong[0]
-
     def test_a_draw_takes_the_studies_in_turn_and_is_the_seeds(self):
         def drawn(seed):
             rng = np.random.default_rng(seed)

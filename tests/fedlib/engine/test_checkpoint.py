@@ -108,7 +108,7 @@ fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=6_
 
 def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
     path, seen = tmp_path / "run.pt", []
-    for wait in (0.0, 0.1, 0.2):  # seconds after the checkpoint has changed
+    for wait in (0.0, 0.2):  # seconds after the checkpoint has changed
         child = subprocess.Popen([sys.executable, "-c", LONG, path])
         before = path.stat().st_mtime_ns if path.exists() else 0
         while child.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
@@ -117,7 +117,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
         child.kill()
         child.wait()
         seen.append(read_sealed(path)["round"])
-    assert 0 < seen[0] < seen[1] < seen[2] <= 6_000
+    assert 0 < seen[0] < seen[1] <= 6_000
     options = {"rounds": 6_000, "evaluate_every": 100}
     same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 

@@ -10,7 +10,7 @@ from fedlib.flower.server import Server
 ROUNDS = 3
 
 
-@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize("name", [name for name in methods() if name != "cartpole"])
 def test_a_federation_is_the_simulation_whose_messages_go_through_the_same_bytes(name):
     method, whole = methods()[name]
     problem = whole()
