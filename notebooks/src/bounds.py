@@ -28,10 +28,10 @@
 # :::
 
 # %% tags=["parameters"]
-profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 200, short sweeps
-seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11
-rounds = None  # T where it is not varied: full 1000; quick 200
-horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 30, 100, 200
+profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 60, short sweeps
+seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11; quick 0, 1
+rounds = None  # T where it is not varied: full 1000; quick 60
+horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 20, 40, 60
 local_steps = 2  # E where it is not varied
 local_steps_grid = None  # E of the sweep: full 1, 2, 5, 10; quick 5
 participants = 5  # n of the theorems with sampled clients, of ten
@@ -41,7 +41,7 @@ down = 0.5  # K/d of the downlink where it is not varied
 fractions = None  # K/d of the sweeps, one direction at a time: full 0.1, 0.2, 0.5, 1; quick 0.1
 threshold_factors = None  # multiples of the prescribed threshold: full 0, 0.03, 0.1, 0.3, 1; quick 0, 0.1, 1
 step_factors = None  # multiples of the prescribed step size: full 1, 3, 10; quick 1
-stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 100
+stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 30
 stairs_local_steps = None  # E on the hard instance, where E T is the largest of these T: full 2, 5, 10; quick 5
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored

@@ -36,9 +36,9 @@
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
 seeds = None  # seeds of the main rows; each fixes the policy's start and all simulations: full 0 to 9; quick 0, 1
 sweep_seeds = None  # seeds of the sweeps: full 0 to 4; quick 0
-rounds = None  # communication rounds T of the main rows: full 500; quick 6
-sweep_rounds = None  # communication rounds of the sweeps: full 300; quick 6; paper 500
-free_rounds = None  # rounds of the run without constraint: full 60; quick 20
+rounds = None  # communication rounds T of the main rows: full 500; quick 2
+sweep_rounds = None  # communication rounds of the sweeps: full 300; quick 1; paper 500
+free_rounds = None  # rounds of the run without constraint: full 60; quick 2
 clients = None  # clients N, with budgets evenly spaced on [25, 35]: full 10; quick 3
 participants = None  # participants n of the main rows (the paper's m): full 7; quick 2
 sweep_participants = None  # participants of the sweep of Figure 4: full 3, 5, 10; quick 1, 3

@@ -31,8 +31,8 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
 seeds = None  # seeds; each fixes start, partition and participants: full 0 to 4; quick 0, 1
-sweep_seeds = None  # seeds of the sweeps over step size, split and sign: full 0, 1, 2; quick 0, 1
-rounds = None  # communication rounds T: full 500; quick 100
+sweep_seeds = None  # seeds of the sweeps over step size, split and sign: full 0, 1, 2; quick 0
+rounds = None  # communication rounds T: full 500; quick 20
 lr = None  # step size of all runs but the sweep over step sizes: full 0.1; quick 0.3
 lrs = None  # step sizes of the sweep: full 0.0001, 0.01, 0.3, 1; quick 0.0001
 tolerance = 0.05  # switching threshold and level of the gap, epsilon

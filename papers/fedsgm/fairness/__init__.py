@@ -26,8 +26,8 @@ __all__ = ["STUDY", "clients_table", "people", "problem"]
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
-    sweep_seeds=("seeds of the sweeps over step size, split and sign", (0, 1, 2), (0, 1)),
-    rounds=("communication rounds T", 500, 100),
+    sweep_seeds=("seeds of the sweeps over step size, split and sign", (0, 1, 2), (0,)),
+    rounds=("communication rounds T", 500, 20),
     lr=("step size of all runs but the sweep over step sizes", 0.1, 0.3),
     lrs=("step sizes of the sweep", (0.0001, 0.01, 0.3, 1.0), (0.0001,)),
     tolerance=("switching threshold and level of the gap, epsilon", 0.05),
