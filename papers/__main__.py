@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import papers
 from fedlib import __version__
-from fedlib.engine.loop import Diverged
 from papers.kit import archive, record, shortfall
 from papers.kit.commands import Parser, carried_out, known
 from papers.kit.rules import VERDICTS
@@ -142,26 +141,16 @@ def compute_again(study: str, profile: str, runs: str, device: str) -> int:
 def reproduce(study: str, profile: str, **options: Any) -> None:
     """Compute and store the runs and the numbers of one study, or of all."""
     for one in chosen(study):
-        try:
-            numbers = one.reproduce(profile, **options)
-        except Diverged as error:
-            if profile == PAPER:
-                shortfall.enter(one, options["runs"], error.seed, error.round)
-            raise
+        numbers = one.reproduce(profile, **options)
         say_numbers(one.name, options["runs"], numbers)
 
 
 def show_runs(study: str, profile: str, *, as_json: bool) -> None:
     """Print the groups of runs that are to be computed."""
-    from papers import runs
-
     if as_json:
-        print(json.dumps(runs.for_snakemake(chosen(study), profile)))
-    elif profile == PAPER:
-        print("\n".join(runs.listed(chosen(study))))
+        print(json.dumps(shortfall.for_snakemake(chosen(study), profile)))
     else:
-        for job in runs.to_do(chosen(study), profile):
-            print(f"{job.seconds:8.0f} s  {job.title}")
+        print("\n".join(shortfall.listed(chosen(study), profile)))
 
 
 def chosen(study: str) -> list[papers.Study]:

@@ -11,7 +11,7 @@ from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.scale import numbers_of
-from papers.kit.shortfall import Short, ended, shortfall
+from papers.kit.shortfall import Group, groups_of
 from papers.kit.study import Params, Study, Traces
 
 Numbers = Mapping[str, Number]
@@ -54,17 +54,16 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
 
 def shortfall_table(study: Study) -> pd.DataFrame:
     """What the runs of the full profile have, what the paper has, and how many are stored so."""
-    alike: dict[str, list[Short]] = {}
-    for short in shortfall(study):
-        alike.setdefault(repr((short.now, short.paper)), []).append(short)
+    alike: dict[str, list[Group]] = {}
+    for group in groups_of(study):
+        alike.setdefault(repr((group.now, group.paper)), []).append(group)
     rows = []
     for some in alike.values():
-        names = [name for short in some for name in short.job.names]
-        done = sum(len(short.job.names) for short in some if short.done)
+        names = [name for group in some for name in group.names]
+        done = sum(len(group.names) for group in some if group.done)
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         sizes = [listed(facts) or "nothing" for facts in (some[0].now, some[0].paper)]
-        end = f"; {end}" if (end := ended(some)) else ""
-        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}{end}"))
+        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}"))
     columns = ["runs", "stored now", "the paper", "stored as the paper has it"]
     return pd.DataFrame(rows, columns=columns).set_index("runs").rename_axis(None)
 

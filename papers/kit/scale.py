@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from fedlib.core import Trace
 from fedlib.core.describe import describe
 from papers.kit import archive, runfile, store
-from papers.kit.costs import ROWS, arguments, numbers
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.run_schema import Payload, load_run
@@ -26,7 +25,12 @@ if TYPE_CHECKING:
     from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
-SIZES = (*ROWS, "most")  # what a table calls rows; of generated data the most of a client
+SIZES = (
+    "rows",
+    "pictures",
+    "molecules",
+    "most",
+)  # what a table calls rows; of generated data the most of a client
 LEFT_OUT = {*SIZES, "measured"} - {"rows"}  # said once, and rows for the curves alone
 ALL = "all"  # rows, where a study names no number
 
@@ -52,6 +56,20 @@ def facts(spec: Spec) -> dict[str, Any]:
         **own,
         **dict(numbers(describe(spec.algorithm))),
     }
+
+
+def arguments(spec: Spec) -> dict[str, int]:
+    """The whole numbers but 0 among the arguments of a problem."""
+    made = getattr(spec.problem, "keywords", {})
+    return {k: v for k, v in made.items() if type(v) is int and v}
+
+
+def numbers(described: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The whole numbers of a described algorithm; what stands inside others first."""
+    for value in described.values():
+        if isinstance(value, Mapping):
+            yield from numbers(value)
+    yield from ((k, v) for k, v in described.items() if type(v) is int)
 
 
 def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:

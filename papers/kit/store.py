@@ -34,10 +34,7 @@ from papers.kit.sources import sources_of
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
-BESIDE = (
-    "recheck.json",
-    "diverged.json",
-)  # of the results folder: what is of no study
+BESIDE = ("recheck.json",)  # of the results folder: what is of no study
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from expect import refuses
 
 from fedlib import FedSGM, data
 from fedlib.problems import neyman_pearson
-from papers import STUDIES, runs
+from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import archive, ledger, report, scale, store
 from papers.kit.claims import Claim, Reading
@@ -16,7 +16,7 @@ from papers.kit.needs import Needs
 from papers.kit.numbers import measured
 from papers.kit.results_lint import lint_study
 from papers.kit.rules import Rule, of, told
-from papers.kit.shortfall import shortfall
+from papers.kit.shortfall import groups_of, listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 from papers.kit.watch import Watch
@@ -196,15 +196,15 @@ def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys)
 
 def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
     monkeypatch.setitem(STUDIES, own.name, own)
-    lines = "\n".join(runs.listed([own]))
+    lines = "\n".join(listed([own], "paper"))
     assert "own/paper/E2_0.1 and 1 more: rounds 4 -> 8, seeds 1 -> 3" in lines
     assert "1 claims wait: own/C1" in lines
     at_paper(own, "E2_*")
-    lines = "\n".join(runs.listed([own]))
+    lines = "\n".join(listed([own], "paper"))
     assert "E2_0.1" not in lines
     assert "E1_0.1" in lines
     assert "0 claims wait: none" in lines
-    assert [short.done for short in shortfall(own)] == [False, True]
+    assert [group.done for group in groups_of(own)] == [False, True]
 
 
 def test_seeds_that_are_runs_of_their_own_are_counted_together():
