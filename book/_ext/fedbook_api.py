@@ -5,8 +5,9 @@ the files of that folder, and stand where the list says `%% algorithms`. When th
 block becomes a link with the first sentence of the module; a page `book/api/PACKAGE.md` gets the
 blocks of its modules, which go to the page with the longest name that theirs begins with.
 
-In the library a docstring is plain text with code in backticks, LaTeX between dollars, emphasis
-between asterisks, numbered pseudocode in an indented block, and formulas such as ``|w0 - w*|``,
+The pages show the signature, the first paragraph and the table of arguments; the rest of a
+docstring is for those who read the code. In the library a docstring is plain text with code in
+backticks, LaTeX between dollars, emphasis between asterisks, and formulas such as ``|w0 - w*|``,
 whose marks mean other things to reStructuredText. Its tables read `name : what it is`, where
 numpy's have the type. `prepare` makes it safe. (sphinx-autodoc2 reads no numpy tables.)
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 from fedbook_data import BookError, warn
@@ -36,7 +38,7 @@ def listed(path: Path) -> str:
     blocks = (
         f"### fedlib.algorithms.{file.stem}\n\n```{{eval-rst}}\n"
         f".. automodule:: fedlib.algorithms.{file.stem}\n"
-        "   :members:\n   :show-inheritance:\n```\n"
+        "   :members:\n```\n"
         for file in files
     )
     return path.read_text(encoding="utf-8").replace(ALGORITHMS, "\n".join(blocks))
@@ -99,7 +101,7 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
         warn(error, "api", docname)
 
 
-PSEUDOCODE = re.compile(r"\s{2,}\d+[a-z]?\s{2,}\S")
+TABLES = ("Parameters", "Attributes")
 ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
@@ -114,25 +116,23 @@ ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<
 def prepare(
     app: object, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Makes pseudocode literal, then escapes marks outside of code; changes ``lines`` in place."""
-    if lines and lines[0].startswith(
-        "Alias for field number"
-    ):  # Python's own words, they say nothing
-        lines.clear()
-    lines[:] = marked("\n".join(described(lines))).split("\n") if lines else []
-    for i in range(len(lines) - 1, 0, -1):
-        starts = PSEUDOCODE.match(lines[i]) and not lines[i - 1].strip()
-        if starts and not lines[max(i - 2, 0)].rstrip().endswith("::"):
-            lines[i:i] = [" " * max(indent(lines[i]) - 4, 0) + "::", ""]
-    literal: int | None = None  # the indent of the line that opened a literal block
-    for i, line in enumerate(lines):
-        if literal is not None and line.strip() and indent(line) <= literal:
-            literal = None
-        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
-            lines[i] = escape(line)
-            if line.rstrip().endswith("::"):
-                literal = indent(line)
-        lines[i] = lines[i].replace(STAR, "*")
+    """Leaves what the pages show and escapes marks outside of code; changes ``lines`` in place."""
+    text = marked("\n".join(described(brief(lines))))
+    lines[:] = [escape(line).replace(STAR, "*") for line in text.split("\n")] if lines else []
+
+
+def skip(app: object, what: str, name: str, obj: object, skipped: bool, options: object) -> bool:
+    """Leaves out the fields of named tuples, which their class's signature has."""
+    return skipped or type(obj).__name__ == "_tuplegetter"
+
+
+def brief(lines: list[str]) -> list[str]:
+    """The first paragraph and the tables of arguments."""
+    text = textwrap.dedent("\n".join(lines)).strip("\n")
+    first, *rest = re.split(r"\n(?=\S[^\n]*\n-{3,}\n)", f"\n{text}")
+    paragraph = first.strip("\n").partition("\n\n")[0]
+    tables = [part.rstrip() for part in rest if part.partition("\n")[0] in TABLES]
+    return "\n\n".join(filter(None, (paragraph, *tables))).split("\n")
 
 
 def described(lines: list[str]) -> list[str]:
@@ -142,7 +142,7 @@ def described(lines: list[str]) -> list[str]:
     for i, line in enumerate(lines):
         below = lines[i + 1].strip() if i + 1 < len(lines) else ""
         if below and set(below) == {"-"}:
-            table = indent(line) if line.strip() in ("Parameters", "Attributes") else None
+            table = indent(line) if line.strip() in TABLES else None
         entry = ENTRY.match(line)
         if entry and table is not None and indent(line) == table:
             found += [entry["indent"] + entry["names"], f"{entry['indent']}    {entry['text']}"]
@@ -203,3 +203,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", prepare, priority=100)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", skip)

@@ -76,8 +76,7 @@ def test_claims_stand_failing_first_with_anchors(build):
     ]
     assert 'href="#claim-toy-C1"' in page
     assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
-    assert "Rule: " in page
-    assert re.search(r"Stored runs \(1\): </strong><code[^>]*>(<span[^>]*>)?old<", page)
+    assert "<summary>Rule</summary>" in page
 
 
 def test_scoreboard_counts_and_claims_can_be_narrowed(build):
@@ -166,16 +165,11 @@ def test_docstrings_are_made_safe(monkeypatch):
     import fedbook_api
 
     lines = [
-        "The norm |w0 - w*| of `w*`, of w_ and of w_t.", "",
-        "    1  sample *", "    2      E times: u", "",
-        "After: *args.", ">>> 2 * 3", "6",
+        "The norm |w0 - w*| of `w*`, of w_ and of w_t,", "and of *args.", "",
+        "    1  sample *", "    2      E times: u", "", ">>> 2 * 3", "6",
     ]  # fmt: skip
     fedbook_api.prepare(None, "class", "x", None, None, lines)
-    assert lines == [
-        r"The norm \|w0 - w\*\| of `w*`, of w\_ and of w_t.", "",
-        "::", "", "    1  sample *", "    2      E times: u", "",
-        r"After: \*args.", ">>> 2 * 3", "6",
-    ]  # fmt: skip
+    assert lines == [r"The norm \|w0 - w\*\| of `w*`, of w\_ and of w_t,", r"and of \*args."]
 
 
 def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
@@ -193,7 +187,7 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
         r"Ye, Cui, *Sample-based SSCA* (C): :math:`\lambda_t = |w|` is",
         r"at most `$` of w\* and F\*.", "",
         "Parameters", "----------",
-        "u, v", "    where the", "    steps start.", "", "Raises", "------", "ValueError",
+        "u, v", "    where the", "    steps start.",
     ]  # fmt: skip
 
 
