@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
@@ -38,7 +37,7 @@ from sphinx.util.docutils import SphinxRole
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
     from papers.kit.record import Entry
-    from papers.kit.rules import Outcome, Rule
+    from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
 
@@ -120,47 +119,26 @@ class Claims(BookDirective):
             [paragraph(nodes.strong(claim.id, claim.id)),
              paragraph(nodes.Text(f"{paper_name(claim.paper)}, "), *self.inline(claim.place)),
              paragraph(figure_link(self.env, e.study, claim.figure))],
-            [paragraph(*self.inline(claim.wording)), *self.details(e),
-             *former(self, e.study, claim.id)],
+            [paragraph(*self.inline(claim.wording)), *self.details(e)],
             measured,
             verdict_of(e),
         ]  # fmt: skip
 
     def details(self, e: Row) -> list[nodes.Node]:
-        """How it is measured, the rule and the runs, folded away."""
-        names = e.claim.all_runs
-        runs = [nodes.strong("", f"Stored runs ({len(names)}): ")]
-        runs += [nodes.literal("", ", ".join(names)), nodes.Text(" ")]
-        runs += explorer_link(self.env, e.study, names)
+        """The rules by which it is judged and their last change, folded away."""
+        claim = e.claim
+        runs = explorer_link(self.env, e.study, claim.all_runs) if claim.all_runs else []
+        rules = {claim.reading: claim.rule} | {one.name: one.rule for one in claim.readings}
         return [
-            raw("<details><summary>How it is judged</summary>"),
-            paragraph(nodes.strong("", "Measure: "), *self.inline(e.claim.measure)),
-            *self.judged(e.claim.reading, e.claim.rule, e.outcome),
+            raw("<details><summary>Rule</summary>"),
             *(
-                node
-                for reading in e.claim.readings
-                for node in self.judged(reading.name, reading.rule, e.readings[reading.name])
+                titled(f"{name}: " if name else "", *self.inline(rule.words))
+                for name, rule in rules.items()
             ),
-            *([nodes.paragraph("", "", *runs, classes=["claim-runs"])] if names else []),
-            *fixed(self, e.study, e.claim.id),
+            *last_change(self, e.study, claim.id),
+            *([paragraph(*runs)] if runs else []),
             raw("</details>"),
         ]
-
-    def judged(self, reading: str, rule: Rule, outcome: Outcome) -> list[nodes.Node]:
-        """A rule in words, what became of its parts, and what is observed beside it."""
-        head = f"Rule, {reading}: " if reading else "Rule: "
-        found = [paragraph(nodes.strong("", head), *self.inline(rule.words))]
-        for title, primary in (("Parts: ", True), ("Observed, does not count: ", False)):
-            parts = [p for p in outcome.parts if p.primary == primary]
-            if parts:
-                text = "; ".join(f"{p.name} ({p.state})" for p in parts)
-                found.append(paragraph(nodes.strong("", title), nodes.Text(text)))
-        if outcome.control:
-            control = nodes.Text(f"{outcome.control}.")
-            found.append(paragraph(nodes.strong("", "Negative control: "), control))
-        if not outcome.parts:
-            found.append(nodes.paragraph("", outcome.reason))
-        return found
 
 
 def verdict_of(e: Row) -> list[nodes.Node]:
@@ -299,33 +277,19 @@ def titled(title: str, *children: nodes.Node) -> nodes.paragraph:
     return nodes.paragraph("", "", nodes.strong(title, title), *children)
 
 
-def fixed(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
-    """When today's rule of a claim was fixed; nothing without a record."""
-    entries = entries_of(directive, study_of(study)).get(claim)
-    return [titled("Fixed: ", nodes.Text(f"{when(entries[-1])}."))] if entries else []
-
-
-def when(entry: Entry) -> str:
-    """The date of an entry and what it is beside the runs."""
+def last_change(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
+    """When today's rule of a claim was fixed, and why it was changed; nothing without a record."""
     from papers.kit.record import RUNS
 
-    return f"{entry.date}, {RUNS[entry.runs]}"
-
-
-def former(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
-    """Folded away: each former rule with its verdict and why it was changed, the latest first."""
-    entries = entries_of(directive, study_of(study)).get(claim, [])
-    if len(entries) < 2:
+    entries = entries_of(directive, study_of(study)).get(claim)
+    if not entries:
         return []
-    last = entries[-1].date
-    found = [raw(f"<details><summary>The rule was changed on {escape(last)}</summary>")]
-    for before, after in reversed([*pairwise(entries)]):
-        found += [titled(f"Changed on {after.date}: ", *directive.inline(after.reason))]
-        if before.digest != after.digest:
-            words = directive.inline(before.words)
-            found.append(titled(f"Former rule ({when(before)}): ", *words))
-        found.append(titled("Verdict under it: ", nodes.Text(before.label)))
-    return [*found, raw("</details>")]
+    last = entries[-1]
+    if len(entries) == 1:
+        return [titled("Fixed: ", nodes.Text(f"{last.date}, {RUNS[last.runs]}."))]
+    why = last.reason.partition(". ")[0].rstrip(".")
+    head = f"Changed on {last.date}, {RUNS[last.runs]}: "
+    return [titled(head, *directive.inline(f"{why}."))]
 
 
 def setup(app: Sphinx) -> None:
