@@ -174,20 +174,17 @@ def fold(
         line += [link, nodes.Text(" ")]
     if runs:
         line += fedbook_study.explorer_link(env, name, runs)
-    again = "Draw it again, from the stored runs or with your own parameters:"
-    command = "\n".join(commands_of(env, name))
+    line += [nodes.Text(" "), nodes.literal("", commands_of(env, name)[0])]
     return [
         raw(f'<details class="figure-files"><summary>{title}{SUMMARY}</summary>'),
         line,
-        nodes.paragraph("", again),
-        nodes.literal_block(command, command, language="bash"),
         *settings(env, name, runs),
         raw("</details>"),
     ]
 
 
 def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.Node]:
-    """What the runs behind a figure were made with: the main settings, and all in one line."""
+    """What the runs behind a figure were made with, in one line."""
     if not runs:
         return []
     found: dict[str, dict[str, None]] = {}
@@ -197,10 +194,7 @@ def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.N
             found.setdefault(label, {})[text] = None
     held = {label: listed([*values]) for label, values in found.items()}
     rows = [f"{label} {held[label]}" for label in MAIN if label in held]
-    rest = [f"{label} {text}" for label, text in held.items() if label not in MAIN]
-    words = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))
-    others = nodes.paragraph("", "; ".join(rest), classes=["quiet"])
-    return [words, *([others] if rest else [])]
+    return [nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))]
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from papers.kit.study import Study
 
 FIELDS = {
-    "commit": "Commit", "fedlib": "fedlib", "torch": "torch",
-    "numpy": "numpy", "python": "Python", "device": "Device", "cpu": "CPU", "threads": "Threads",
-    "runs": "Runs", "seeds": "Seeds a run", "wall_s": "Wall time in s", "date": "Date",
+    "commit": "Commit", "device": "Device", "runs": "Runs", "seeds": "Seeds a run", "date": "Date",
 }  # fmt: skip
 
 
