@@ -140,7 +140,7 @@ profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 400 in the full profile, 60 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
@@ -162,7 +162,7 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 # %% [markdown]
 # **The direction.** $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and $a^\top\mathbf F=0$, for $M=2,5,40$. Then quadratic losses: the remainder of point 1 must fall a hundredfold when $\eta$ falls tenfold; and along $-Ja$ a long step need not lower $\mu$.
 
-# %%
+# %% tags=["remove-input"]
 slopes, products, signs = [], [], []
 for M in np.repeat([2, 5, 40], 20):
     _, r, F = random_case(M)
@@ -185,7 +185,7 @@ for _ in range(20):
 pair = lambda ratio: balance(np.ones(2), np.array([ratio, 1.0]))[0]
 edge = brentq(lambda ratio: pair(ratio) - 0.01, 1, 3)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("grad mu = J a / S on 60 instances, to 1e-7", max(slopes) < 1e-7)
 check(
     "a'F = 0 to 1e-12 S, the worst has a_k > 0, some a_k < 0", max(products) < 1e-12 and all(signs)
@@ -205,7 +205,7 @@ _ = check(
 # **Feasibility.** The programme on random cases with $M=2,3,5,11$, rank-deficient ones among them: with exact $G$; with an antisymmetric matrix of the same size added; with a symmetric matrix added, which makes it indefinite. The solver's answers are held against the constraints, and against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible` for equal losses.
 
 
-# %%
+# %% tags=["remove-input"]
 def noisy(G, sign):  # plus a random matrix of the size of G, symmetric or antisymmetric
     noise = np.abs(G).max() * rng.standard_normal(G.shape)
     return G + (noise + sign * noise.T) / 2
@@ -247,7 +247,7 @@ for _ in range(instances):
     slack.append((game_value(G + E) - nu + np.linalg.norm(E, 2)) / np.abs(G).max())
 two = game_value(np.ones((2, 2)) - 2.02 * np.eye(2))  # nu = 1, |E|_op = 2.02
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for name in ("exact", "plus antisymmetric"):
     part = cases[cases["G"] == name]
     check(
@@ -275,7 +275,7 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 # %% [markdown]
 # **What the solution does**, with exact $G$: descent mode (losses nearly balanced) against $M\nu$, also for orthonormal gradients, where it is an equality; balance mode by the number of objectives, with $\mathcal J\ne\emptyset$ and $\mathcal J=\emptyset$. Values are relative to $\max_k\lvert(Ga)_k\rvert$. Last, how often the weights $0.8w+\frac{0.2}M$ break a constraint.
 
-# %%
+# %% tags=["remove-input"]
 descent, modes = [], []
 for M in (2, 3, 5):
     for _ in range(instances):
@@ -294,7 +294,7 @@ modes = pd.DataFrame(modes, columns=["M", "J", "value", "no w helps", "kept"])
 square = preference_program(np.ones(3), np.ones(3), np.eye(3)).value
 some, none = modes[modes["J"]], modes[~modes["J"]]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"descent mode: value >= M nu on {len(descent)} instances, to 1e-8", min(descent) >= -1e-8)
 check(
     "    equality for orthonormal gradients, to 1e-9: 1.01 M nu is not reached",
@@ -314,7 +314,7 @@ _ = check(
     f"{1 - modes['kept'].mean():.0%}",
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 groups = some.groupby("M")["value"]
 columns = {
     "instances, J not empty": groups.size(),
@@ -325,7 +325,7 @@ pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 # %% [markdown]
 # **The example**, with losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. The bound of its point 3 is proved by enumeration: $w_1$ and $w_3$ enter through their sum, so a grid of $w_2$ is all there is.
 
-# %%
+# %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
 G, (mu, a) = jac.T @ jac, balance(np.ones(3), F)
 found = preference_program(np.ones(3), F, G)
@@ -343,7 +343,7 @@ def along(d):  # losses [101, 3] on the line x = -eta d
 paths = {"along J a": along(jac @ a), "along J w, the programme's": along(jac @ found.weights)}
 imbalance = {name: balance(np.ones(3), losses)[0] for name, losses in paths.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     "J = {2} and J* = {3}",
     found.falling.tolist() == [False, True, False] and found.worst.tolist() == [False, False, True],
@@ -368,7 +368,7 @@ _ = check(
 )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "step eta", "ylabel": "imbalance mu"})
     for name, values in imbalance.items():
@@ -383,3 +383,6 @@ plot.show(
     "start, above a dotted level, to 0.205.",
     caption="Three objectives: the imbalance after one step along minus J a, and along minus J w with the weights of the programme.",
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_balancing.py <src/note_balancing.py>`.

@@ -303,7 +303,7 @@ seed = 0  # of the random instances
 instances = None  # number of random instances; None: 20 in the full profile, 5 in the quick one
 draws = None  # of the randomness of a round; None: 20000 in the full profile, 2000 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from itertools import product
 from math import sqrt
@@ -342,7 +342,7 @@ rng = np.random.default_rng(seed)
 # %% [markdown]
 # **MGDA**: random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns have very different lengths. {eq}`eq-cmoo-mgda` is tested with 2000 random directions near $v^\circ$; then one step of length $\frac1L$ on random waves (below). Last, the biased step, with both values of the noise.
 
-# %%
+# %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
 for M in np.repeat([2, 3, 5, 11], instances):
     jac = rng.standard_normal((6, M)) * np.exp(rng.standard_normal(M))
@@ -361,7 +361,7 @@ for _ in range(10 * instances):
 steps = [np.array([[1.0, -2.0 + noise]]) for noise in (3.0, -3.0)]
 biased = np.mean([(jac @ min_norm(jac))[0] for jac in steps])
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"<grad F_k, v> >= |v|^2 on {4 * instances} instances, to 1e-12", min(optimal) > -1e-12)
 check("no direction is better than v, to 1e-12", max(largest) <= 1e-12)
 check("some direction comes within 5 % of the value of v", max(reached) > 0.95)
@@ -375,7 +375,7 @@ _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(bi
 # **Lemma 1**: random matrices, equal columns, and what a missing $\sqrt M$ would do.
 
 
-# %%
+# %% tags=["remove-input"]
 def sides(A, w):  # |Aw|, |A|_op / sqrt(M), |A'Aw| / sqrt(M) for columns of length 1
     parts = A @ w, A.T @ A @ w / sqrt(A.shape[1])
     return [
@@ -391,7 +391,7 @@ tried = [
 ]
 equal = sides(np.tile(random_gradients(rng, 1, 6, 1, 1.0, 1.0)[0], 5), np.ones(5) / 5)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"all three hold on {3 * instances} instances", np.max(tried) <= 1)
 _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1).max() < 1e-12)
 
@@ -399,7 +399,7 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 # **Lemmas 2 and 3.** Clients with gradients of length $b=1$, 4 of 10 for the factor, $d=12$, $M=4$, Rand-K with half of the entries ($q=1$), $\sigma_l=2$. The exact variance of every column (a formula, held against simulation), with the $\sigma_g$ of the instance; then the two lemmas by simulation, with independent and with common randomness of the columns.
 
 
-# %%
+# %% tags=["remove-input"]
 def with_spread(gradients, s):
     spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0).max()
     return replace(s, sigma_g=sqrt(spread))
@@ -427,7 +427,7 @@ for _ in range(instances):
     found["J w, common"].append(np.square(together @ w).sum(1).mean() / column_variance(g, s)[0])
     found["misprint"].append(exact.min() / gram_variance(s, misprint=True))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 text = f"on {instances} instances"
 check(f"formula and simulation agree within 5 standard errors {text}", max(found["gap"]) < 5)
 check(f"variance of a column <= S_1 {text}", max(found["exact"]) <= 1 + 1e-12)
@@ -450,7 +450,7 @@ _ = check(
 # and the bias of a single factor.
 
 
-# %%
+# %% tags=["remove-input"]
 def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side less its first term
     new = project_simplex(w - beta * np.einsum("rdk,rdm,m->rk", first, second, w))
     vertices = np.eye(len(w))
@@ -482,7 +482,7 @@ s = Setting(b=1.0, M=4)
 tight = one_move(signs, signs[None], signs[None], np.array([0.5, 0.5, 0, 0]), beta)
 tight_move, tight_regret = float(tight[0][0]), float(tight[1].max())
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"Lemma 4: E|w' - w| <= beta sqrt(M) C_2 {text}", max(ratios["move"]) <= 1)
 check(f"    and E|w' - w|^2 <= beta^2 M C_2^2 {text}", max(ratios["square"]) <= 1)
 check(f"Lemma 5 with C_1, all u, plus 4 standard errors {text}", max(ratios["C1"]) <= 1)
@@ -501,7 +501,7 @@ _ = check(
 # %% [markdown]
 # **Lemma 6.** The example by listing its four outcomes; then random waves, $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$: they are $L$-smooth with gradients of length at most $b$, everywhere. $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$, $\eta_c=\frac1{2L\tau}$.
 
-# %%
+# %% tags=["remove-input"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
 outcomes = []
 for first, second in product((4.0, -4.0), repeat=2):
@@ -516,7 +516,7 @@ for _ in range(instances):
     work = local_work(problem, crowd, x, w, 0.1, rng)
     squares.append(np.square(work).sum(1).mean() / step_square(crowd, "corrected"))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the example has mean square 10.25 b^2, to 1e-12", abs(square - 10.25) < 1e-12)
 check("    above the printed bound, 9 b^2", square > 1.1 * step_square(case))
 check(
@@ -530,7 +530,7 @@ _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 # %% [markdown]
 # **Lemma 7.** The same waves with $\sigma_l=\frac12$; both sides are affine in $u$, so again $u=e_k$. Then $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise, where the gradients of the local steps are $b(1-L\eta_c)^s$: with short steps, {eq}`eq-cmoo-lemma7` becomes an equality.
 
-# %%
+# %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
 for _ in range(instances):
     problem, point = waves(rng, calm, 6, 0.5), rng.standard_normal((1, 6))
@@ -547,7 +547,7 @@ settings = [
 ]
 gains = [drift(s, 1e-3) / drift(s, 1e-3, "ours") for s in settings]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"random waves: left side plus 4 standard errors below ours {text}", max(lefts) <= 1)
 check("quadratic: at most ours, to 1e-9, for tau = 2, 5, 20 and two steps", max(line) <= 1 + 1e-9)
 check(
@@ -564,7 +564,7 @@ _ = check(
 # **Theorem 1 and Corollary 1.1.** Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$, $\tau=5$, $\sigma_g\le b$), step sizes of the corollary, 16 runs for every number of rounds $T$; $\delta$ is computed with the lower bound $-\frac{b^2}L$ of the losses.
 # The bounds fall exactly as $T^{-1/2}$. A bound of this order says nothing of the slope of what it bounds; but with these step sizes what is measured should come to the same slope once the start is forgotten, and does, from the flatter side.
 
-# %%
+# %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
 problem = waves(rng, calm, 12, 0.5)
 gap = float((problem.losses(np.zeros((1, 12))) - problem.floor).mean())
@@ -586,7 +586,7 @@ slopes = np.diff(np.log(mean)) / np.diff(np.log(rounds))  # from each T to the n
 falls = [np.polyfit(np.log(rounds), np.log(x), 1)[0] for x in totals.values()]
 margin = {"quick": 0.15, "full": 0.05}[profile]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"mean |J w|^2 + 3 standard errors <= corrected bound, T = {rounds[0]}..{rounds[-1]}",
     (upper <= totals["corrected"]).all(),
@@ -604,14 +604,14 @@ _ = check(
     f"log-log slope {slopes[0]:.2f} over the first, {slopes[-1]:.2f} over the last",
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table = pd.DataFrame(
     {"measured": mean, "measured, our beta": ours} | totals, index=pd.Index(rounds, name="T")
 )
 table.round(3)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "rounds T", "ylabel": "mean of |J w|^2"})
     for name in ("measured", *versions):
@@ -633,7 +633,7 @@ plot.show(
 # %% [markdown]
 # **What the rate hides.** One client, one objective with slope 1 as far as $\lvert x\rvert\ge1$ (Huber's function, $L=b=C_1=1$, no noise, $\tau=1$), step size of the corollary, started at $x=2\sqrt T$.
 
-# %%
+# %% tags=["remove-input"]
 hidden = {}
 for T in (100, 2500, 10_000):
     x, total = 2 * sqrt(T), 0.0
@@ -646,7 +646,7 @@ for T in (100, 2500, 10_000):
         total / theorem_1(s, corollary(s), 2 * sqrt(T) - 0.5, "corrected").total,
     )
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     "mean |F'|^2 over (b^2 + C_1^2) / sqrt(T) is 5, 25, 50 for T = 100, 2500, 10000",
     np.allclose([h[0] for h in hidden.values()], [5, 25, 50]),
@@ -659,7 +659,7 @@ _ = check(
 # %% [markdown]
 # **The two-way estimate**: random $H_i$ and $R_i$, 5 clients, $d=8$, $M=4$; the largest error relative to the largest entry.
 
-# %%
+# %% tags=["remove-input"]
 errors = []
 for _ in range(instances):
     H, R = rng.standard_normal((2, 5, 8, 4))
@@ -677,7 +677,7 @@ for _ in range(instances):
     )
 errors = np.array(errors)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"the expansion is exact with sym, to 1e-12 {text}", errors[:, 0].max() < 1e-12)
 check(
     "    without sym it is wrong by more than 5 % of the largest entry, everywhere",
@@ -685,3 +685,6 @@ check(
 )
 check("    the error is antisymmetric, to 1e-12", errors[:, 2].max() < 1e-12)
 _ = check("    and w'Gw does not see it, to 1e-12", errors[:, 3].max() < 1e-12)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_cmoo.py <src/note_cmoo.py>`.

@@ -241,7 +241,7 @@ seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 6 in the quick one
 rounds = None  # T of the theorem; None: 1000 in the full profile, 200 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
@@ -299,7 +299,7 @@ def plain_step(algorithm, problem, w, draw):
 #
 # which for $n=N$ is {prf:ref}`comp-lemma-virtual`.
 
-# %%
+# %% tags=["remove-input"]
 problem = instance(seed)
 errors, turned = {}, {}
 for n in (8, 3):
@@ -314,7 +314,7 @@ for n in (8, 3):
     errors[n] = max((s.x - u.x - step - (e - f)).norm() / step.norm() for s, u, e, f, step in pairs)
     turned[n] = max((s.x - u.x - step + (e - f)).norm() / step.norm() for s, u, e, f, step in pairs)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for n, error in errors.items():
     check(
         f"n = {n} of {N}: the virtual iterate moves by the uncompressed step, to 1e-10",
@@ -325,7 +325,7 @@ _ = check("with the residual's sign turned it does not", bool(min(turned.values(
 # %% [markdown]
 # **Residual, message and gap** against their bounds, the largest value over all clients and 40 rounds of a run. These lemmas hold for every step size and threshold, so a step is taken that moves the model visibly.
 
-# %%
+# %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
 for q in (0.05, 0.1, 0.25, 0.5):
     algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
@@ -336,7 +336,7 @@ for q in (0.05, 0.1, 0.25, 0.5):
     curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for q, (residual, message, gap) in measured.items():
     check(f"q={q}: residual <= limit", 0 < residual <= sqrt(gamma.residual_limit(q)))
     check(f"q={q}: message <= sqrt(8) (2 - q) / q", message <= sqrt(8) * (2 - q) / q)
@@ -345,7 +345,7 @@ for q, (residual, message, gap) in measured.items():
         0 < gap <= 2 * sqrt(40 * (1 - q)) / q**2,
     )
 
-# %%
+# %% tags=["remove-input"]
 axes = {"yscale": "log", "xlabel": "round", "ylabel": "largest residual / (E G)"}
 
 
@@ -366,7 +366,7 @@ plot.show(
 # %% [markdown]
 # **The long message.** {prf:ref}`comp-lemma-counterexample` with $EG=1$, $d=100$.
 
-# %%
+# %% tags=["remove-input"]
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
 messages = {}
 for q in (0.5, 0.1, 0.01):
@@ -377,7 +377,7 @@ for q in (0.5, 0.1, 0.01):
         lengths.append(v.norm().item())
     messages[f"q = {q}"] = lengths
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for label, lengths in messages.items():
     wanted = 1 / sqrt(float(label[4:]))
     check(
@@ -394,7 +394,7 @@ _ = check(
 # falls below 1 only after 2500 rounds.
 
 
-# %%
+# %% tags=["remove-input"]
 def regret(trace):
     sigma, gaps = trace.info["sigma"], trace.metrics
     return ((1 - sigma) * gaps["f_gap"][:, :-1] + sigma * gaps["g_gap"][:, :-1]).mean(-1)
@@ -407,7 +407,7 @@ def is_solution(algorithm, trace):
     return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance)
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
     algorithm = method(q, q0, local_steps=steps)
     trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
@@ -429,7 +429,7 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
 # %% [markdown]
 # **The constants** of F's classification setting, $E=5$, $N/n=2$, $q=q_0=0.1$, and the reductions that hold and fail.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
 printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
@@ -460,14 +460,14 @@ _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} s
 # %% [markdown]
 # **F Theorem 1 (ii)** on the line: 20 objectives pull left, 20 pull right and one pulls to $w^*=0$, so that $f$ has the slope $\frac1{41}$; $g(w)=\lvert w\rvert-1$, $g(w^*)=-1$, and $w_0=1$ is feasible. No compression, $E=1$, $T=100$. The model hardly moves.
 
-# %%
+# %% tags=["remove-input"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]
 flat = norms(pulls, 0 * pulls, 1.0, torch.ones(1).double(), torch.zeros(1).double())
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=41))
 still = run(FedSGM(rate.lr, 1, 41, rate.tolerance), flat, rounds=100, progress=False)
 at = {k: float(v) for k, v in flat.metrics(torch.from_numpy(still.output[0]), flat).items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"f gap <= eps = {rate.tolerance:.1f} and g <= eps",
     max(at["f_gap"], at["g"]) <= rate.tolerance,
@@ -480,7 +480,7 @@ _ = check(
 # %% [markdown]
 # **The rate of the uplink alone**: the exponent of $1/q$ in $B(\Gamma)$ between $q=10^{-3}$ and $10^{-4}$ is $\frac12$ with all clients, and 1 with sampled ones, where the text's $1/q$ belongs. Then F's rate for $E=1$ with compression both ways, $O(DG/\sqrt{q_0qT})$, with its constant.
 
-# %%
+# %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4
 own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
 partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
@@ -488,10 +488,13 @@ sampled = 0.5 * np.log10(partial[1] / partial[0])
 pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20)]
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"all clients: exponent {own:.2f}", abs(own - 0.5) < 0.01)
 check(f"sampled clients: exponent {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(
     "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings, and <= 5 in not all",
     5 < max(constants) <= 6,
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_compression.py <src/note_compression.py>`.

@@ -162,7 +162,7 @@ seed = 0  # of the random instances
 instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one
 horizons = None  # values of T; None: 16 to 4096 in the full profile, 16 to 256 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 import numpy as np
 import pandas as pd
 
@@ -180,7 +180,7 @@ rng = np.random.default_rng(seed)
 # %% [markdown]
 # **The lemmas** at random points of the balls of radius 2, for losses with ripples, 5 clients, 3 dimensions, $\lambda$ from 0.1 to 10: quadratics plus $\cos2x_k$, whose second derivative has both signs. The Frank-Wolfe gap of the surrogate is computed with the oracle of every client.
 
-# %%
+# %% tags=["remove-input"]
 r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
 worst = {"distance": [], "mean": [], "mean, G": [], "near": []}
 problems = []
@@ -201,7 +201,7 @@ for name in list(norms) * instances:
     worst["near"].append(((at_mean - gap) / (K * away)).max())
     problems.append((name, part, c, zeta))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 text = f"at {8000 * instances} points"
 check(f"(55), the distance {text}", max(worst["distance"]) <= 0)
 check(f"the gap at the mean, with zeta and with G {text}", max(worst["mean"]) <= 1e-9 and max(worst["mean, G"]) <= 1e-9)
@@ -210,7 +210,7 @@ _ = check("    the gap at the mean exceeds the surrogate's somewhere, by a twent
 # %% [markdown]
 # **Theorem 2** on the same instances from the centre, with $\lambda_0=0.1$, 1 and that of {prf:ref}`fwn-corollary`: the largest ratio of each quantity to its bound, and the power of $T$ with which the smallest gap falls. The runs do much better than the bounds.
 
-# %%
+# %% tags=["remove-input"]
 rows, curves = [], {}
 for index, (name, part, c, zeta) in enumerate(problems):
     for penalty in ("0.1", "1", "best"):
@@ -231,17 +231,17 @@ powers = {p: np.polyfit(np.log(horizons), np.log(middle.loc[p]["smallest gap"]),
 exact = theory_fedfw.nonconvex_at_mean(c, zeta, horizons[-1]) * horizons[-1] ** (1 / 3) - c.spread - c.D * (c.L * c.D + zeta) / 2**0.5
 exact -= c.L * c.D**2 / 2 / horizons[-1] ** (1 / 3)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"all bounds hold, {6 * instances} instances and penalties, {len(horizons)} horizons", table.max().max() <= 1)
 check("our bound at the mean is below half of (62) in all of them", table["ours / (62)"].max() < 0.5)
 check("the best penalty gives the corollary's constants, to 1e-9", abs(exact) < 1e-9)
 _ = check("the smallest gap falls at least like T^(-1/3) for the penalties 1 and best, in the median", max(powers["1"], powers["best"]) < -1 / 3)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table.style.format(precision=4)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "rounds T", "ylabel": "smallest gap", "xscale": "log"})
     for i, penalty in enumerate(("0.1", "1", "best")):
@@ -261,7 +261,7 @@ plot.show(
 # %% [markdown]
 # **Participation**: the same with $q=0.5$ and $0.1$ and the best penalty; the mean of the gaps over rounds and 20 runs.
 
-# %%
+# %% tags=["remove-input"]
 ratios, levels, terms = [], {}, []
 for name, part, c, zeta in problems:
     c = Constants(L=c.L, D=c.D, N=5, lam0=theory_fedfw.nonconvex_penalty(c, zeta), spread=c.spread)
@@ -274,7 +274,10 @@ for name, part, c, zeta in problems:
             terms.append(theory_fedfw.printed_nonconvex(c, T, q) / theory_fedfw.nonconvex(c, T, share=q))
 levels = [np.mean(levels[q]) for q in (1.0, 0.5, 0.1)]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("both bounds hold for q = 1, 0.5 and 0.1, the mean over the rounds in the place of the smallest", np.max(ratios) <= 1)
 check("    (65) is smaller, by less than a tenth", min(terms) > 0.9 and min(terms) < 0.999)
 _ = check("the fewer take part, the larger the smallest mean gap", levels[0] < levels[1] < levels[2])
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.

@@ -182,7 +182,7 @@ seed = 0  # of the random instances
 instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one
 runs = None  # of the method, at once; None: 100 in the full profile, 30 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 import numpy as np
 import pandas as pd
 
@@ -218,7 +218,7 @@ def each(bound, rounds, *args, **options):  # a bound of theory_fedfw or theory_
 # %% [markdown]
 # **Theorem 3**: quadratics over balls of radius 2, 5 clients with 6 samples each, one sample a round, three penalties. $\sigma$, $L$, $D$ and the solution are known. Means over the runs; then one instance without averaging, $\rho_t=1$.
 
-# %%
+# %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
 rounds, r, rows, kept, problems = np.arange(1, T + 1), 2.0, [], {}, []
 for norm in (1, 2) * (instances // 2):
@@ -244,17 +244,17 @@ rough = np.square(part.gradients(plain.x[:-1]) / 5 - plain.d).sum((-2, -1)).mean
 tail = slice(T // 10, None)
 powers = {key: [np.polyfit(np.log(rounds[tail]), np.log(x[tail]), 1)[0] for x in value[:2]] for key, value in kept.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"all bounds hold, {3 * instances} instances and penalties, {T} rounds, means over {runs} runs", table.max().max() <= 1)
 check("the error of the averaged gradient falls about like t^(-2/3), between -0.5 and -0.8", all(-0.8 < p[0] < -0.5 for p in powers.values()))
 check("    without averaging it stays: the last tenth of the rounds above half of the first", rough[-T // 10 :].mean() > 0.5 * rough[: T // 10].mean())
 _ = check("the excess falls at least like t^(-1/3) for the penalty 0.1", max(powers[1, 0.1][1], powers[2, 0.1][1]) < -1 / 3)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table.style.format(precision=4)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     left, right = fig.subplots(1, 2)
     bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
@@ -281,7 +281,7 @@ plot.show(
 # %% [markdown]
 # **The printed constants**: {eq}`eq-fws-theorem` beside (66) with D's $C$ and with {eq}`eq-fws-printed`, over a grid of constants; the recursion of {prf:ref}`fws-lemma-sum` for three powers, run as equality; and {prf:ref}`fws-example-67`.
 
-# %%
+# %% tags=["remove-input"]
 smaller = []
 for n in (1, 4, 100):
     for sigma, lam0, L, D in rng.lognormal(0, 2, (50, 4)):
@@ -302,7 +302,7 @@ left = float(distance(path.x[1])[0]) ** 2
 first = float(np.linalg.norm(far.gradients(np.zeros((2, 1))) / 2))
 right = theory_fw.stochastic_distance(Constants(L=2 / k**2, D=2 * k, N=2, lam0=1 / k**2, dual=8**0.5 / k, first=first), 2)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("ours is below a sixteenth of (66), with D's C and with the corrected one, 450 cases", max(smaller) < 1 / 16)
 check("the recursion stays below its bound for the powers 1/3, 1/2 and 1", max(recursion) <= 1)
 check("    and comes within 10 % of it", max(recursion[1990:2000]) > 0.9 and max(recursion) > 0.9)
@@ -311,7 +311,7 @@ _ = check("(67): dist^2 is 20000, the right side 6100 within 100", abs(left - 20
 # %% [markdown]
 # **Oracles that err**, exact gradients. The answer is moved towards $x_i$ until no more than {prf:ref}`fws-assumption-oracle` asks for is left; $\lambda_0=0.1$. Shares $m=1,\frac12,\frac15$, with and without $q=\frac12$; a constant additive error $\delta=0.1$; one that shrinks, with $\hat\delta=1$; and, in the plane, the ball's oracle turned by 0.3, whose additive error is measured.
 
-# %%
+# %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
 few, start = runs // 3, np.zeros(3)
 for part, norm, least in problems:
@@ -335,7 +335,7 @@ turned = surrogate(plane, path.x[1:], plan.lam)[:, 0] - least
 c = Constants(L=plane.smoothness, D=2 * r, N=5, lam0=0.1)
 means = {name: np.mean(x, 0) for name, x in ends.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"both bounds hold in all {len(cases)} cases, {instances} instances, {T} rounds", np.max(list(ratios.values())) <= 1)
 check("    the smaller m, the larger the excess at the end", means["m = 1"][-1] < means["m = 1/2"][-1] < means["m = 1/5"][-1])
 check("    a constant error leaves more than twice the excess of the exact oracle", means["constant error"][-1] > 2 * means["m = 1"][-1])
@@ -343,7 +343,7 @@ check("    and less than its floor, 0.1, more", means["constant error"][-1] < me
 _ = check("the turned oracle: the bound with the largest error that was seen", slip.min() >= 0 and (turned <= each(theory_fedfw.convex, rounds, c, slip=float(slip.max()))).all())
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "$F(\\bar x)-F^*$", "xscale": "log"})
     bins = np.unique(np.geomspace(1, T, 50).astype(int)) - 1
@@ -362,7 +362,7 @@ plot.show(
 # %% [markdown]
 # **Not convex**: losses with ripples, $T$ rounds of {eq}`eq-fwn-schedule`, $\lambda_0=1$, $m=\frac12$ and $\delta=0.05$ together, $q=1$ and $\frac12$.
 
-# %%
+# %% tags=["remove-input"]
 seen = []
 for norm in (1, 2) * (instances // 2):
     part, oracle = bowls(rng, 5, 3, s=1.0), {1: cross, 2: ball}[norm](r)
@@ -373,5 +373,8 @@ for norm in (1, 2) * (instances // 2):
         gaps, options = fw_gap(part, oracle, path.server[:-1]).mean(), {"share": q, "quality": 0.5, "slip": 0.05}
         seen.append([hats / theory_fedfw.nonconvex(c, T, **options), gaps / theory_fedfw.nonconvex_at_mean(c, part.spread(r), T, **options)])
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 _ = check("both bounds hold, for the means over the rounds", np.max(seen) <= 1)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.

@@ -264,7 +264,7 @@ seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 12 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from functools import cache
 
 import numpy as np
@@ -289,11 +289,11 @@ versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 # **Lemma 2.** One round of local steps on the objective of every client, from the start of every instance; then an instance on which the first inequality of {eq}`eq-hard-lemma2` is nearly an equality
 # (a start so far away that no subgradient turns).
 
-# %%
+# %% tags=["remove-input"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
 far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for E in (1, 2, 5, 10):
     exact = (E - 1) * E * (2 * E - 1) // 6
     held = sum(x <= exact + 1e-9 <= E**3 / 3 + 1e-9 for x in sums[E])
@@ -309,7 +309,7 @@ _ = check(
 # %% [markdown]
 # **Lemma 1.** Both sides for one round from the start of every instance, for $E=5$, two step sizes, three $\alpha$ and three mixtures $(1-\sigma)f_j+\sigma g_j$; then a client that steps across its own kink and back, where Young's two terms are needed.
 
-# %%
+# %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
 sides = np.array([lemma_1_sides(instance(s), *case) for s in seeds for case in cases])
 zero = torch.zeros(2, 2).double()
@@ -317,7 +317,7 @@ kink = norms(zero[:1], zero[:1] + 1, 9.0, torch.tensor([0.03, 0.0]).double(), ze
 left, right = lemma_1_sides(kink, 2, 0.1, 0.1, 0.0)
 young = 0.1 / 0.1 * 0.1**2 + 2 * 0.1 * 0.1  # eta / alpha times the drift, and E eta alpha G^2
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"left <= right in {len(cases)} cases on each of {instances} instances",
     (sides[:, 0] <= sides[:, 1]).all(),
@@ -328,7 +328,7 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 # **Regret.** Each instance is run with the three values of $\Gamma$, each with its own $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, for $E\in\{1,2,5,10\}$. `regret` is the left side of {eq}`eq-hard-regret`, round by round.
 
 
-# %%
+# %% tags=["remove-input"]
 def method(E, gamma, **more):
     case = (1.0, 1.0, E, rounds, gamma)  # D = G = 1
     rate = {"lr": step_size(*case), "tolerance": bound(*case)}
@@ -345,7 +345,7 @@ ratio = {
     for name, trace, algorithm in zip(versions, traces[E], grid, strict=True)
 }
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for name in versions:
     worst = np.max([ratio[E, name] for E in grids], axis=0)  # over E, one number an instance
     held = int((worst <= 1).sum())
@@ -365,7 +365,7 @@ _ = check(
 # %% [markdown]
 # **The rates** that the papers quote, as reductions of $B(\Gamma)$: with $\Gamma_{\rm direct}$ and $E=1$ it is the classical $DG/\sqrt T$ of one machine without compression, with $2E^2$ it is $2DG\sqrt{E/T}$.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     "E = 1: B(Gamma_direct) = DG / sqrt(T), for T = 1 to 10^4",
     all(abs(bound(3, 2, 1, T, gamma_local(1, "direct")) * T**0.5 - 6) < 1e-9 for T in (1, 10, 10**4)),
@@ -378,7 +378,7 @@ _ = check(
 # %% [markdown]
 # **The check of the regret must be able to fail**: a bound with the wrong sign of its second term, $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, is zero at $\eta(\Gamma)$ and is exceeded on most instances.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
 _ = check("a planted sign error is caught on more than half of the runs", planted > 0.5)
 
@@ -386,13 +386,13 @@ _ = check("a planted sign error is caught on more than half of the runs", plante
 # **The theorem itself**: the averaged iterate is an $\epsilon$-solution.
 
 
-# %%
+# %% tags=["remove-input"]
 def is_solution(algorithm, trace):
     gap, g = mean_gaps(trace, [instance(s) for s in seeds])
     return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance + 1e-12)
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for number, name in enumerate(versions):
     solved = np.all([is_solution(grids[E][number], traces[E][number]) for E in grids], axis=0)
     check(
@@ -403,7 +403,7 @@ for number, name in enumerate(versions):
 # %% [markdown]
 # **At the papers' settings the theorems say nothing.** With $G=D=5$ (about right for the breast-cancer data) the prescribed thresholds are far above the values 0.1 and 0.05 that the experiments use, and above $g(w_0)=\log2$.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 workshop = workshop_theorem_1(Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)).tolerance
 unified = theorem_6(Setting(D=5.0, G=5.0, E=5, T=500, N=20, q=0.1, q0=0.1)).tolerance
 _ = check(
@@ -417,7 +417,7 @@ _ = check(
 # All instances run with the step size of $\Gamma_{\rm direct}$ for $E=5$. Drawn are the mean regret of the first $t$ rounds and what {prf:ref}`hard-lemma-regret` says about it with each of the three values of $\Gamma$,
 # at this step size.
 
-# %%
+# %% tags=["remove-input"]
 E = 5
 lr = step_size(1.0, 1.0, E, rounds, gamma_local(E, "direct"))
 trace = traces[E][list(versions).index("Gamma_direct")]
@@ -451,3 +451,6 @@ plot.show(
     caption="Mean regret of the first t rounds on every instance (thin), and its bound with 2E^2, Gamma_0 and "
     "Gamma_direct (thick, from top to bottom), E = 5.",
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_hard_switching.py <src/note_hard_switching.py>`.

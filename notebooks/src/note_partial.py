@@ -299,7 +299,7 @@ instances = None  # number of random instances; None: 48 in the full profile, 9 
 rounds = None  # T of the theorems; None: 1000 in the full profile, 200 in the quick one
 trials = None  # of each Monte Carlo experiment; None: 20000 in the full profile, 2000 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from functools import cache, partial
 from itertools import accumulate
@@ -340,7 +340,7 @@ rng = seeded(seed, "rounds")
 # %% [markdown]
 # **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$, four take part, 100 rounds, $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), one in every round ("always"), or depends on the past: the sum so far is not above 0 ("past").
 
-# %%
+# %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)
 moves = -2 * sample_means(signs, 4, 100 * trials, rng).view(trials, 100)
@@ -354,7 +354,7 @@ sums = {
 walks = {proxy: sampling_walk(plain, 1.0, proxy) for proxy in (16, 4, 1)}
 quantile = {name: float(x.quantile(0.9)) for name, x in sums.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for name, measured in quantile.items():
     check(f"{name}: 90 % quantile of {trials} sums <= Hoeffding's bound", measured <= walks[4])
 check(
@@ -366,7 +366,7 @@ _ = check(
     quantile["always"] > walks[1],
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 levels = np.geomspace(0.5, 0.01, 30)
 reached = np.quantile(sums["always"].numpy(), 1 - levels)
 lines = {
@@ -392,14 +392,14 @@ plot.show(
 # %% [markdown]
 # **Lemma 7.** Values $\pm\sigma$ for halves of 400 clients, 30 take part, 100 rounds.
 
-# %%
+# %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=100, N=400, n=30, sigma=1.0, delta=0.1)
 few = trials // 10
 errors = sample_means(signs.repeat(10), 30, 100 * few, rng).view(few, 100).abs().amax(1)
 kept = float((errors <= estimate_error(query)).double().mean())
 half = float((errors <= estimate_error(query) / 2).double().mean())
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"largest error of 100 rounds within the bound in at least 90 % of {few} trials", kept >= 0.9)
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
@@ -407,7 +407,7 @@ _ = check("within half the bound in fewer than 90 %", half < 0.9)
 # **One sample for both: the increment.** On `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be listed, and the mean of $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) is computed exactly, with the sample itself as
 # judge, and with another one.
 
-# %%
+# %% tags=["remove-input"]
 split = split_objectives()
 w = torch.tensor([0.1, 0.35], dtype=torch.float64)  # any point; the threshold is put at g(w)
 values = vmap(split.losses, in_dims=(None, 0))(w, split.all_clients())[:, 1]
@@ -419,7 +419,7 @@ who = torch.randint(2, (3000,), generator=rng)
 path = torch.cumsum(2 * (says_a * deviation)[who], 0)  # lr = 1
 wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1.0)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("its mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
 check("its mean is above 0.1 if the same sample judges", same > 0.1)
 _ = check(
@@ -430,7 +430,7 @@ _ = check(
 # %% [markdown]
 # **One sample for both: the theorem.** FedSGM on the same problem with the step size and the threshold of Theorem 4, corrected. $D=G=1$ are upper bounds, $\sigma=s$ is exact.
 
-# %%
+# %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=2, n=1, sigma=0.003, delta=delta)
 rate = theorem_4(case, "corrected")
@@ -447,7 +447,7 @@ def ends(problem, trace):
 
 gap = {name: ends(split, trace)[0] for name, trace in paths.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"one sample: the promise for f, meant for {1 - delta:.0%} of the runs, is missed on all {repeats} (T = {T})",
     (gap["one sample"] > rate.accuracy).all(),
@@ -462,7 +462,7 @@ _ = check(
 )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw_paths(fig):
     ax = fig.subplots(subplot_kw={"ylabel": "f(w_t) - f*"})
     plot.bands(ax, paths, "f_gap")
@@ -480,7 +480,7 @@ plot.show(
 # %% [markdown]
 # **The threshold is not the promise.** `skewed_levels` with the printed threshold of Theorem 4; $\sigma$ is half the length of the interval of the ten values.
 
-# %%
+# %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
 skew = skewed_levels(10, s)
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=10, n=1, sigma=10 * s / 2, delta=0.1)
@@ -493,7 +493,7 @@ g_end = {
     for rate in (printed, fixed)
 }
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"printed threshold: g(w_bar) > eps + s/2 on all {len(some)} runs, promised is g <= eps on 90 %",
     (g_end[printed] > printed.tolerance + s / 2).all(),
@@ -511,7 +511,7 @@ _ = check(
 # **Theorem 4 on random instances**, 4 of 8 clients, a second sample for the query, $\delta=0.1$, $\sigma=0.01$: as printed, corrected, and with our smaller constants.
 
 
-# %%
+# %% tags=["remove-input"]
 def promised(rates, local_steps, T, **compressors):
     grid = [
         FedSGM(r.lr, local_steps, 4, r.tolerance, resample_for_update=True, **compressors)
@@ -541,7 +541,7 @@ for E in (1, 5):
     }
     results[E] = promised(exact[E], E, rounds)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for E, rates in exact.items():
     for name, rate in rates.items():
         share = kept_share(results[E][name], rate.accuracy)
@@ -559,7 +559,7 @@ for E, rates in exact.items():
 # %% [markdown]
 # **Theorem 1 with sampled clients**: Top-K with $K=2$ of 3 both ways, four times as many rounds.
 
-# %%
+# %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
 packed = {
     "printed": theorem_1_partial(setting),
@@ -569,7 +569,7 @@ packed = {
 two = {"uplink": TopK(2 / 3), "downlink": TopK(2 / 3)}
 squeezed = promised(packed, 1, 4 * rounds, **two)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for name, rate in packed.items():
     share = kept_share(squeezed[name], rate.accuracy)
     check(f"{name}: promise met on {share:.0%} of {instances} runs, 90 % wanted", share >= 0.9)
@@ -583,7 +583,7 @@ _ = check(
 # **Lemma 9** on runs of FedSGM: 20 clients, $d=20$, $E=5$, Top-K up, 60 rounds; the largest $\lVert\tilde e_t\rVert$, with F's bound and ours. In brackets: measured, ours, F's.
 
 
-# %%
+# %% tags=["remove-input"]
 def walk(algorithm, problem, steps=60):
     draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(steps)]
     play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]
@@ -598,7 +598,7 @@ for q, n in cases:
     bounds = [residual_bound(5, 1.0, q, 20 / n, v) for v in ("direct", "corrected")]
     cases[q, n] = (largest, *bounds)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (q, n), (largest, direct, corrected) in cases.items():
     check(
         f"q={q}, n={n}: residual <= ours <= F's",
@@ -616,7 +616,7 @@ _ = check(
 # %% [markdown]
 # **With replacement.** One round from a state with residuals, in which client 0 is drawn twice, against one with distinct clients: what is left of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
 
-# %%
+# %% tags=["remove-input"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
 state, fed = walk(algorithm, crowd, 20)[-1], Vectorized(crowd)
 bare = replace(algorithm, uplink=Identity())
@@ -629,14 +629,14 @@ def left_over(clients):
     return float((moved - (state.residual - after.residual).sum(0) / 2).norm())
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
 # **Leaving the set.** The same run in a ball and in a box around its start that cut off the solution, with Top-K down; and in a box with unscaled Rand-K. Printed is whether some $w_t$ leaves; then 200 random states, one step of the downlink each.
 
-# %%
+# %% tags=["remove-input"]
 inside = {}
 for name, where, wire in (
     ("ball, Top-K", Ball(1.0), TopK(0.1)),
@@ -651,7 +651,7 @@ x, w = 0.5 * torch.randn(2, 200, 20, generator=rng, dtype=torch.float64)
 x, w = (torch.stack([Box(0.2).project(row) for row in y]) for y in (x, w))
 sent = torch.stack([TopK(0.1)(row) for row in x - w])
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("a ball and Top-K: some w_t is outside", not inside["ball, Top-K"])
 check("a box and Top-K: none", inside["box, Top-K"])
 check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
@@ -660,7 +660,7 @@ _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().m
 # %% [markdown]
 # **Theorem 1 (ii).** One dimension, two clients with $f_j=\lvert w\mp1\rvert$: $f$ is constant on $[-1,1]$ and every feasible point of it is a solution. $g_j=\lvert w+0.1\rvert-1$, $w_0=0.9$, and the solution $w^*=-0.1$ has $g(w^*)=-1$, $D=1$.
 
-# %%
+# %% tags=["remove-input"]
 one = torch.tensor([1.0], dtype=torch.float64)
 flat = norms(torch.stack([one, -one]), -0.1 * torch.stack([one, one]), 1.0, 0.9 * one, -0.1 * one)
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=2))
@@ -668,7 +668,7 @@ still = FedSGM(lr=rate.lr, local_steps=1, participants=2, tolerance=rate.toleran
 (mean,) = torch.as_tensor(run(still, flat, rounds=100, progress=False).output)
 result = {k: float(v) for k, v in flat.metrics(mean, flat).items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     "f(w_bar) - f* <= eps and g(w_bar) <= eps", max(result["f_gap"], result["g"]) <= rate.tolerance
 )
@@ -677,7 +677,7 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 # %% [markdown]
 # **The constants** in F's classification setting, $E=5$, $q=q_0=0.1$, $N/n=2$ (for the false step and its repair see the note on compression), the reductions, and where Theorem 1's bound on $g$ is valid.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)
 versions = [
     f(*at)
@@ -706,3 +706,6 @@ _ = check(
     excess[0] > excess[1] > estimate_error(replace(case, delta=0.05 / 3)) > 0,
     f"contribution list {excess[0]:.2f}, Theorem 1 {excess[1]:.2f}, proofs {excess[0] / 2:.2f}, Theorems 4 and 7: 0",
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_partial.py <src/note_partial.py>`.

@@ -116,7 +116,7 @@ profile = "full"  # "quick": fewer instances
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 5000 in the full profile, 500 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from math import sqrt
 
 import numpy as np
@@ -150,7 +150,7 @@ local, glob, difference, bound = found.T
 # %% [markdown]
 # **Identity, bound, and the printed form.** The last line is the planted error: with the sign of {eq}`eq-skew-identity` turned, the check must fail.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"identity to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
 check(
     "|K_loc - K_glob| <= sqrt(2 V_f V_g) on all of them",
@@ -173,7 +173,7 @@ _ = check(
 # %% [markdown]
 # **Tightness.** Drifts along two orthogonal directions, with the same weights, as in {prf:ref}`skew-tight`; and the same with the directions at 60 degrees, where the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
 right, up = torch.tensor([[3.0, 0.0, 0.0]]).double(), torch.tensor([[0.0, 0.0, 2.0]]).double()
 tight = skewness(7.0 + weights * right, weights * up - 1.0)
@@ -190,18 +190,18 @@ _ = check(
 # %% [markdown]
 # **Remark 1.** On the toy problem of the other notes, at the computed solution, the mean gradients are on a line and the clients' are not.
 
-# %%
+# %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
 solutions = [skewness(*client_gradients(p, p.heldout[0])) for p in problems]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("at 10 solutions K_glob is 0, to 1e-4", all(s.glob.item() < 1e-4 for s in solutions))
 _ = check(
     "and K_loc is not, and is below the bound",
     all(0.01 < s.local.item() < s.bound.item() + 1e-4 for s in solutions),
 )
 
-# %%
+# %% tags=["remove-input"]
 x = bound[:800]  # more dots hide each other
 axes = {
     "xscale": "log",
@@ -225,3 +225,6 @@ plot.show(
     "K_glob all lie below the diagonal, many dots of K_loc lie above it.",
     caption="The bound holds for the difference (appendix A), not for K_loc itself (section 3.2).",
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_skewness.py <src/note_skewness.py>`.

@@ -281,7 +281,7 @@ instances = None  # number of random instances; None: 48 in the full profile, 12
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 tries = None  # cases a generation in the search; None: 200 in the full profile, 60 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from functools import cache
 from itertools import product
 
@@ -320,14 +320,14 @@ instance = cache(varied_norms)  # its reference solution is computed once
 # **The repairs of the printed threshold**, computed from $\epsilon$ and from a bound $B'$ on the regret at the printed step size. The last line is the proof's own statement with $B'=\epsilon$.
 
 
-# %%
+# %% tags=["remove-input"]
 def needed(E, gamma, version):
     case = (1.0, 1.0, E, rounds)
     epsilon, lr = bound(*case, gamma_local(E)), step_size(*case, gamma_local(E))
     return epsilon * soft_beta(epsilon, regret_bound(*case, gamma_local(E, gamma), lr), version)
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for E, wanted in ((1, 24.0), (5, 2.62)):
     factor = needed(E, "proved", "papers")
     check(f"E={E}: beta >= {wanted}/eps with Gamma_0", abs(factor / wanted - 1) < 2e-3)
@@ -342,7 +342,7 @@ _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 # %% [markdown]
 # **The lemma and the excess**, by brute force. Random sequences of $g(w_t)$ around the threshold test {prf:ref}`soft-lemma-ramp`; a grid of $a$ tests that {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
 
-# %%
+# %% tags=["remove-input"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
 slack, half_term, ramp = {}, {}, {}
 for sharpness in (0.3, 2.0, 30.0):
@@ -355,7 +355,7 @@ peaks = {
     (b, x): np.max((1 - share) / b - (1 - x) / share) for b in (0.1, 0.5, 2) for x in (0.3, 0.9)
 }
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for sharpness, found in slack.items():
     inside = ramp[sharpness]
     check(
@@ -370,7 +370,7 @@ _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6"
 # **F Theorem 5 and W A.3 on random instances**, printed ($\epsilon=B$, $\beta=2/\epsilon$) and as proved ($\epsilon=2B$, $\beta=2/\epsilon$).
 
 
-# %%
+# %% tags=["remove-input"]
 def grid_of(theorem, setting, **more):  # printed and as proved, in one run
     rates = [theorem(setting, version) for version in versions]
     return [
@@ -390,7 +390,7 @@ for E in (1, 2, 5, 10):
     for version, soft, trace in zip(versions, grid, traces, strict=True):
         plain[version, E] = found(trace, problems) / soft.tolerance  # regret, f gap and g over eps
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (version, E), (mean, gap, g) in plain.items():
     solved = int(((gap <= 1) & (g <= 1)).sum())
     label = f"{version}, E={E}: eps-solution on {solved} of {instances} instances"
@@ -402,7 +402,7 @@ _ = check(
     plain["printed", 1][0].max() > 5 / 16 and plain["corrected", 1][0].max() > 5 / 32,
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 rows = {key: np.max(value, axis=-1) for key, value in plain.items()}
 table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
@@ -411,7 +411,7 @@ table.rename_axis(["largest over the instances", "E"]).round(2)
 # **F Theorem 2 (8): error feedback both ways**, in dimension 20, with Top-K, on instances with alternating spread of the clients.
 
 
-# %%
+# %% tags=["remove-input"]
 @cache
 def wide(number):
     return random_norms(number, clients=8, dim=20, spread=(1.0, 0.1)[number % 2])
@@ -426,7 +426,7 @@ for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
     for version, soft, trace in zip(versions, grid, traces, strict=True):
         compressed[version, q, q0, E] = (soft, trace, found(trace, problems))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
     solved = int(((gap <= soft.tolerance) & (g <= soft.tolerance)).sum())
     check(
@@ -447,7 +447,7 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
 # **The factor** of {prf:ref}`soft-corollary-feedback` at $\beta=2/\epsilon$, from $\epsilon$ and the bound on the regret, over a grid.
 
 
-# %%
+# %% tags=["remove-input"]
 def factor(E, q, q0):
     printed, case = gamma_feedback(E, q, q0), (1.0, 1.0, E, rounds)
     epsilon, lr = bound(*case, printed), step_size(*case, printed)
@@ -458,7 +458,7 @@ def factor(E, q, q0):
 cells = product((1, 2, 5, 10), (0.01, 0.1, 0.3, 0.5, 1.0), (0.01, 0.1, 0.5, 1.0))
 factors = {case: factor(*case) for case in cells}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 theta = 1 - gamma_feedback_direct(5, 0.1, 0.1) / gamma_feedback(5, 0.1, 0.1)
 check(
     f"theta = {theta:.2f} at E=5, q=q0=0.1, and the factor is 1",
@@ -473,7 +473,7 @@ check(
 )
 _ = check("and never above 3/2", max(factors.values()) < 1.5)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 shown = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
 shown[shown.max(axis=1) > 1].round(2)
 
@@ -483,7 +483,7 @@ shown[shown.max(axis=1) > 1].round(2)
 # One client in the plane, $f(w)=s\lvert w-a\rvert$, $g(w)=k(\lvert w\rvert-c)$ with slopes $s,k\le1$: five numbers describe the instance and its start at distance $D=1$ from the solution. Random changes that make the printed promise worse are kept, for 40 generations.
 # The threshold and the step are those printed in F Theorem 5; the sharpness varies. Bound and search are apart by little: the theorem is known to hold from $\beta\epsilon=\frac23$ on, and to fail up to $\frac12$.
 
-# %%
+# %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
 lengths = {"quick": ((1, 10), (1, 40)), "full": ((1, 10), (1, 40), (1, 400), (5, 40))}[profile]
 worst = {
@@ -494,7 +494,7 @@ limits = {
     for E in (1, 5)
 }
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (E, T), found in worst.items():
     check(
         f"E={E}, T={T}: {40 * tries} cases a sharpness, none above the bound",
@@ -507,7 +507,7 @@ at = sharpnesses.index(0.5)
 _ = check("at beta eps = 1/2 it still fails for E = 1", max(worst[1, 10][at], worst[1, 40][at]) > 1)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 axes = {"xscale": "log", "xlabel": "beta eps", "ylabel": "largest f gap / eps"}
 names = [f"found, E={E}, T={T}" for E, T in worst]
 
@@ -535,7 +535,7 @@ plot.show(
 # **On random instances** the threshold $\epsilon=2B(2E^2)$, $\beta=2/\epsilon$, made for all clients, is kept while fewer take part. No theorem promises anything, and all instances are solved; the threshold is large compared with what sampling does.
 
 
-# %%
+# %% tags=["remove-input"]
 def sampled(n, problem, steps, T, **more):
     rate = theorem_5(Setting(D=1.0, G=1.0, E=steps, T=T), "corrected")
     soft = FedSGM(rate.lr, steps, n, rate.tolerance, switch=Soft(rate.beta), **more)
@@ -545,7 +545,7 @@ def sampled(n, problem, steps, T, **more):
 
 fewer = {n: sampled(n, instance, 5, rounds) for n in (8, 4, 2, 1)}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for n, (epsilon, gap, g) in fewer.items():
     solved = int(((gap <= epsilon) & (g <= epsilon)).sum())
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
@@ -553,7 +553,7 @@ for n, (epsilon, gap, g) in fewer.items():
 # %% [markdown]
 # **On {prf:ref}`soft-example`** the gap stays while the threshold falls; with a second sample for the query (`resample_for_update=True`) it does not.
 
-# %%
+# %% tags=["remove-input"]
 line = norms(
     torch.tensor([[3.0], [-3.0]]).double(),
     torch.tensor([[0.0], [10.0]]).double(),
@@ -570,7 +570,7 @@ wander = {
     for way, (n, more) in ways.items()
 }
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (way, T), (epsilon, gap, _g) in wander.items():
     far, label = gap.mean() > max(0.5, 2 * epsilon), f"{way}, T = {T}, eps = {epsilon:.2f}"
     if way == "one of them":
@@ -578,7 +578,10 @@ for (way, T), (epsilon, gap, _g) in wander.items():
     else:
         check(f"{label}: f gap <= eps on all of {instances} runs", (gap <= epsilon).all())
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table = {key: (epsilon, gap.mean(), gap.std()) for key, (epsilon, gap, _) in wander.items()}
 named = pd.DataFrame(table, index=["eps", "f gap, mean", "f gap, standard deviation"]).T
 named.rename_axis(["who takes part", "T"]).round(3)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_soft_switching.py <src/note_soft_switching.py>`.

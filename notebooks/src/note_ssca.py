@@ -294,7 +294,7 @@ profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 runs = None  # of the method, at once; None: 100 in the full profile, 20 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
@@ -319,7 +319,7 @@ def root_mean(x):  # over runs, of vectors
 # %% [markdown]
 # **Unequal clients**: 3, 7 and 20 samples, $B=2$, all batches listed.
 
-# %%
+# %% tags=["remove-input"]
 from itertools import combinations, pairwise
 
 sizes, B = (3, 7, 20), 2
@@ -333,14 +333,14 @@ for low, high in pairwise(ends):
 spreads = [np.square(samples[a:b] - samples[a:b].mean(0)).sum(1).mean() for a, b in pairwise(ends)]
 formula = sum((n / 30) ** 2 * (n - B) / (B * (n - 1)) * S for n, S in zip(sizes, spreads, strict=True))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samples.mean(0)).max() < 1e-12)
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
 # **The start at zero**, Y's three schedules; the average (3) is minimised as it stands, with its own curvature. Then **momentum**: {eq}`eq-ssca-momentum` beside {eq}`eq-ssca-round`, plain and corrected.
 
-# %%
+# %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
 factors = bias(powers(0.4, 0.4, 1.0, 1.0, 20)[0])
 left = {B: 1 - 1 / bias(powers(a1, alpha, 1.0, 1.0, 20)[0])[-1] for B, (a1, _, alpha) in printed.items()}
@@ -362,7 +362,7 @@ for corrected in (False, True):
             exact.append(np.abs(w + path.step[t] + linear / (2 * curvature)).max())
         w, before = w - gamma[t] * v, gamma[t]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("1 / kappa_t is 2.50, 1.72, 1.45 for t = 1, 2, 3", np.abs(factors[:3] - [2.5, 1.72, 1.45]).max() < 0.005)
 check("    prod (1 - rho) at t = 20 is 0.017, 3e-4, 4e-7", np.allclose(list(left.values()), [0.017, 3e-4, 4e-7], rtol=0.15))
 check("the weights rho / kappa give the exact minimiser of (3), to 1e-12", max(exact) < 1e-12)
@@ -371,7 +371,7 @@ _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, t
 # %% [markdown]
 # **Step sizes.** Partial sums at $t=10^7$ (quick: $10^6$) and, from the exponents, whether the sums are finite.
 
-# %%
+# %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
 rows = {}
 for B, (a1, a2, alpha) in printed.items():
@@ -387,19 +387,19 @@ table = pd.DataFrame(rows).T
 limit = power_sum(1.0, 1.25, terms) + 4 * terms**-0.25  # 0.6 and 0.65: sum and what is missing
 wanted = {10**6: [4.86, 168, 168], 10**7: [6.5, 338, 338]}[terms]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"sum gamma^2 up to {terms} is {wanted}, within 2 %", np.allclose(table["sum gamma^2"], wanted, rtol=0.02))
 check("    and still grows by a tenth or more for ten times the rounds", all(power_sum(a2**2, 2 * al + 0.1, terms) > 1.1 * power_sum(a2**2, 2 * al + 0.1, terms // 10) for _, a2, al in printed.values()))
 check("gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6", np.allclose(table.iloc[:, 3:], [[0.79, 0.50], [1.19, 0.75], [0.79, 0.50]], atol=0.01))
 _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table.round(2)
 
 # %% [markdown]
 # **Tracking.** $F$ has ripples ($L=1+4\cdot0.5$, not convex), 40 samples, $B=2$, $\tau=\frac12$. The root mean square of $e^t$ over the runs: with the exponents 0.6, 0.75, with Y's (point 2 of the lemma), and without averaging, $\rho_t=1$.
 
-# %%
+# %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
 cases = {"0.6, 0.75": (0.6, 0.75), "Y: 0.4, 0.45": (0.4, 0.45), "Y: 0.3, 0.35": (0.3, 0.35), "no averaging": (0.0, 0.75)}
 start = 3 * rng.standard_normal((min(runs, 40), 3))
@@ -408,14 +408,14 @@ errors = {name: root_mean(path.error[..., None]) for name, path in paths.items()
 ratio = {name: error[-100:].mean() / error[:100].mean() for name, error in errors.items()}
 end = [errors[name][-100:].mean() for name in cases]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("0.6, 0.75: the error falls below 2/5 of that of the first 100 rounds", ratio["0.6, 0.75"] < 0.4)
 check("Y's exponents: it falls too, below 3/4", max(ratio["Y: 0.4, 0.45"], ratio["Y: 0.3, 0.35"]) < 0.75)
 check("    in the end, the larger the exponent of rho, the smaller the error, by a fifth or more each time", all(a < 0.8 * b for a, b in pairwise(end)))
 _ = check("no averaging: it does not fall below 3/4", ratio["no averaging"] > 0.75)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "error of the surrogate's gradient"})
     bins = np.unique(np.geomspace(10, T, 30).astype(int))
@@ -436,7 +436,7 @@ plot.show(
 # %% [markdown]
 # **Lemmas 3 and 4** along the runs above, and the example.
 
-# %%
+# %% tags=["remove-input"]
 worst3, worst4 = [], []
 for path in list(paths.values())[:3]:
     w, step = path.w[:500], path.step[:500]
@@ -455,7 +455,7 @@ for delta in (1.0, 1e-2, 1e-4, 1e-6):
     slope = lambda w, delta=delta: w + np.sqrt(delta) / 2 * np.cos(w / np.sqrt(delta))
     roots[delta] = abs(brentq(slope, -np.sqrt(delta), 0)) / np.sqrt(delta)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("Lemma 3: the best response is Lipschitz up to errors, on 6000 pairs", max(worst3) <= 1e-12)
 check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimisers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
@@ -463,7 +463,7 @@ _ = check("the example: minimisers 0.45 sqrt(delta) apart for delta = 1 to 1e-6"
 # %% [markdown]
 # **Theorem 1**, with all constants: $\tau=3$, so that $\gamma_t\le\tau/L$ from the first round on, $\sigma^2$ and $F_{\inf}$ from the instance, the means over all runs; first Y's exponents, then a pair with $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The constants are generous: {eq}`eq-ssca-mean` is several hundred times too large here.
 
-# %%
+# %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0
 part = ripples(rng, 40, 3, 0.25, 2.0)
 L = part.smoothness
@@ -495,12 +495,15 @@ for name, (a1, alpha, a2, beta) in {"Y, B = 1": (0.4, 0.4, 0.4, 0.45), "Y, B = 1
     }
 table = pd.DataFrame(found).T
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the runs stay where sigma and the floor were measured, and gamma <= tau / L", table["inside"].all() and table["gamma"].all())
 check("point 1: the sum of gamma |v|^2 is below V_T", (table["sum gamma |v|^2"] <= table["bound V_T"]).all())
 check("    and above a fiftieth of it", (table["sum gamma |v|^2"] > 0.02 * table["bound V_T"]).all())
 check("point 2: the sum of gamma |grad F|^2 is below its bound", (table["sum gamma |F'|^2"] <= table["bound"]).all())
 _ = check("the weighted mean falls with T, Y's exponents included", (table["weighted mean"] < 0.6 * table["mean, T / 10"]).all())
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table.drop(columns=["inside", "gamma"]).astype(float).round(3)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_ssca.py <src/note_ssca.py>`.

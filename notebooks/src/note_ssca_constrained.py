@@ -265,7 +265,7 @@ profile = "full"  # "quick": fewer instances, shorter runs
 seed = 0  # of the random instances
 instances = None  # of the programme; None: 1000 in the full profile, 300 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from itertools import pairwise
 
@@ -296,7 +296,7 @@ def gap(p, nu):  # between primal and dual, relative
 # %% [markdown]
 # **Lemma 1**: the printed formula, its limits ($b=0$; $A=U$; $D\le0$), and the duality gap, which is 0 only at a solution. The library's own server step beside it.
 
-# %%
+# %% tags=["remove-input"]
 p = programme(instances, 1, 4, True)
 b = np.square(p.B[:, 0]).sum(1)
 nu = lemma_1(b, p.A[:, 0], p.tau, p.c)
@@ -316,7 +316,7 @@ def library(p, row):
 own = minimizer(p, nu[:, None])
 apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"all branches occur in {instances} programmes", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
 check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
 check("    nor for b = 0 and A = U", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
@@ -328,7 +328,7 @@ _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 # %% [markdown]
 # **Several constraints**: $d=4$, both forms of the objective. The largest relative duality gap over the instances, and its 99th percentile, after 1 to 1000 sweeps.
 
-# %%
+# %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
 for M in (2, 3, 5):
     for exact in (True, False):
@@ -342,20 +342,20 @@ for M in (2, 3, 5):
         near.append(((primal(few, w) - dual(few, nu)) / (1 + np.abs(dual(few, nu)))).max())
 table = pd.DataFrame(rows, index=[*(f"{s} sweeps" for s in sweeps), "60 sweeps, 99 %"]).T
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the dual never falls", min(monotone) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
 _ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near) < 1e-9)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
 # **Descent and Theorem 2, i.** Finite sums with ripples ($L=1+4\cdot0.2$) around two centres: objective near 2, constraint $F_1\le0$ around 0; $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $B=10$ of 40, $c=5$.
 
-# %%
+# %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
 parts = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
 t = np.arange(1.0, T + 1)
@@ -371,7 +371,7 @@ slopes = [part.gradient(solved.x[None])[0] for part in parts]
 wanted = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
 distance = np.linalg.norm(last - solved.x, axis=1)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
 check("best response less iterate: the last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
 check("    errors of gradients and values too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
@@ -380,7 +380,7 @@ check("all runs end within 0.15 of it", distance.max() < 0.15)
 _ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / wanted - 1) < 0.15)
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
     bins = np.unique(np.geomspace(5, T, 30).astype(int))
@@ -401,7 +401,7 @@ plot.show(
 # %% [markdown]
 # **Exact penalty**: the two examples, and a convex problem (no ripples), full batches, with penalties below and above $\lambda^\star$.
 
-# %%
+# %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
 slack = {"no KKT point": [], "stays": []}
 
@@ -444,7 +444,7 @@ for factor in (0.3, 0.7, 1.5, 20):
         w = w + now**-0.6 * (minimizer(p, multipliers(p)) - w)
     left[factor], end[factor] = convex[1].value(w)[0], np.linalg.norm(w - at(min(factor, 1.0) * star))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
 check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
 check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
@@ -457,7 +457,7 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 # %% [markdown]
 # **Theorem 5.** Losses with ripples, shifted to be positive. From a local minimum of (27): random feasible points near it are no shorter. From one of (37), found by SLSQP, back to (27). Then the two examples.
 
-# %%
+# %% tags=["remove-input"]
 longer, stationary, sure = [], [], []
 for _ in range({"quick": 10, "full": 40}[profile]):
     part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
@@ -474,10 +474,13 @@ for _ in range({"quick": 10, "full": 40}[profile]):
 near = 1 + np.linspace(-0.1, 0.1, 201)
 cubic, quartic = (near - 1) ** 3 - near**2, -(near**4)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
 check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)
 check("    Y's Hessian condition holds on some instances", any(sure))
 check("semidefinite is too little: 1 is the shortest feasible point near 1", near[cubic <= -1 + 1e-12].min() > 1 - 1e-9)
 check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
 _ = check("-w^4: shortest feasible point near 1, and a maximum of (27)", near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.

@@ -88,7 +88,7 @@ instances = None  # of each kind; None: 20 in the full profile, 4 in the quick o
 pictures = None  # "mnist" or "digits"; None: "mnist" in the full profile, "digits" (8 x 8) in the quick one
 hidden = None  # cells; None: 128 in the full profile, 32 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 import numpy as np
 import pandas as pd
 
@@ -111,7 +111,7 @@ def case(J, K, L, B):  # a random network and a random batch
 # %% [markdown]
 # **One sample**: $K=20$, $J=12$, $L=5$, recovered from its messages. **Spans**: how far the samples are from the row space of $\bar B$, for $B=1,4,12$ and, beyond $J$, 15.
 
-# %%
+# %% tags=["remove-input"]
 parallel, found = [], []
 for _ in range(instances):
     W1, W2, X, Y = case(12, 20, 5, 1)
@@ -126,7 +126,7 @@ for B in (1, 4, 12, 15):
         rest = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
         outside.setdefault(B, []).append(rest.max())
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("B = 1: all rows are parallel, to 1e-12", max(parallel) < 1e-12)
 check(f"    and the sample is recovered, scale and all, to 1e-8, {instances} of {instances} times", max(found) < 1e-8)
 check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]) for B in (1, 4, 12)) < 1e-6)
@@ -135,7 +135,7 @@ _ = check("B = 15 > J: they do not", min(outside[15]) > 1e-3)
 # %% [markdown]
 # **Counting and rank**: $J=6$, $K=5$, $L=3$, so $d=48$ equations; the rank of the derivative of the messages by the pixels (central differences), labels known.
 
-# %%
+# %% tags=["remove-input"]
 ranks = {}
 for B in (1, 2, 4, 8, 9, 10, 12):
     W1, W2, X, Y = case(6, 5, 3, B)
@@ -149,18 +149,18 @@ for B in (1, 2, 4, 8, 9, 10, 12):
 d, K = 128 * 784 + 10 * 128, 784
 free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(rank == min(5 * B, 42) for B, rank in ranks.items()))
 check("Y's network: d = 101632, and 784 B <= d - 128 up to B = 129", d == 101632 and (d - 128) // K == 129)
 _ = check("    free dimensions of the clients' view for B = 10, 100, 1000: 9484, 6084, 6084", list(free.values()) == [9484, 6084, 6084])
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
 
 # %% [markdown]
 # **Pictures.** The same with real pictures, all at the network's random start, the seed's own: MNIST with $J=128$ in the full profile, 8 x 8 digits with $J=32$ in the quick one. On the left is the first picture of the batch. *Read off*: for $B=1$ the sample recovered from the two gradients and the weights, scale and all; for $B=2,10,100$ the largest row of $\bar B$, one combination of the batch, as if it were a picture. *In the span*: the point of the row space of $\bar B$ that is nearest to the true picture. So much of it the message holds; the server would have to find it among all combinations.
 
-# %%
+# %% tags=["remove-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")
 scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
 K = side * side
@@ -175,7 +175,7 @@ for B in (1, 2, 10, 100):
     basis = np.linalg.svd(first, full_matrices=False)[2][: min(B, hidden)]
     nearest[B] = X[0] @ basis.T @ basis
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 titles = ["the picture", *(f"read off, B = {B}" for B in row), "the picture", *(f"in the span, B = {B}" for B in row)]
 shown = list(zip(titles, [X[0], *row.values(), X[0], *nearest.values()], strict=True))
 
@@ -189,7 +189,7 @@ def draw(fig):
 
 plot.show(draw, alt="Pictures of digits, in two rows of five. Both rows begin with the true picture. Above, what is read off the message for four batch sizes: the true picture for one sample, superposed digits for more. Below, the nearest picture in the span of the message: the true picture as long as the batch is not larger than the network is wide.", size=(7.5, 3.6))
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}
 correlation = {B: np.corrcoef(row[B], X[0])[0, 1] for B in row}
 error = {B: np.linalg.norm(nearest[B] - X[0]) / np.linalg.norm(X[0]) for B in row}
@@ -206,7 +206,7 @@ pd.DataFrame(
     index=pd.Index(row, name="B"),
 )
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("B = 1: the picture is recovered, to 1e-6", np.abs(row[1] - X[0]).max() < 1e-6)
 check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - X[0]).max() for B in (2, 10, 100)) > 0.1)
 _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
@@ -214,7 +214,7 @@ _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B
 # %% [markdown]
 # **The gauge**: dimensions of the solutions for random matrices, counted by rank; two rounds with the same features and other weights; and a batch of 40 read off with 3 known samples.
 
-# %%
+# %% tags=["remove-input"]
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
 formula = {(J, K, B): K * K if min(J, B) >= K else K * (J + B) - J * B for J, K, B in dims}
 rounds = fibre(rng.standard_normal((10, 3)), rng.standard_normal((3, 20)))  # weights of two rounds, one below the other
@@ -223,9 +223,12 @@ guess = (W @ X)[:, :3] @ np.linalg.inv(X[:, :3])
 read = np.linalg.lstsq(guess, W @ X, rcond=None)[0]
 G = rng.standard_normal((3, 3))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("the dimension is the formula's in all four cases", dims == formula)
 check("    9 for B = 20, where there are 100 equations and 75 unknowns", dims[5, 3, 20] == 9)
 check("two rounds with other weights: still 9", rounds == 9)
 check("another pair with the same messages, to 1e-9", np.abs(W @ np.linalg.inv(G) @ (G @ X) - W @ X).max() < 1e-9)
 _ = check("3 known samples give all 40, to 1e-9", np.abs(read - X).max() < 1e-9)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.

@@ -269,7 +269,7 @@ instances = None  # number of random instances; None: 24 in the full profile, 6 
 rounds = None  # T of the theorem; None: 2000 in the full profile, 400 in the quick one
 trials = None  # of each Monte Carlo experiment; None: 4000 in the full profile, 500 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from functools import cache
 from math import e, sqrt
@@ -312,7 +312,7 @@ one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 # **Lemma 3.** The gradient does not turn (a unit vector), $\sigma_\xi=G=1$, $d=3$, four local steps, 8 clients, 5 rounds, $\delta=0.1$. In each trial the largest drift sum of all rounds and clients.
 
 
-# %%
+# %% tags=["remove-input"]
 def drifts(family, count):
     steps = noise(family, (count, 40, 3), 3, rng)  # the step after the last place is not needed
     steps[..., 0] += 1.0
@@ -323,7 +323,7 @@ drift = {family: drifts(family, trials) for family in FAMILIES}
 limit = drift_bound(one, 1.0, 1.0, "direct")
 silent = drift_bound(one, 1.0, 0.0) / 2  # that of Lemma 2
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for family, sums in drift.items():
     kept = float((sums <= limit).double().mean())
     check(f"{family}: within the bound with 2/3 in at least 90 % of {trials} trials", kept >= 0.9)
@@ -336,14 +336,14 @@ _ = check(
 # %% [markdown]
 # **The proxy of a number** with $\mathbb Ee^{X^2}\le e$ and mean zero, and the constant that Pinelis' inequality needs, $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$: the worst laws on a grid, by linear programming, for each $x$.
 
-# %%
+# %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
 scalar, vector = ([largest_proxy(x, v, points=801)[0] for x in scan] for v in (False, True))
 
 y = np.linspace(-3, 2, 5001)
 spare = {c: (y + np.exp(c * y**2) - np.exp(y)).min() for c in (9 / 16, 1 / 2)}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check("exp(y) <= y + exp(9/16 y^2) on [-3, 2] (beyond, 9/16 y^2 > y)", spare[9 / 16] >= 0)
 check("with 1/2 for 9/16 it fails", spare[1 / 2] < 0)
 check("numbers: never above 1, and above 0.99 for small x", 0.99 < max(scalar) <= 1)
@@ -354,7 +354,7 @@ _ = check(
 )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def draw_proxies(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "x", "ylabel": "worst proxy / sigma^2"})
     ax.plot(scan, scalar, "o-", scan, vector, "s-", markersize=4)
@@ -372,12 +372,12 @@ plot.show(
 # %% [markdown]
 # **Lemma 5.** The sum of $nET=80$ inner products with a unit vector ($\eta=D=1$, $n=4$, scaled by $\frac2n$), against the bound with $\kappa=1$.
 
-# %%
+# %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
 bounds = {kappa: noise_walk(one, 1.0, 1.0, kappa) for kappa in (1.5, 1.0, 0.25)}
 reach = {f: float(x.quantile(0.9)) / bounds[1.0] for f, x in walks.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for family, ratio in reach.items():
     check(f"{family}: the 90 % quantile of {5 * trials} sums is at most 0.7 of the bound", ratio <= 0.7)
 _ = check(
@@ -388,7 +388,7 @@ _ = check(
 # %% [markdown]
 # **Lemma 6.** Sums $X_j$ of norm $EG$ for 40 clients, four take part, five rounds: either half $+$, half $-$ the same vector ("line"), or random directions ("round"), with each family of noise, in dimension 1 (line) and 10 (round). In brackets: the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of five rounds, over F's bound.
 
-# %%
+# %% tags=["remove-input"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
 fan = 4 * noise("sphere", (40,), 10, rng)
 
@@ -402,7 +402,7 @@ def squares(sums, family):
 square = {(s, f): squares(x, f) for s, x in (("line", line), ("round", fan)) for f in FAMILIES}
 printed, proved = (square_bound(one, 1.0, 1.0, v) for v in ("printed", "proved"))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (shape, family), values in square.items():
     part = float(values.quantile(0.9)) / printed
     check(f"{shape}, {family}: below F's bound", part < 1, f"{part:.1f}")
@@ -416,7 +416,7 @@ _ = check(
 # **Proposition 1**, exactly: for random values of 7 clients with 5 rows each, all samples of 3 clients are listed, and so is what a batch of 2 rows can be. $\sigma$ and $\sigma_b$ are half the ranges of the clients' means and of the rows of a client. The ratio is
 # $\log\mathbb Ee^{x(\tilde G-g)}$ over $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$.
 
-# %%
+# %% tags=["remove-input"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
 ratios, without = [], []
 for rows in table:
@@ -429,7 +429,7 @@ for rows in table:
 extreme = torch.tensor([[1.0, -1.0]] * 4, dtype=torch.float64)  # no sampling error, random signs
 tight = value_exponent(extreme, 4, 2, 0.01) / (0.01**2 / 8 / 2)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"ratio at most 1 on {len(ratios)} cases", max(ratios) <= 1)
 check("random signs, all clients: ratio 1, to one part in a thousand", abs(tight - 1) < 1e-3)
 _ = check("without the term of the batch some case exceeds 1", max(without) > 1)
@@ -437,7 +437,7 @@ _ = check("without the term of the batch some case exceeds 1", max(without) > 1)
 # %% [markdown]
 # **Lemma 8.** Values $\pm1$ for halves of 400 clients, 30 take part, the noise of each report two rows of $\pm1$ ($\sigma=\sigma_b=1$, $N_b=2$), 50 rounds, $\delta=0.1$.
 
-# %%
+# %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
 few = trials // 4
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(200)
@@ -445,7 +445,7 @@ batch = noise("sign", (50 * few, 60), 1, rng).mean((1, 2))
 wrong = (sample_means(signs, 30, 50 * few, rng) + batch).view(few, 50).abs().amax(1)
 within = {k: float((wrong <= k * estimate_error(query, 1.0, 2)).double().mean()) for k in (1, 0.5)}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
 _ = check("within half of it in fewer than 90 %", within[0.5] < 0.9)
 
@@ -453,7 +453,7 @@ _ = check("within half of it in fewer than 90 %", within[0.5] < 0.9)
 # **Theorem 9 on a stochastic problem.** `boxed_norms` with 8 clients of 40 rows; 4 take part, minibatches of 32 rows with replacement for gradients and for values, a second sample for the query. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$. A row's gradient is a unit vector, so its noise is not longer than 2, and the mean of 32
 # satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`; Pinelis' inequality again). First, the assumption at random points; then the theorem as printed, corrected, and with our constants.
 
-# %%
+# %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
 sigma_xi, rows = batch_noise(2.0, 32), 32
 
@@ -501,7 +501,7 @@ def gaps(means):
 measured = {E: finals(E) for E in steps}
 start = max(float(instance(s).mean_losses(instance(s).w0)[1]) for s in seeds)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(f"F-A5 (1) at {len(points)} points: E exp(|noise|^2 / sigma_xi^2) <= e", max(moments) <= e)
 check("    with a twelfth of sigma_xi it fails somewhere", max(small) > e)
 for E in steps:
@@ -522,7 +522,7 @@ for E in steps:
 # %% [markdown]
 # **The constants**: {prf:ref}`sto-printed` on a grid of settings, and the limit without noise.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 grid = [
     (Setting(D=1.0, G=1.0, E=E, T=T, N=N, n=n, delta=delta), level)
     for E in (1, 5, 50)
@@ -542,3 +542,6 @@ _ = check(
     "without noise Gamma is 3E/2 - 1 (E = 1, 5, 50)",
     all(gamma_noisy(replace(one, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_stochastic.py <src/note_stochastic.py>`.

@@ -197,7 +197,7 @@ instances = None  # number of random instances; None: 12 in the full profile, 3 
 seeds = None  # compressor seeds an instance; None: 100 in the full profile, 50 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 
-# %%
+# %% tags=["remove-input"]
 from functools import cache
 from itertools import combinations
 from math import exp, sqrt
@@ -233,7 +233,7 @@ instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 # %% [markdown]
 # **Rand-K**: mean and variance over *all* sets of $K$ entries, on random vectors in dimension 6.
 
-# %%
+# %% tags=["remove-input"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 errors = {}
 for kept in (1, 2, 3, 5):
@@ -242,7 +242,7 @@ for kept in (1, 2, 3, 5):
     spread = (sent - x).square().sum(-1).mean(0) / x.square().sum(-1)
     errors[kept] = (float((sent.mean(0) - x).abs().max()), spread.numpy())
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for kept, (bias, spread) in errors.items():
     wanted = RandK(kept / 6).variance(6)
     check(f"K={kept} of 6: the mean is x, to 1e-12", bias < 1e-12)
@@ -256,7 +256,7 @@ for kept, (bias, spread) in errors.items():
 # **W Lemma 3**, by simulation: the ratio of the mean square to $E^2G^2(1+q_u/N)$. First with the directions of the random instances, $E=5$, then with equal directions of length $EG$, where the lemma is an equality; last with one common draw for all clients, against the assumption.
 
 
-# %%
+# %% tags=["remove-input"]
 def ratio(x, rand, common=False):
     noise = rand.draw(4000 * (1 if common else len(x)), 3, torch.Generator().manual_seed(seed))
     sent = vmap(vmap(rand))(x.expand(4000, *x.shape), noise.view(4000, -1, 1).expand(-1, len(x), -1))
@@ -270,7 +270,7 @@ drawn = [ratio(x, rand) for x in summed]
 equal = torch.full((8, 3), 5 / sqrt(3)).double()
 same, common = ratio(equal, rand), ratio(equal, rand, common=True)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"E=5: ratio <= 1 on {instances} instances, but for 4 standard errors",
     all(mean - 4 * error <= 1 for mean, error in drawn),
@@ -281,7 +281,7 @@ _ = check(
     common[0] - 20 * common[1] > 1,
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 names = ["directions of an instance, largest", "equal directions", "one draw for all clients"]
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
@@ -289,7 +289,7 @@ pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).rou
 # **W Lemma 4 (F Lemma 1).** Both sides for one round from the start of every instance, for three weights $\sigma$, three $\alpha$ and two step sizes; then the left side with 4000 draws of the compressor in the place of its expectation. On the instance of the last lines a client steps across its kink and back, and without Young's terms the inequality is wrong.
 
 
-# %%
+# %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
 sides = np.array([lemma_1_sides(instance(seed + k), *c) for k in range(instances) for c in cases])
 
@@ -308,7 +308,7 @@ kink = norms(zero[:1], zero[:1] + 1, 9.0, torch.tensor([0.03, 0.0]).double(), ze
 left, right = lemma_1_sides(kink, 2, 0.1, 0.1, 0.0)
 young = 0.1 / 0.1 * 0.1**2 + 2 * 0.1 * 0.1
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"left <= right in {len(cases)} cases on each of {instances} instances",
     (sides[:, 0] <= sides[:, 1]).all(),
@@ -323,7 +323,7 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 # **Expected regret** (hard: W Theorem 1, $\epsilon=B$; soft: W Theorem 2, $\epsilon=2B$, $\beta=2/\epsilon$): every instance is run with many draws of the compressor. Compared are the mean regret plus three standard errors with $B(\Gamma)$, for the $\Gamma$ of W and for $\Gamma_{\rm direct}$, each with its own step size, and the two sides of {eq}`eq-unb-claim`.
 
 
-# %%
+# %% tags=["remove-input"]
 def method(E, gamma, soft):
     case = (1.0, 1.0, E, rounds, gamma)
     epsilon = bound(*case) * (2 if soft else 1)
@@ -348,7 +348,7 @@ settings = {
 }
 outcomes = {key: paths(algorithm) for key, algorithm in settings.items()}
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (E, name, soft), found in outcomes.items():
     epsilon = settings[E, name, soft].tolerance
     upper = found.mean(-1) + 3 * found.std(-1) / sqrt(len(draws))
@@ -359,7 +359,7 @@ for (E, name, soft), found in outcomes.items():
 biggest = outcomes[1, "direct", False][:, 0].mean(-1).max() / settings[1, "direct", False].tolerance
 _ = check("with Gamma_direct, E=1, hard, half of the bound is exceeded", biggest > 0.5)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 rows = {
     ("soft" if soft else "hard", name, E): (
         found[:, 0].mean(-1).max() / settings[E, name, soft].tolerance * (2 if soft else 1),
@@ -373,7 +373,7 @@ table.rename_axis(["switching", "Gamma", "E"]).round(2)
 # %% [markdown]
 # **The counterexample.** {prf:ref}`unb-example` with $d=10$, $c=2$, run by `fedlib` with 2000 seeds, hard with $T=d+4$ and soft with $T=4(d+3)+1$ rounds, and with memory and unscaled Rand-K (F Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
 
-# %%
+# %% tags=["remove-input"]
 d = 10
 first = torch.eye(d).double()[0]
 single = norms(5 * first[None], 0 * first[None], 2.0, 3 * first, 2 * first)
@@ -392,7 +392,7 @@ for name, (T, value, factor, more) in shapes.items():
     trace = run(algorithm, single, rounds=T, seeds=range(2000), progress=False)
     stuck[name] = (T, epsilon, np.isnan(trace.output[:, 0]), regret(trace))
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for name, (T, epsilon, empty, found) in stuck.items():
     p = (1 - 1 / d) ** (T - 1)
     check(f"{name}: T = {T}, eps = {epsilon:.3f} < g(w_0) = 1", epsilon < 1)
@@ -411,7 +411,7 @@ _ = check(
     1 - stuck["hard"][2].mean() >= (1 - sharp / stuck["hard"][1]) / 2 > 0,
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 T, epsilon, empty, found = stuck["hard"]
 t = np.arange(1, T + 1)
 running = np.cumsum(found, axis=-1) / t
@@ -438,7 +438,7 @@ plot.show(
 # **FedCOM**: no constraint ($\epsilon=\infty$, which never switches), one local step, $D=1$ from the minimizer, and the step size of $\Gamma_{\rm direct}$.
 
 
-# %%
+# %% tags=["remove-input"]
 def unconstrained(number):
     a, b, _ = random_norms(number).data
     best = reference_solution(norms(a, b, 1e3, a.mean(0)))
@@ -461,7 +461,7 @@ for kept in (1, 2, 3):
     gap = mean_gaps(trace, [turns(s) for s in every])[0]
     com[kept] = (bound(*case), gap.reshape(len(draws), instances).T)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for kept, (limit, gap) in com.items():
     wanted = sqrt((1 + (3 / kept - 1) / 8) / rounds)
     check(f"K={kept} of 3: B = sqrt((1 + q_u/N) / T)", abs(limit - wanted) < 1e-12)
@@ -476,6 +476,9 @@ _ = check(
 # %% [markdown]
 # **The misprint of W Theorem 7** only matters if $q$ is read as a contraction accuracy: for $K$ of $d$ entries that is $\frac Kd$ in the place of $\frac dK-1$.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
 _ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_unbiased.py <src/note_unbiased.py>`.

@@ -262,7 +262,7 @@ instances = None  # number of random instances; None: 40 in the full profile, 8 
 rounds = None  # T of the runs for Theorem 10; None: 20000 in the full profile, 2000 in the quick one
 delta = 0.1  # allowed probability of failure
 
-# %%
+# %% tags=["remove-input"]
 from functools import cache
 from itertools import product
 from math import sqrt
@@ -296,7 +296,7 @@ points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ 
 # %% [markdown]
 # **Lemma 10.** The prox problem of every instance at ten points of the ball, for three weights.
 
-# %%
+# %% tags=["remove-input"]
 weights = (1.1 * rho, 3 * rho, 20 * rho)
 solved = {(r, s, i): prox_point(instance(s), points[i], r) for r in weights for s in seeds for i in range(10)}
 multipliers = {(s, r): max(solved[r, s, i].multiplier for i in range(10)) for r in weights for s in seeds}
@@ -306,7 +306,7 @@ printed, quarter = (
 )
 residual = max(p.residual for p in solved.values())
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 total = len(solved)
 check(f"KKT residual below 1e-4 in all {total} prox problems", residual < 1e-4)
 check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
@@ -315,7 +315,7 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # %% [markdown]
 # The quarter cannot be improved: on the segment $[-1,1]$ with a flat objective, $w=1$, and the constraint that cuts the segment in the middle, the multiplier is $\hat\rho$ and $\frac14\hat\rho D^2=\hat\rho$.
 
-# %%
+# %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
 segment = clipped_distances(-0.9 * one, -0.999 * one, 0.999, 0.1, 1.0, one[0])
 sharp = [
@@ -323,14 +323,14 @@ sharp = [
     for r in (20.0, 100.0, 500.0)
 ]
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("it comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
 # **Lemma 11 and the gain of a good round.** Left and right sides at the same points; for Lemma 11 with $E\in\{1,2,5\}$ and two step sizes. Without the terms that $\rho$ brings, both must fail somewhere.
 
-# %%
+# %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
 sides = []
 for s, i, E, lr in cases:
@@ -343,7 +343,7 @@ for (r, s, i), p in solved.items():
     gain.append([float(f - f_hat) + p.multiplier * float(g), (r - rho / 2) * p.distance**2, r * p.distance**2])
 gained, wanted, too_much = np.array(gain).T
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 held = int((left <= right + curvature).sum())
 check(f"Lemma 11 on {held} of {len(cases)} cases", held == len(cases))
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
@@ -354,7 +354,7 @@ _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
 # %% [markdown]
 # **Regret**, {eq}`eq-weak-regret`, along runs with all clients ($\zeta_t=\Delta_t$) and a threshold small enough that both kinds of rounds occur. The prox problem is solved in every round. `proved` is the lemma with $\Gamma_0$, `direct` {prf:ref}`weak-lemma-direct`; the third weight, $\hat\rho=1.2\rho$, is one of which F says nothing.
 
-# %%
+# %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
 few = list(seeds)[: instances // 4]
 
@@ -382,20 +382,20 @@ for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
     limits = (right_side(E, lr, gamma_local(E, "proved"), 0.5), right_side(E, lr, gamma_w, 1 / 6))
     ratios[E, rho_hat / rho] = np.max(sums, axis=1) / limits
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for (E, r), (proved, direct) in ratios.items():
     check(f"E={E}, rho_hat = {r:g} rho: regret <= bound on {len(few)} runs, proved and direct", max(proved, direct) <= 1)
 check("    and it is not far below: some ratio is above 0.1", np.max(list(ratios.values())) > 0.1)
 _ = check("    rounds of both kinds occur (between 1 and 99 %)", 0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99)
 
-# %%
+# %% tags=["remove-input"]
 for (E, r), pair in ratios.items():
     print(f"E={E}, rho_hat = {r:g} rho: largest regret / bound {pair[0]:.2f} proved, {pair[1]:.2f} direct")
 
 # %% [markdown]
 # **Where $\frac{D^2\rho}{8ET}$ comes from**, at random values of the letters.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
 errors = [
     step_size(d, x, E, T, 2 * E**2) ** 2 * r * E**2 * x**2 / 2 / (d**2 * r / (8 * E * T)) - 1
@@ -407,7 +407,7 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 # **Theorem 10.** Five of ten clients take part, the switch asks five others. In the first case all $g_j$ are equal, $\sigma=0$, and the printed theorem and ours have the same threshold. In the second the clients differ, $\sigma>0$: run with F's threshold and with $\epsilon_1$ of {prf:ref}`weak-theorem`.
 # The mean of $d_t$ is taken over some 50 good rounds a seed, evenly spaced; that of $g$ over all of them.
 
-# %%
+# %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
 runs = list(seeds)[: instances // 2][:10]
 unequal = cache(lambda s: random_clipped(s, spread=spread))
@@ -442,7 +442,7 @@ for label, (problem, tolerance, accuracy, modulus) in settings.items():
     g = np.array([x[k].mean() for x, k in zip(trace.of_rounds("g"), good, strict=True)])
     results[label] = d, g, sqrt((1 + Lambda) * accuracy / modulus), accuracy, 1 - good.mean()
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 for label, (d, g, d_bound, accuracy, _) in results.items():
     share = ((d <= d_bound) & (g <= accuracy)).mean()
     check(f"{label}: both bounds hold on a share of {share:.2f} of {len(runs)} runs, at least 1 - delta", share >= 1 - delta)
@@ -452,7 +452,7 @@ _ = check("    and so is the distance to the prox points", results["sigma > 0, o
 # %% [markdown]
 # The numbers behind it. The bound on the distance is compared with the diameter of the ball, $D=2$, which every distance keeps: the theorem says something about stationarity only from the number of rounds in the last line on, and then little, although the runs do well. With the printed threshold and $\sigma>0$ no round works on the constraint.
 
-# %%
+# %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
 for label, (d, g, d_bound, accuracy, bad) in results.items():
     print(f"{label:20} {d.mean():14.3f} {d_bound:10.2f} {g.mean():10.3f} {accuracy:10.3f} {bad:22.2f}")
@@ -471,7 +471,7 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 #
 # Left: one instance, the ball $\mathcal X$ with the level lines of the weakly convex $f$, the circle $g=0$, and the path of $w_t$ with the thresholds of the theorem. Right: the distance to the prox point and $g$ along the path, for every instance with $\sigma=0$.
 
-# %%
+# %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
 axis = np.linspace(-1, 1, 121)
 mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))
@@ -514,3 +514,6 @@ plot.show(
     caption="One run (left; the circle is g = 0, the crosses are the centres of the objectives) and all runs with sigma = 0 (right).",
     size=(8.2, 3.6),
 )
+
+# %% [markdown]
+# The cells that make these checks are in {download}`note_weakly_convex.py <src/note_weakly_convex.py>`.
