@@ -98,36 +98,35 @@ def named(path: str) -> Any:
 
 
 class Pseudocode(BookDirective):
-    """``{pseudocode} fedlib.algorithms.NAME``; ``:also:`` names what it hands work to."""
+    """``{pseudocode} fedlib.algorithms.NAME`` beside its code; with ``:alone:`` without."""
 
     required_arguments = 1
-    option_spec = {"also": directives.unchanged_required}  # noqa: RUF012 - docutils reads it
+    option_spec = {"alone": directives.flag}  # noqa: RUF012 - docutils reads it
     kind = "pseudocode"
 
     def build(self) -> list[nodes.Node]:
-        """Pseudocode and code side by side, and what the docstring says beside them."""
+        """Pseudocode, code beside it, and what the docstring says beside them."""
         algorithm = named(self.arguments[0])
         doc = inspect.getdoc(algorithm) or ""
         steps = steps_of(doc)
         if not inspect.isclass(algorithm) or not steps:
             raise BookError(f"pseudocode: {self.arguments[0]} must be a class with pseudocode.")
         name = algorithm.__name__
-        also = self.options.get("also", "").split()
         fields = [
             nodes.paragraph("", "", nodes.strong("", f"{title}: "), *self.inline(text))
             for label, title in PARTS.items()
             if (text := paragraph_of(doc, label))
         ]
+        pseudo = f'<p class="method-name">{name}</p>{pseudo_html(steps)}'
+        side = f'<div class="method-side">{pseudo}</div>'
+        if "alone" in self.options:
+            return [raw(f'<div id="method-{name.lower()}">{side}</div>'), *fields]
         return [
             raw(
-                f'<div class="method-grid wide-page" id="method-{name.lower()}">'
-                f'<div class="method-side"><p class="method-name">{name}</p>'
-                f'{pseudo_html(steps)}</div><div class="method-code">'
+                f'<div class="method-grid wide-page" id="method-{name.lower()}">{side}'
+                '<div class="method-code">'
             ),
             self.code(algorithm),
-            *([raw("<details><summary>What it hands work to</summary>")] if also else []),
-            *(self.code(named(path)) for path in also),
-            *([raw("</details>")] if also else []),
             raw("</div></div>"),
             self.origin(algorithm),
             *fields,

@@ -73,7 +73,7 @@ def test_the_overview_has_a_line_for_every_algorithm_and_links_to_its_page():
     for page in PAGES:
         for name in directives(page.read_text(encoding="utf-8"), "round"):
             (line,) = [x for x in text.split("\n") if f"{{round-bits}}`{name} up`" in x]
-            assert f"({page.name})" in line
+            assert f"({page.name}" in line
             assert f"{{round-bits}}`{name} down`" in line
 
 
@@ -95,7 +95,8 @@ def test_names_of_figures_are_used_once():
 @each_page
 def test_a_page_has_its_parts(page):
     text = page.read_text(encoding="utf-8")
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert titles[: len(SECTIONS)] == SECTIONS
     assert text.partition("## ")[0].count("\n$$\n") == 2, "one formula: the problem"
     classes = [c.rpartition(".")[2] for c in directives(text, "pseudocode")]
     assert directives(text, "round") == classes
