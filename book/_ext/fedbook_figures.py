@@ -73,7 +73,7 @@ MAIN = {
     "seeds": ("seeds",),
     "data": ("problem.data", "problem.name"),
 }
-MOST = 6  # different values that are listed
+MOST = 3  # different values that are listed
 
 
 class Watched(UserDict[str, "Trace"]):
