@@ -1,4 +1,4 @@
-"""Directives about one study: provenance, paper against ours, downloads; the explorer of all runs.
+"""Directives about one study: provenance, downloads; the explorer of all runs.
 
 Directive ``explorer`` makes the controls; `explorer.js` fills them. The drawing is a Vega-Altair
 chart whose data the browser puts in. Curves are scripts and not JSON, one file a study, because a
@@ -17,29 +17,21 @@ from urllib.parse import urlencode
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
-    BookError,
-    Cell,
-    badge,
     commands_of,
     download_link,
     files_of,
     folder_of,
     health_of,
-    numbers_of,
     provenance_of,
     raw,
     runs_in,
     runs_of,
     shown,
-    study_of,
-    table,
 )
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
-    from papers.kit.claims import PaperValue
-    from papers.kit.numbers import Number
     from papers.kit.study import Study
 
 FIELDS = {
@@ -79,32 +71,6 @@ def field(label: str, value: nodes.Node) -> nodes.field:
     """One line of a field list."""
     body = nodes.field_body("", nodes.paragraph("", "", value))
     return nodes.field("", nodes.field_name(label, label), body)
-
-
-class PaperTable(BookDirective):
-    """``{paper-table} STUDY``: every number that the paper prints, beside ours."""
-
-    required_arguments = 1
-    kind = "paper-table"
-
-    def build(self) -> list[nodes.Node]:
-        """The table; agreement is computed, never typed in."""
-        name = self.arguments[0]
-        numbers = numbers_of(self.env, name)
-        head = ("Quantity", "Paper", "Place", "Ours [95 % interval]", "Within", "")
-        rows = [self.line(value, numbers, name) for value in study_of(name).paper_values]
-        return [table(head, rows, (26, 16, 14, 24, 10, 10), "paper-table")]
-
-    def line(self, value: PaperValue, numbers: dict[str, Number], name: str) -> list[Cell]:
-        """One quantity: label, the paper's number and place, ours, tolerance, agreement."""
-        if value.key not in numbers:
-            raise BookError(f"{name} has no number {value.key!r}, which its paper table asks for.")
-        ours = numbers[value.key]
-        status = value.status(ours)
-        return [
-            self.inline(value.label), self.inline(value.paper_text), self.inline(value.place),
-            ours.text(".4g"), f"{100 * value.rtol:.3g} %", badge(status, status),
-        ]  # fmt: skip
 
 
 class NotebookLinks(BookDirective):
@@ -272,7 +238,6 @@ def script(name: str, data: Mapping[str, Any]) -> str:
 
 DIRECTIVES: dict[str, type[BookDirective]] = {
     "provenance": Provenance,
-    "paper-table": PaperTable,
     "notebook-links": NotebookLinks,
     "explorer": Explorer,
 }

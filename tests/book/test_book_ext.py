@@ -98,14 +98,6 @@ def test_scoreboard_counts_and_claims_can_be_narrowed(build):
     ]  # fmt: skip
 
 
-def test_paper_table_computes_agreement(build):
-    status, messages, page = build("```{paper-table} toy\n```")
-    assert status == 0, messages
-    found = re.findall(r'class="badge-fed[^"]*">([^<]*)<', page)
-    assert found == ["undecided", "agrees", "differs", "not printed"]
-    assert "0.512 [0.4, 0.6] nats" in page
-
-
 def test_provenance(build):
     status, messages, page = build("```{provenance} toy\n```")
     assert status == 0, messages

@@ -99,7 +99,7 @@ def test_a_folder_is_a_study(own):
     params = own.resolve("quick")
     table = report.claims_table(own, quick, own.numbers(quick, "quick"), params)
     assert list(table["verdict"]) == ["not judged"]
-    assert "rounds 6, the paper's setting 12" in table["why, and the size"].iloc[0]
+    assert "rounds 6, the paper's setting 12" in table["why"].iloc[0]
 
 
 def test_two_studies_of_one_name_are_refused(own, monkeypatch, tmp_path):

@@ -62,7 +62,7 @@ def test_an_equivalent_is_no_loser_and_no_proof_is_no_equivalence():
     f = noisy["np_penalty_1"].metrics
     f["test_f"] = f["test_f"] + np.array([[-0.09], [0.0], [0.09]])
     text = sentences.verdicts(arena.derive(noisy, P), "np")
-    assert "Neither shown to be behind nor to be equivalent: Penalty-FedAvg." in text
+    assert "No clear difference from it: Penalty-FedAvg." in text
 
 
 def test_nobody_is_first_where_nobody_is_shown_to_keep():
@@ -90,13 +90,10 @@ def test_the_tables_hold_every_method_that_takes_part():
     table = report.standings(numbers, "np")
     assert [*table.index] == ["FedSGM soft", "Penalty-FedAvg", "FedAvg"]
     assert [*table[""]] == [*table["average"]] == ["winner", "behind", "violates"]
-    assert [*report.at_bits(numbers, "np")["rounds"]] == ["10"] * 3
     assert [*report.outputs(numbers).index] == ["Neyman-Pearson: FedSGM soft"]
     rows = report.entries()
     assert [*rows.index] == [entry.label for entry in METHODS.values()]
     assert "linear oracle" in rows.loc["FedFW", "not on"]
-    assert rows.loc["Scalarized", "swept"].startswith("3 step sizes; weight of g 0.01, 0.03")
-    assert report.tuning(numbers).loc["FedSGM soft", NAMES["np"]] == "50, 50; 20 to 100"
 
 
 def test_groups_are_complete_or_left_out():
@@ -144,8 +141,10 @@ def test_health_stands_beside_the_tuned_runs():
     runs = runs_of()
     numbers, health = arena.derive(runs, P), arena.STUDY.health(runs)
     table = report.standings(numbers, "np", health)
-    assert table.loc["FedSGM soft", "run"] == health["np_soft_1"].text
+    assert "not healthy" not in table
     assert "all are healthy" in sentences.healthy(numbers, health)
     flat = runs | {"np_soft_1": trace_of([[0.55] * 9] * 3, [[LEVEL] * 9] * 3, own=True)}
     numbers, health = arena.derive(flat, P), arena.STUDY.health(flat)
     assert "1 are not: np_soft_1 (never moved" in sentences.healthy(numbers, health)
+    table = report.standings(numbers, "np", health)
+    assert table.loc["FedSGM soft", "not healthy"].startswith("never moved")
