@@ -277,7 +277,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
-instances = None  # number of random instances; None: 48 in the full profile, 12 in the quick one
+instances = None  # number of random instances; None: 48 in the full profile, 6 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 tries = None  # cases a generation in the search; None: 200 in the full profile, 60 in the quick one
 
@@ -309,7 +309,7 @@ from papers.fedsgm.theory import Setting, theorem_2, theorem_5
 from papers.kit import plot
 from papers.kit.claims import check
 
-instances = instances or {"quick": 12, "full": 48}[profile]
+instances = instances or {"quick": 6, "full": 48}[profile]
 rounds = rounds or {"quick": 40, "full": 100}[profile]
 tries = tries or {"quick": 60, "full": 200}[profile]
 seeds = range(seed, seed + instances)
