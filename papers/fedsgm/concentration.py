@@ -105,7 +105,7 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
 
     E - 1 + E m^2 / 2 + E m r0/(1-r0) + ratio E m r/(1-r) with r = sqrt(1-q), r0 = sqrt(1-q0) and
     m = (1+r)/(1-r), the longest message in units of E G. At q = q0 = 1 it is 3E/2 - 1, that of
-    Theorem 4: erratum E11 is repaired.
+    Theorem 4.
     """
     contraction("gamma_sampled", "q", q)
     contraction("gamma_sampled", "q0", q0)

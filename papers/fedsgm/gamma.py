@@ -138,7 +138,7 @@ def gamma_partial(
     Printed: Theorem 7 has sqrt(1-q) in its third term where Theorem 1 and the proof have sqrt(1-q0)
     (erratum E2). Corrected: that term is 80 E sqrt(1-q0)/(q0 q^2), because the proof uses
     |v_t| <= 2EG where only 2 sqrt(10) EG / q is shown (E3). Neither version becomes
-    2 E^2 at q = q0 = 1: the term 20E/q^2 stays (E11).
+    2 E^2 at q = q0 = 1: the term 20E/q^2 stays.
     """
     checks.one_of("gamma_partial", "version", version, ("printed", "corrected"))
     checks.one_of("gamma_partial", "theorem", theorem, (1, 7))

