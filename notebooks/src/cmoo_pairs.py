@@ -62,8 +62,6 @@ rounds = None  # communication rounds T on the two grey data sets: full 100; qui
 mixed_rounds = None  # rounds with two kinds of loss: full 60; quick 1; paper 500
 dropout_seeds = None  # seeds of the runs with dropout: full 0, 1, 2; quick 0; paper 0 to 4
 dropout_rounds = None  # rounds with dropout: full 100; quick 1; paper 500
-step_seeds = None  # seeds of the table of step sizes: full 0, 1, 2; quick 0
-step_rounds = None  # rounds of the table of step sizes, with dropout: full 100; quick 1
 colour_seeds = None  # seeds on CIFAR-10 with digits: full 0; paper 0, 1, 2
 colour_rounds = None  # rounds there: full 3; quick 1; paper 200
 colour_budget = None  # length of a compressed Jacobian there, in gradients: full 1; quick 0.02
@@ -83,12 +81,11 @@ recompute = False  # compute even what is stored
 
 # %%
 import numpy as np
-from IPython.display import Markdown, display
 
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.pairs.claims import TABLE_4
-from papers.fedcmoo.pairs.figures import authors_table, gallery_text, steps_table
+from papers.fedcmoo.pairs.figures import authors_table, gallery_text
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
@@ -367,16 +364,6 @@ authors_table(scale.numbers_of(page.study))
 # %% [markdown]
 # *Farthest apart* is the largest distance, in points, between a diamond and our mean of the same rounds, the first thirty
 # left out.
-#
-# ## Is it the method, or its step size?
-#
-# A round of FedCMOO moves three times as far as one of FSMGDA: its server and client step sizes multiply to 0.6, FSMGDA's
-# to 0.2. Here each method, and the plain average of both losses, has the step sizes of each, with dropout, for
-# {result}`cmoo_pairs/mnist_fashion_fsmgda_at_fedcmoo_dropout.rounds:.0f` rounds. Leads are paired by seed.
-
-# %% tags=["hide-input"]
-for d in GREY:
-    display(Markdown(f"**{DATA[d]}**, final mean test accuracy in %"), steps_table(numbers, d))
 
 # %% [markdown]
 # ## Variants of the compression and of the weights

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 from fedlib.algorithms.fedcmoo import FedCMOOPref
@@ -15,7 +14,7 @@ from papers.fedcmoo.common import RATES, method, pair_problem, shared, task
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
 from papers.fedcmoo.pairs import claims, figures
-from papers.fedcmoo.pairs.numbers import GREY, METHODS, STEPS, TABLE_METHODS, derive, run_at
+from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import (
     dropped_standin,
@@ -45,8 +44,6 @@ PARAMETERS = parameters(
     mixed_rounds=("rounds with two kinds of loss", 60, 1),
     dropout_seeds=("seeds of the runs with dropout", (0, 1, 2), (0,)),
     dropout_rounds=("rounds with dropout", 100, 1),
-    step_seeds=("seeds of the table of step sizes", (0, 1, 2), (0,)),
-    step_rounds=("rounds of the table of step sizes, with dropout", 100, 1),
     colour_seeds=("seeds on CIFAR-10 with digits", (0,)),
     colour_rounds=("rounds there", 3, 1),
     colour_budget=("length of a compressed Jacobian there, in gradients", 1.0, 0.02),
@@ -104,13 +101,6 @@ def specs(p: Params) -> dict[str, Spec]:
             server_lr, lr = RATES[data]["pref"]  # at FedCMOO's step sizes a run diverged
             made = method("scalarized", data, p, task=k, lr=lr, server_lr=server_lr)
             found[f"{data}_single_{k}"] = base(made, data, p, p["single_seeds"], p["rounds"])
-    for data, m, rate in product(GREY, TABLE_METHODS, STEPS):
-        if m != rate:
-            server_lr, lr = STEPS[rate]
-            made = method(m, data, p, lr=lr, server_lr=server_lr)
-            run = with_dropout(base(made, data, p, p["seeds"], p["rounds"]), p)
-            own = {"seeds": tuple(p["step_seeds"]), "rounds": p["step_rounds"]}
-            found[run_at(data, m, rate)] = replace(run, **own)
     data, few = "mnist_fashion", p["variant_seeds"]
     variants = {
         "fedcmoo_oneway": method("fedcmoo", data, p, gram=OneWay()),

@@ -17,10 +17,7 @@ from papers.fedcmoo.pairs.numbers import (
     GREY,
     METHODS,
     MIXED,
-    STEPS,
-    TABLE_METHODS,
     VARIANTS,
-    run_at,
 )
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import standin_pairs, what
@@ -262,21 +259,6 @@ def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
                 "farthest apart": apart,
                 "ours at the end": numbers[f"{run}.accuracy"].text(".1f"),
             }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def steps_table(numbers: Mapping[str, Number], data: str) -> pd.DataFrame:
-    """Final mean accuracy of every method at the step sizes of each, and FedCMOO's leads there."""
-    import pandas as pd
-
-    rows: dict[str, dict[str, str]] = {}
-    for rate, (server_lr, lr) in STEPS.items():
-        runs = {text: run_at(data, m, rate) for m, text in TABLE_METHODS.items()}
-        row = {text: numbers[f"{run}.accuracy"].text(".1f") for text, run in runs.items()}
-        for m in ("fsmgda", "scalarized"):
-            lead = numbers[f"{data}_steps_{rate}_fedcmoo_vs_{m}.accuracy"].text(".1f")
-            row[f"FedCMOO - {TABLE_METHODS[m]}"] = lead
-        rows[f"server {server_lr:g}, clients {lr:g} ({METHODS[rate]}'s)"] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

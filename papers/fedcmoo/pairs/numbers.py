@@ -22,9 +22,6 @@ GREY = ("multi_mnist", "mnist_fashion")
 HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, label
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
-#: Step sizes of the server and the clients, by the method whose they are, and who takes them all.
-STEPS = {"fsmgda": (2.0, 0.1), "fedcmoo": (1.2, 0.5), "pref": (1.6, 0.3)}
-TABLE_METHODS = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 VARIANTS = {
     "fedcmoo": "FedCMOO",
     "fedcmoo_oneway": "FedCMOO, one-way",
@@ -76,8 +73,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     for run in [run for run, trace in traces.items() if "rejected" in trace.info]:
         numbers |= {f"{run}.{k}": x for k, x in of_guard(traces[run]).items()}
     for name, (a, b) in pairs().items():
-        alike = a in found and b in found and traces[a].rounds[-1] == traces[b].rounds[-1]
-        if alike or ("steps" not in name and a in found and b in found):
+        if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
     return numbers
 
@@ -192,11 +188,6 @@ def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) ->
             found[run]["decline"] = decline(own, single)
 
 
-def run_at(data: str, method: str, rate: str) -> str:
-    """The run of a method with dropout at the step sizes of `rate`."""
-    return f"{data}_{method}_dropout" if method == rate else f"{data}_{method}_at_{rate}_dropout"
-
-
 def pairs() -> dict[str, tuple[str, str]]:
     found = {
         f"{data}{how}_{a}_vs_{b}": (f"{data}_{a}{how}", f"{data}_{b}{how}")
@@ -208,9 +199,6 @@ def pairs() -> dict[str, tuple[str, str]]:
     for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
         found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")
     for b in ("fsmgda", "scalarized"):
-        for data, rate in ((data, rate) for data in GREY for rate in STEPS):
-            both = run_at(data, "fedcmoo", rate), run_at(data, b, rate)
-            found[f"{data}_steps_{rate}_fedcmoo_vs_{b}"] = both
         found[f"mixed_fedcmoo_vs_{b}"] = ("mixed_fedcmoo", f"mixed_{b}")
     return found
 
