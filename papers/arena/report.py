@@ -11,7 +11,7 @@ import pandas as pd
 
 from papers.arena.aggregates import BOTH, GROUPS
 from papers.arena.contest import STANDINGS
-from papers.arena.methods import COUNT, METHODS, applies, form_of, label_of
+from papers.arena.methods import METHODS, applies, form_of, label_of
 from papers.arena.problems import NAMES
 from papers.kit.health import Health
 from papers.kit.numbers import Number
@@ -27,10 +27,8 @@ WORDS = {
     "unclear": "violation not decided",
     "violates": "violates",
 }
-HUGE = 10_000  # %: what is farther has diverged
-TUNING = ("feasible", "near", "best", "worst")
 TESTED = {"behind, %": "behind", "above optimum, %": "test_gap", "violation, %": "test_excess"}
-TRAINED = {"off, %": "off", "off the front, 1/1000": "stationary"}
+TRAINED = {"off, %": "off"}
 ITERATES = {"grads": "last", "grads_mean": "average", "grads_own": "own output"}
 FORMS = {
     "constraint": "constraint function",
@@ -104,52 +102,24 @@ def entries() -> pd.DataFrame:
         takes = "not at all; as a set where it is one" if method == "fedavg" else min(ways)
         rows[entry.label] = {
             "takes g as": takes,
-            "swept": told_grid(method),
             "not on": "; ".join(f"{', '.join(where)}: {why}" for why, where in reasons.items()),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def told_grid(method: str) -> str:
-    """The parameters of a method's configurations."""
-    name, values = METHODS[method].second
-    if not values:
-        return f"{name or 'step size'}: {COUNT} values"
-    return (
-        f"{COUNT // len(values)} step sizes; {name} {', '.join(f'{x:g}' for x in sorted(values))}"
-    )
-
-
 def standings(
     numbers: Numbers, problem: str, health: Mapping[str, Health] = MappingProxyType({})
 ) -> pd.DataFrame:
-    """All methods at equal gradients: the last iterate, its average, the health of the run."""
+    """All methods at equal gradients: the last iterate, how its average stands, what is wrong."""
     at, mean = Place(numbers, problem), Place(numbers, problem, "grads_mean")
     rows = {}
     for method in at.methods():
         row = {"": WORDS[at.standing(method)]} | cells(at, method, TESTED)
         if mean.has(method, "standing"):
             row["average"] = WORDS[mean.standing(method)]
-            row |= {f"average: {k}": v for k, v in cells(mean, method, TESTED).items()}
-            row.pop("average: behind, %", None)
         row |= cells(at, method, TRAINED)
-        if found := health.get(at.run(method)):
-            row["run"] = found.text
-        rows[label_of(method, problem)] = row
-    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
-
-
-def at_bits(numbers: Numbers, problem: str) -> pd.DataFrame:
-    """All methods at equal bits, with what a round sends both ways."""
-    at, mean = Place(numbers, problem, "bits"), Place(numbers, problem, "bits_mean")
-    rows = {}
-    for method in at.methods():
-        row = {"": WORDS[at.standing(method)]} | cells(at, method, TESTED)
-        if mean.has(method, "standing"):
-            row["average"] = WORDS[mean.standing(method)]
-        row["rounds"] = f"{at.of(method, 'rounds').value:.0f}"
-        sent, up = (numbers[f"{problem}_{method}_round.{k}"].value for k in ("sent", "up"))
-        row["kB a round"] = f"{sent:.2g}, {100 * up / sent:.0f} % up" if up else f"{sent:.2g}"
+        if (found := health.get(at.run(method))) and found.wrong:
+            row["not healthy"] = found.wrong
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
@@ -188,14 +158,15 @@ def optima(numbers: Numbers) -> pd.DataFrame:
 
 
 def outputs(numbers: Numbers) -> pd.DataFrame:
-    """Objective and violation of the three iterates of the methods that have an own output."""
+    """Objective and violation of the last iterate beside the own output of those that have one."""
     rows = {}
     for problem in problems(numbers):
         for method in Place(numbers, problem, "grads_own").methods():
             row = {}
-            for place, text in ITERATES.items():
+            for place in ("grads", "grads_own"):
                 at = Place(numbers, problem, place)
                 gap, violation = (brief(at.of(method, k)) for k in ("test_gap", "test_excess"))
+                text = ITERATES[place]
                 row[f"{text}: above, %"], row[f"{text}: violation, %"] = gap, violation
             rows[f"{NAMES[problem]}: {label_of(method, problem)}"] = row
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -242,22 +213,6 @@ def oracles(numbers: Numbers) -> pd.DataFrame:
             "off, %": brief(at.of(method, "off")),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def tuning(numbers: Numbers) -> pd.DataFrame:
-    """Shares of usable and of nearly best configurations, best and worst, per problem."""
-
-    def cell(problem: str, method: str) -> str:
-        at = {k: numbers[f"{problem}_{method}_tuning.{k}"].value for k in TUNING}
-        ends = (digits(x) if x <= HUGE else f"over {HUGE:,}" for x in (at["best"], at["worst"]))
-        return f"{at['feasible']:.0f}, {at['near']:.0f}; {' to '.join(ends)}"
-
-    rows = {}
-    for method, entry in METHODS.items():
-        there = [p for p in problems(numbers) if f"{p}_{method}_tuning.near" in numbers]
-        if there:
-            rows[entry.label] = {NAMES[problem]: cell(problem, method) for problem in there}
-    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from papers.kit.health import Health
 
 OTHERS = {
     "equivalent": "Equivalent to it, within 1 %",
-    "open": "Neither shown to be behind nor to be equivalent",
+    "open": "No clear difference from it",
     "behind": "Shown to be behind, by {} to {} %",
     "unclear": "Not decided whether they keep the constraint",
     "violates": "Shown to violate",
@@ -77,7 +77,7 @@ def firsts(numbers: Numbers, found: Sequence[str], budget: str) -> str:
         won = first is not None and at.standing(first) == "winner"
         where.setdefault(name, []).append(NAMES[problem] + (" (wins)" if won else ""))
     told = "; ".join(f"{name} on {listed(names)}" for name, names in where.items())
-    return f"At {BUDGETS[budget]} first among those that are shown to keep the constraint: {told}."
+    return f"Best at {BUDGETS[budget]} among the methods that keep the constraint: {told}."
 
 
 def tied(numbers: Numbers, found: Sequence[str]) -> str:

@@ -41,14 +41,16 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
 
 
 def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
-    """The verdict on every claim of a study by every reading, or why these runs cannot judge it."""
+    """The verdict on every claim of a study by every reading, or why these runs cannot judge it.
+
+    Rules and numbers of the stored runs are on the book's page of claims.
+    """
     rows = []
     for claim in study.claims:
         for reading, found in study.verdicts(claim, traces, numbers, params).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
-            why = "; ".join(filter(None, (found.reason, found.size)))
-            rows.append((name, claim.wording, found.label, why, found.control))
-    columns = ["claim", "the paper says", "verdict", "why, and the size", "negative control"]
+            rows.append((name, claim.wording, found.label, found.reason))
+    columns = ["claim", "the paper says", "verdict", "why"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
 
