@@ -122,8 +122,13 @@ def prepare(
 
 
 def skip(app: object, what: str, name: str, obj: object, skipped: bool, options: object) -> bool:
-    """Leaves out the fields of named tuples, which their class's signature has."""
-    return skipped or type(obj).__name__ == "_tuplegetter"
+    """Leaves out fields of named tuples, which stand in the signature, and parts of a round.
+
+    What `init`, `draw` and `round` are for is said once, in `fedlib.core.algorithm`.
+    """
+    module = str(getattr(getattr(obj, "fget", obj), "__module__", ""))
+    method = what == "class" and module.startswith("fedlib.algorithms.")
+    return skipped or type(obj).__name__ == "_tuplegetter" or method
 
 
 def brief(lines: list[str]) -> list[str]:
