@@ -202,7 +202,7 @@ def commands_of(env: BuildEnvironment, name: str) -> list[str]:
     source = Path(env.srcdir) / f"notebooks/src/{name}.py"
     if not source.is_file():
         return commands
-    _, _, cell = source.read_text(encoding="utf-8").partition('tags=["parameters"]')
+    _, _, cell = source.read_text(encoding="utf-8").partition('"parameters"')
     declared = set(re.findall(r"^(\w+) = ", cell.partition("# %%")[0], flags=re.M))
     for parameter, value in (("seed", "3"), ("seeds", "[3,4]")):
         if parameter in declared:

@@ -13,6 +13,12 @@
 # %% [markdown]
 # # How fast Federated Frank-Wolfe is
 #
+# **Result.** Averaging the oracle's answers ends at {result}`fw_rates/pair_naive_falling.x:.2f` where the
+# minimizer is 1, FedFW+ at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can break the theorems' bounds,
+# which exceed the most that a model in the set can have {result}`fw_rates/convex.by_most:.0f` times or more.
+# More clients are faster on convex problems; a larger $\lambda_0$ means a larger gap only for the surrogate's
+# gap.
+#
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$, asks the linear minimization oracle of the feasible set
 # for an extreme point $s_i$, moves towards it and sends it; a penalty $\lambda_t$ draws the clients' models together. This page
 # holds the paper's three theorems against runs, draws its Figures 2 to 4 anew, and asks what oracles
@@ -56,16 +62,15 @@ lanczos_rounds = None  # rounds there: full 1000; quick 30
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %%
+# %% tags=["remove-input"]
 from functools import partial
-from itertools import pairwise
 
 import torch
 
 from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.rates import convex_problem
-from papers.fedfw.rates.numbers import along, norms
+from papers.fedfw.rates.numbers import norms
 from papers.fedfw.rates.problems import pair
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -88,12 +93,6 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 sets = norms(page.params)
 
-# %% tags=["hide-input"]
-report.parameter_table(page.study, page.params)
-
-# %% tags=["hide-input"]
-report.health_table(page.study, traces)
-
 # %% [markdown]
 # ## Why the clients keep their own models
 #
@@ -101,7 +100,7 @@ report.health_table(page.study, traces)
 # common model and the server averages the answers, scheme (20) of the paper, one says 1 and the other
 # $-1$, wherever the model is:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 problem = pair(0)
 answers = {
     x: [float(problem.set.lmo(torch.tensor([2 * (x - a)]))) for a in (3, -1)]
@@ -111,14 +110,16 @@ _ = check(
     "the answers' mean is 0 at -0.9, 0 and 0.9", all(sum(two) == 0 for two in answers.values())
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["counterexample"](traces),
     alt="Three panels of x against rounds on a logarithmic axis, a dotted line at the minimizer 1. Left: the naive "
     "scheme in grey goes to 0 with either step, and FedFW zigzags upwards, higher the larger lambda_0. Middle: FedFW+, "
     "which comes nearer to 1 than FedFW with the same lambda_0. Right: the variant of the published code sinks to 0 for "
     "every lambda_0.",
-    caption="x after each round on the problem of appendix A; mean and standard deviation over the starts.",
+    caption="The naive scheme and the published code's variant end at 0, FedFW and FedFW+ go to the "
+    "minimizer 1. x after each round on the problem of appendix A; mean and standard deviation "
+    "over the starts.",
     size=(9.4, 3.2),
 )
 
@@ -126,7 +127,7 @@ plot.show(
 # The variant of the published code overwrites every client's model by the server's in each round, takes five local steps from there
 # and averages the models; the penalty then acts inside the round only.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 methods = {
     "naive, falling step": "pair_naive_falling",
     "naive, constant step": "pair_naive_constant",
@@ -150,7 +151,7 @@ report.runs_table(
 # value on the set, $F^*$, comes from accelerated projected gradient descent and is certified by the
 # Frank-Wolfe gap there, which is never below the error:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
 columns = {
     "least": "least value",
@@ -163,17 +164,18 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 # %% [markdown]
 # The last three go into the bound (38), with the constant of Lemma 2 corrected to $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_1"](traces),
     alt="The excess of F over its least value against rounds, both axes logarithmic, one panel for each set. A colour "
     "for each lambda_0: solid FedFW, dashed FedFW+, dotted the bound, which lies far above. A grey line shows "
     "the slope minus one half.",
-    caption="F - F* by rounds: FedFW (solid), FedFW+ (dashed, without a theorem) and the bound (38) (dotted).",
+    caption="The bound lies far above every run, so no run could break it. F - F* by rounds: FedFW "
+    "(solid), FedFW+ (dashed, without a theorem) and the bound (38) (dotted).",
     size=(8.2, 3.8),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 runs = {
     f"{norm}, {names[kind]}, lambda_0 = {lam:g}": f"convex_{norm}_{kind}_L{lam:g}"
     for norm in sets
@@ -184,7 +186,7 @@ report.runs_table(
     numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}, health
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.runs_table(
     numbers, runs, {"bound": "bound at the end", "by_most": "by the most there is", "ratio": "largest share of the bound"}, health
 )
@@ -204,31 +206,18 @@ report.runs_table(
 # Here digits of five and more are told from the others by a linear function with the loss $1/(1+e^{yz})$: smooth with a known
 # constant, and not convex. The step and the penalty depend on $T$, so every $T$ is a run of its own.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_2"](traces),
     alt="The smallest Frank-Wolfe gap against the number of rounds T, both axes logarithmic, one panel for each set, a "
     "colour for each lambda_0: marks with intervals joined by lines fall as T grows, the dotted bounds far above "
     "them fall too. A grey line shows the slope minus one third.",
-    caption="The smallest gap (11) of T rounds, with its interval, and the bound (62) (dotted).",
+    caption="The gap falls as T grows; its bound lies far above. The smallest gap (11) of T rounds, with "
+    "its interval, and the bound (62) (dotted).",
     size=(8.2, 3.4),
 )
 
-# %% tags=["hide-input"]
-slow = {
-    f"{norm}, lambda_0 = {lam:g}, T = {T}": f"nonconvex_{norm}_L{lam:g}_T{T}"
-    for norm in sets
-    for lam in page.nonconvex_penalties
-    for T in page.horizons
-}
-report.runs_table(
-    numbers,
-    slow,
-    {"least_gap": "smallest gap", "bound": "bound (62)", "by_most": "by the most there is", "ratio": "share of the bound"},
-    health,
-)
-
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 sweeps = {
     f"{norm}, lambda_0 = {lam:g}": f"nonconvex_{norm}_L{lam:g}"
     for norm in sets
@@ -244,16 +233,17 @@ report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 #
 # FedFW-sto averages minibatch gradients over the rounds. The problem is that of Theorem 1.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_3"](traces),
     alt="The excess of F over its least value against rounds for FedFW-sto, both axes logarithmic, one panel for each "
     "set, a colour for each lambda_0, the dotted bounds far above. A grey line shows the slope minus one third.",
-    caption="F - F* of FedFW-sto by rounds, and the bound (68) with corrected constants (dotted).",
+    caption="FedFW-sto converges, far below its bound. F - F* by rounds, and the bound (68) with "
+    "corrected constants (dotted).",
     size=(8.2, 3.4),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 noisy = {
     f"{norm}, lambda_0 = {lam:g}": f"sto_{norm}_L{lam:g}"
     for norm in sets
@@ -273,57 +263,35 @@ report.runs_table(
 # labels a client. Figure 2 has logistic regression on the $\ell_1$ ball of radius 10, Figure 3 a network with 20 hidden units on the $\ell_2$
 # ball and a penalty that stays at $\lambda_t=10^{-3}$, which no theorem covers.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, a column for each lambda_0, a curve with a band for "
     "each participation p.",
-    caption="Logistic regression, l1 ball, after the paper's Figure 2; mean and standard deviation over the seeds.",
+    caption="More clients a round, lower loss. Logistic regression, l1 ball, after the paper's Figure 2; "
+    "mean and standard deviation over the seeds.",
     size=(8.2, 4.6),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Training loss above test accuracy against rounds, columns FedFW and FedFW+, a curve with a band for "
     "each participation p.",
-    caption="Network, l2 ball, fixed penalty, after the paper's Figure 3; mean and standard deviation over the seeds.",
+    caption="The network barely trains in these runs, so its order is not judged. l2 ball, fixed penalty,"
+    " after the paper's Figure 3; mean and standard deviation over the seeds.",
     size=(8.2, 4.6),
-)
-
-# %% tags=["hide-input"]
-parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
-parts |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
-shares = {
-    f"{text}, p = {q:g}": f"share_{run}_p{q:g}"
-    for text, run in parts.items()
-    for q in page.shares
-}
-report.runs_table(
-    numbers,
-    shares,
-    {"loss": "last loss", "accuracy": "last accuracy", "best_accuracy": "best accuracy"},
-    health,
 )
 
 # %% [markdown]
 # A Frank-Wolfe iterate jumps between neighbouring rounds, so what is judged is the mean loss over the rounds: its slope over $p$, seed by seed. It falls for regression with both
 # $\lambda_0$. The network is not judged: with small $p$ some seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even rises with $p$.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
+parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
+parts |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
 trends = {text: f"share_{run}" for text, run in parts.items()}
 report.runs_table(numbers, trends, {"trend": "mean loss, by p", "trend_last": "last loss, by p"})
-
-# %% [markdown]
-# The differences of neighbouring $p$, paired by seed:
-
-# %% tags=["hide-input"]
-pairs = {
-    f"{text}, p = {large:g} minus {small:g}": f"share_{run}_p{large:g}_vs_{small:g}"
-    for text, run in parts.items()
-    for small, large in pairwise(page.shares)
-}
-report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "mean accuracy"}, health)
 
 # %% [markdown]
 # ### At the paper's scale
@@ -332,13 +300,7 @@ report.runs_table(numbers, pairs, {"mean_loss": "mean loss", "mean_accuracy": "m
 # two settings are never compared with each other; each is judged by itself. The most frequent class is a larger share of all rows, so that guessing is right
 # more often there:
 
-# %% tags=["hide-input"]
-nets = {text: run for text, run in shares.items() if text.startswith("network")}
-report.scale_table(
-    page.study, nets, {"mean_loss": "mean loss", "loss": "last loss", "best_accuracy": "best accuracy"}
-)
-
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.scale_table(
     page.study,
     {text: run for text, run in trends.items() if text.startswith("network")},
@@ -356,42 +318,26 @@ report.scale_table(
 # is (11) at the server's model on all training rows. "A larger $\lambda_0$ gives a larger gap in the first rounds" has two readings, because the authors' code plots
 # another gap, close to that of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="A row of three panels for each model and set: training loss, Frank-Wolfe gap and test accuracy against rounds, a "
     "curve with a band for each lambda_0. The first rounds are shaded in the panels of the gap.",
-    caption="After the paper's Figure 4; mean and standard deviation over the seeds. Shaded: the rounds that are judged.",
+    caption="A larger penalty does not always mean a larger gap (11) in the first rounds. After the "
+    "paper's Figure 4; mean and standard deviation over the seeds. Shaded: the rounds that are "
+    "judged.",
     size=(9.0, 2.3 * 2 * len(sets)),
 )
 
-# %% tags=["hide-input"]
+# %% [markdown]
+# For the gap of the surrogate all comparisons of neighbouring $\lambda_0$ hold, in all four panels: the penalty itself enlarges it, whatever the model is
+# worth. For the gap (11) of the text the trend over $\lambda_0$ has either sign. The powers of $\lambda_0$ in both:
+
+# %% tags=["remove-input"]
 models = {"mclr": "regression", "net": "network"}
 settings = {
     f"{text}, {norm}": f"penalty_{model}_{norm}" for model, text in models.items() for norm in sets
 }
-rows = {
-    f"{text}, lambda_0 = {x:g}": f"{run}_L{x:g}"
-    for text, run in settings.items()
-    for x in page.penalties
-}
-report.runs_table(
-    numbers, rows, {"early_gap": "gap, first rounds", "early_surrogate": "gap of the surrogate"}, health
-)
-
-# %% tags=["hide-input"]
-report.runs_table(
-    numbers,
-    rows,
-    {"loss": "last loss", "gap": "last gap", "accuracy": "last accuracy", "best_accuracy": "best"},
-    health,
-)
-
-# %% [markdown]
-# *First rounds* are the first twenty. For the gap of the surrogate all comparisons of neighbouring $\lambda_0$ hold, in all four panels: the penalty itself enlarges it, whatever the model is
-# worth. For the gap (11) of the text the trend over $\lambda_0$ has either sign. The powers of $\lambda_0$ in both:
-
-# %% tags=["hide-input"]
 report.runs_table(
     numbers, settings, {"trend_surrogate": "power, gap of the surrogate", "trend_gap": "power, gap (11)"}
 )
@@ -408,34 +354,20 @@ report.runs_table(
 # the second $e$; the third costs nothing that seeds could show, which is judged as an equivalence: an excess within 5 % of that with exact oracles. The fourth kind is what happens in
 # practice, and is observed: too few Lanczos steps for the leading singular pair, in a nuclear ball.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["oracles"](traces),
     alt="Three panels. Left: the final excess as a multiple of the exact oracle's, against the attained share of the gap, "
     "with a dotted grey curve of one over its square. Middle: the final excess against the additive error, both axes "
     "logarithmic, solid for a constant and dashed for a falling error, the exact oracle dotted. Right: the late gap "
     "in the nuclear ball against the number of Lanczos steps.",
-    caption="What wrong oracles cost: multiplicative errors, additive ones, and few steps of Lanczos.",
+    caption="Inexact oracles cost at most what the theorem allows; an error that shrinks with the step "
+    "costs nothing. Left: multiplicative errors, middle: additive ones, right: few steps of "
+    "Lanczos.",
     size=(9.4, 3.2),
 )
 
-# %% tags=["hide-input"]
-kinds = {"share of the gap m": "quality", "error e": "slip", "error e times the step": "falling"}
-errors = {f"{norm}, exact": f"wrong_{norm}_exact" for norm in sets}
-errors |= {
-    f"{norm}, {text} = {x:g}": f"wrong_{norm}_{kind}{x:g}"
-    for norm in sets
-    for text, kind in kinds.items()
-    for x in along(traces, f"wrong_{norm}_{kind}")
-}
-report.runs_table(
-    numbers,
-    errors,
-    {"excess": "F - F* at the end", "times": "by the exact", "more": "more than the exact"},
-    health,
-)
-
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
 report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"}, health)
 
@@ -444,7 +376,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that o
 #
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
@@ -461,7 +393,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # What of it is stored as the paper has it (*rows*: of generated data the most of a client):
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.shortfall_table(page.study)
 
 # %% [markdown]

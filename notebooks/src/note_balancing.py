@@ -135,7 +135,7 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 400 in the full profile, 60 in the quick one

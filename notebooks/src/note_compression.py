@@ -235,7 +235,7 @@
 #
 # The problem is that of the note on hard switching, $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$ ($G=1$), in dimension 20. The method is `fedlib`'s `FedSGM` as it is used in the studies.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 6 in the quick one

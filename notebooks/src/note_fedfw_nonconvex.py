@@ -156,7 +156,7 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one

@@ -258,7 +258,7 @@
 # The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`): convex, $G=1$, not smooth. A solution is computed by
 # sequential quadratic programming, and every run starts at distance $D=1$ from it. Twelve kinds of instances take turns, from clients that disagree to clients that agree.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 12 in the quick one

@@ -292,7 +292,7 @@
 #
 # Problems are `papers.fedsgm.problems.sampled`: sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$, and linear losses for the two counterexamples.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 9 in the quick one

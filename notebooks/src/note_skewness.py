@@ -111,7 +111,7 @@
 #
 # `papers.fedsgm.skewness` returns the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 5000 in the full profile, 500 in the quick one

@@ -274,7 +274,7 @@
 #
 # Random instances are those of the note on hard switching: $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$, $G=D=1$, eight clients.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 6 in the quick one

@@ -289,7 +289,7 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 runs = None  # of the method, at once; None: 100 in the full profile, 20 in the quick one

@@ -260,7 +260,7 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances, shorter runs
 seed = 0  # of the random instances
 instances = None  # of the programme; None: 1000 in the full profile, 300 in the quick one

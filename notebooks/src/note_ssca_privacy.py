@@ -81,7 +81,7 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 20 in the full profile, 4 in the quick one

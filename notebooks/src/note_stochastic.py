@@ -262,7 +262,7 @@
 #
 # Six families of noise satisfy $\mathbb Ee^{\lVert\xi\rVert^2}=e$ exactly: Gaussian; uniform on the sphere; a fixed vector with a random sign; a long step with probability 0.1 and a short one the other way ("skewed"); zero but for one time in a hundred ("rare"); and $\lVert\xi\rVert^2$ exponential, the heaviest tail there can be.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 24 in the full profile, 6 in the quick one

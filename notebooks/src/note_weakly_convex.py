@@ -255,7 +255,7 @@
 # All losses are 1-Lipschitz on the whole plane, $\rho=1/\theta=\frac12$ (no smaller number will do), $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. The prox problem is solved by sequential quadratic programming, and every solution is certified by what is left of its optimality conditions
 # (a test holds the solver against a grid).
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 8 in the quick one

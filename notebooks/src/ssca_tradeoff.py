@@ -13,6 +13,16 @@
 # %% [markdown]
 # # Norm against cost, and the two forms
 #
+# **Result.** With samples split, from the smallest to the largest $\lambda$ the squared norm goes from
+# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to
+# {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f` and the cost from
+# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
+# {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. The levels $U$ of 0.3, 0.6 and 1 end at costs of
+# {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where the constrained form has come to rest, the gradient
+# of the regularized one is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and
+# {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) of that of $F$.
+#
 # SSCA {cite}`ye2021ssca` trains the same network in two forms. The regularized one, (27) of the paper, minimizes
 # $F(w)+\lambda\lVert w\rVert^2$, with $F$ the mean cross-entropy; the constrained one, (37), minimizes
 # $\lVert w\rVert^2$ subject to $F(w)\le U$. Two questions are asked here:
@@ -25,15 +35,6 @@
 # The paper prints no number for either. The runs of Figure 4 have its size (MNIST, ten clients, 128 hidden cells,
 # 100 rounds); its values of $\lambda$ and $U$ are not given. This page has ten seeds. The paper's hundred are stored
 # beside them, and the claim is judged on those.
-#
-# In short, with samples split: from the smallest to the largest $\lambda$ the squared norm goes from
-# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f` and the cost
-# from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. The levels
-# 0.3, 0.6 and 1 end at costs of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`,
-# {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`, with squared norms
-# of {result}`ssca_tradeoff/samples_limit_U0.3.norm:.0f`, {result}`ssca_tradeoff/samples_limit_U0.6.norm:.0f` and
-# {result}`ssca_tradeoff/samples_limit_U1.norm:.0f`. Where the constrained form has come to rest, the gradient of the regularized one
-# is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) of that of $F$.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -56,7 +57,7 @@ evaluate = None  # training pictures on which the cost is computed: full 60000; 
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %%
+# %% tags=["remove-input"]
 from dataclasses import replace
 from functools import partial
 
@@ -99,44 +100,30 @@ runs = {f"samples_limit_U{u:g}": replace(limit, levels=u) for u in page.levels}
 traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
-# %% tags=["hide-input"]
-report.parameter_table(page.study, page.params)
-
-# %% tags=["hide-input"]
-report.health_table(page.study, traces)
-
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
 # Algorithms 1 and 2 have the samples divided among the clients, 3 and 4 the features. Every point is the model
 # after the last round, its cost computed on all training pictures.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="Two panels, samples and features, squared norm on a logarithmic axis against training cost. In each a "
     "curve of round marks by lambda and one of square marks by U run close together from the upper left to the "
     "lower right; the bars of the spread over seeds are short.",
-    caption="Final models: mean over the seeds with one standard deviation both ways, and a faint dot a seed.",
+    caption="Both forms trace one curve: more cost, smaller norm. Final models: mean over the seeds with "
+    "one standard deviation both ways, and a faint dot a seed.",
     size=(8.2, 3.6),
 )
-
-# %% tags=["hide-input"]
-columns = {"cost": "cost F", "norm": "squared norm", "accuracy": "test accuracy"}
-swept = {
-    f"{split}, lambda = {x:g}": f"{split}_ssca_ridge{x:g}"
-    for split in SPLITS
-    for x in page.ridges
-}
-limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
-report.runs_table(numbers, swept | limits, columns, health)
 
 # %% [markdown]
 # Theorem 5 lets one expect one curve and not two: a solution of either form is a stationary point of the other.
 # Where the constrained runs end within the costs of the regularized ones, their squared norm is this multiple of
 # the one on the other curve at the same cost (between its points $\log\lVert w\rVert^2$ is taken to be linear):
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
+limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, limits, {"norm_ratio": "norm, as a multiple"}, health)
 
 # %% [markdown]
@@ -145,28 +132,29 @@ report.runs_table(numbers, limits, {"norm_ratio": "norm, as a multiple"}, health
 # The use of the constrained form is that $U$ is a cost, while what a $\lambda$ costs must be tried out. *Excess* is how far
 # the final cost lies above $U$; the sheer sign of it is the subject of [the longer runs](ssca_long.ipynb).
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["levels"](traces),
     alt="Two panels against the level U. Left: the final training cost of Algorithms 2 and 4, close to the dotted "
     "diagonal. Right: test accuracy, which falls as U rises.",
-    caption="Final cost and test accuracy by U; mean and standard deviation over the seeds.",
+    caption="The level U sets the cost, and accuracy falls with it. Final cost and test accuracy by U; "
+    "mean and standard deviation over the seeds.",
     size=(8.2, 3.2),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.runs_table(numbers, limits, {"excess": "excess of the cost", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
 # The rank correlations by which these curves are judged, per seed over the whole sweep: of cost and squared norm
 # along each curve, and of $U$ and test accuracy.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
 order |= {f"{split}, by U": f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, order, {"order": "cost and squared norm"}, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
@@ -175,10 +163,7 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
 # {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$ with samples split,
 # {result}`ssca_tradeoff@paper/features_ssca.order:.3f` and {result}`ssca_tradeoff@paper/features_limit.order:.3f` with features;
-# no excess is half a percent of $U$ away from the one above:
-
-# %% tags=["hide-input"]
-report.scale_table(page.study, limits, {"cost": "cost F", "excess": "excess of the cost", "norm": "squared norm", "accuracy": "test accuracy"})
+# no excess is half a percent of $U$ away from the one above.
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
@@ -187,7 +172,7 @@ report.scale_table(page.study, limits, {"cost": "cost F", "excess": "excess of t
 # (27) with $\lambda=1/\nu$. For one quadratic constraint, which is what the server of Algorithm 2 solves in closed form
 # (Lemma 1), it can be checked to rounding:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
 A, U, none = torch.ones(1).double(), torch.tensor([0.4]).double(), torch.zeros(3).double()
 found = best_response(none, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
@@ -202,24 +187,26 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 # $\lambda=1/\nu$ is fixed, the constraint is dropped, and Algorithm 1 with constant steps, which is gradient descent then, goes on
 # with (27) from where the constrained form has come to.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_5"](traces),
     alt="Three panels against rounds, a colour for each U, a thin line a seed, a dashed vertical line at the "
     "handover. Left, logarithmic: the gradient of the regularized form as a share of that of F falls from about "
     "one. Middle: the training cost settles at U and leaves it little after the handover. Right: the way of the "
     "model since the handover, zero before and rising slowly after it.",
-    caption="Solving (37), and from the dashed line on (27) with lambda = 1 / nu. Before it nu is that of each round.",
+    caption="Where the constrained form rests, the regularized one with $\\lambda=1/\\nu$ leaves the model "
+    "nearly where it is. Solving (37), and from the dashed line on (27). Before it $\\nu$ is that "
+    "of each round.",
     size=(9.4, 3.2),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in page.theorem_levels}
 at_handover = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
 at_handover |= {"half_gradient": "share, half way", "gradient": "share, handover"}
 report.runs_table(numbers, theorem, at_handover, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 after = {"end_gradient": "share, end", "moved": "way / length of w", "drift": "change of F"}
 report.runs_table(numbers, theorem, after, health)
 
@@ -233,7 +220,7 @@ report.runs_table(numbers, theorem, after, health)
 #
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
@@ -241,7 +228,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | $\lambda$ and $U$ of Figure 4 | see the table of parameters; a $U$ below 0.3 is not reached within 100 rounds |
+# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; a $U$ below 0.3 is not reached within 100 rounds |
 # | batch size of Figure 4 | 100 a client, over features 1000 in all, with the step sizes that go with it |
 # | start of the network | uniform, $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed |
 # | runs that are averaged | the seeds of the table; 100, as in the paper, for the verdict |
