@@ -122,12 +122,12 @@ def prepare(
 
 
 def skip(app: object, what: str, name: str, obj: object, skipped: bool, options: object) -> bool:
-    """Leaves out fields of named tuples, which stand in the signature, and parts of a round.
+    """Leaves out fields of named tuples, which stand in the signature, and methods but the core's.
 
-    What `init`, `draw` and `round` are for is said once, in `fedlib.core.algorithm`.
+    What those of algorithms, compressors or sets are for is said once, where the core has them.
     """
     module = str(getattr(getattr(obj, "fget", obj), "__module__", ""))
-    method = what == "class" and module.startswith("fedlib.algorithms.")
+    method = what == "class" and not module.startswith("fedlib.core.")
     return skipped or type(obj).__name__ == "_tuplegetter" or method
 
 
@@ -179,7 +179,8 @@ def shorten(
 ) -> tuple[str | None, str | None]:
     """Writes `Annotated[int, Count]` as `Count`; one without a name is what it annotates.
 
-    A default that is made anew for every object is called `factory`.
+    A default that is made anew for every object is called `factory`. Of functions stand the names
+    and defaults; what they are the table says.
     """
 
     def short(found: re.Match[str]) -> str:
@@ -187,7 +188,22 @@ def shorten(
 
     if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
         signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
+    if signature and what in ("function", "method"):
+        return untyped(signature), None
     return signature, returns
+
+
+def untyped(signature: str) -> str:
+    """A signature without its types; as it is where a default is no Python."""
+    try:
+        function = ast.parse(f"def f{signature}: ...").body[0]
+    except SyntaxError:
+        return signature
+    assert isinstance(function, ast.FunctionDef)
+    for node in ast.walk(function.args):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    return f"({ast.unparse(function.args)})"
 
 
 def indent(line: str) -> int:

@@ -278,18 +278,15 @@ def titled(title: str, *children: nodes.Node) -> nodes.paragraph:
 
 
 def last_change(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
-    """When today's rule of a claim was fixed, and why it was changed; nothing without a record."""
+    """When today's rule of a claim was fixed or changed; nothing without a record."""
     from papers.kit.record import RUNS
 
     entries = entries_of(directive, study_of(study)).get(claim)
     if not entries:
         return []
     last = entries[-1]
-    if len(entries) == 1:
-        return [titled("Fixed: ", nodes.Text(f"{last.date}, {RUNS[last.runs]}."))]
-    why = last.reason.partition(". ")[0].rstrip(".")
-    head = f"Changed on {last.date}, {RUNS[last.runs]}: "
-    return [titled(head, *directive.inline(f"{why}."))]
+    head = "Fixed: " if len(entries) == 1 else "Last changed: "
+    return [titled(head, nodes.Text(f"{last.date}, {RUNS[last.runs]}."))]
 
 
 def setup(app: Sphinx) -> None:

@@ -204,3 +204,5 @@ def test_annotations_that_are_checked_go_by_their_short_names(monkeypatch, signa
 
     given = ("class", "x", None, None, signature, None)
     assert fedbook_api.shorten(None, *given) == (short, None)
+    plain = fedbook_api.shorten(None, "function", *given[1:])
+    assert plain == (None, None) if signature is None else ":" not in plain[0]
