@@ -152,28 +152,7 @@ plot.show(
     size=(9.0, 4.0),
 )
 
-# %% tags=["remove-input"]
-first = f"{page.params['tolerances'][0]:g}"
-preferences = {
-    f"{title}, r2/r1 = {r:g}": f"{data}_ratio{r:g}_tolerance{first}"
-    for data, title in GREY.items()
-    for r in page.ratios
-}
-balanced = {
-    "loss_1": "F1",
-    "loss_2": "F2",
-    "quotient": "F1 / F2",
-    "ratio": "r1 F1 / r2 F2",
-    "mu": "mu",
-}
-balanced |= {"late_mu": "mu, reported", "fallback": "fall-back"}
-report.runs_table(numbers, preferences, balanced, health)
-
 # %% [markdown]
-# *mu* is that of the final test losses, *mu, reported* that of the training losses which the rounds worked with,
-# mean over the last tenth. The *fall-back* is the share of rounds in which the estimated Gram matrix left the
-# programme without a solution and minimum-norm weights took its place.
-#
 # ## The tolerance
 #
 # With equal preference, a smaller $\epsilon$ narrows the band in which the programme stops balancing:
@@ -189,12 +168,19 @@ plot.show(
 )
 
 # %% tags=["remove-input"]
+balanced = {"loss_1": "F1", "loss_2": "F2", "quotient": "F1 / F2", "mu": "mu", "late_mu": "mu, reported"}
+balanced |= {"fallback": "fall-back"}
 narrow = {
     f"{title}, tolerance {e:g}": f"{data}_ratio1_tolerance{e:g}"
     for data, title in GREY.items()
     for e in page.tolerances
 }
 report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, health)
+
+# %% [markdown]
+# *mu* is that of the final test losses, *mu, reported* that of the training losses which the rounds worked with,
+# mean over the last tenth. The *fall-back* is the share of rounds in which the estimated Gram matrix left the
+# programme without a solution and minimum-norm weights took its place.
 
 # %% [markdown]
 # ## Verdicts

@@ -275,7 +275,7 @@ meant_table(numbers, readings, page.params)
 # {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without any constraint
 # ({result}`fairness/fedavg_adam_epochs.g:.2f`).
 #
-# What breaks them shows in the last two lines of the first of the two tables. The sign of the gap is fixed for a round; in 94 steps
+# What breaks them is that the sign of the gap is fixed for a round: in 94 steps
 # the clients can carry the gap through zero and far out on the other side, and the next round carries it back. If every client
 # follows the sign of its own minibatch instead, hard FedSGM ends at a gap of
 # {result}`fairness/hard_adam_epochs_client.g:.3f` and soft at {result}`fairness/soft_adam_epochs_client.g:.3f`,

@@ -64,7 +64,7 @@ from papers import STUDIES
 from papers.fedfw.lowrank import scales, sizes, task_problem
 from papers.fedfw.lowrank.claims import wins_table
 from papers.fedfw.lowrank.figures import LABELS
-from papers.fedfw.lowrank.numbers import LEVELS, PROJECTIONS
+from papers.fedfw.lowrank.numbers import LEVELS
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -150,14 +150,10 @@ report.runs_table(numbers, rows, first, health)
 # %% [markdown]
 # The rule: of each problem the Frank-Wolfe method with the lower final excess stands against every method with projections. It wins if all its seeds reach the
 # level and the interval of the ratio, paired by seed, lies below one. A verdict has a part for each problem, level and opponent; *yes* means that all
-# hold, *no* that none does. A ratio is *nan* where a seed of Frank-Wolfe does not reach the level. Runs with fewer rounds, seeds or problems are not judged.
+# hold, *no* that none does. Runs with fewer rounds, seeds or problems are not judged.
 
 # %% tags=["remove-input"]
 wins_table(page.study, traces, numbers, page.params)
-
-# %% tags=["remove-input"]
-ratios = {f"{task}, against {LABELS[other]}": f"{task}.fw_vs_{other}" for task in tasks for other in PROJECTIONS}
-report.runs_table(numbers, ratios, {f"{k}_{level:g}": f"{text}, {level:g} %" for level in LEVELS for k, text in columns.items() if k != "reached"}, health)
 
 # %% [markdown]
 # ## How the two oracles grow

@@ -134,18 +134,6 @@ plot.show(
     size=(8.2, 3.4),
 )
 
-# %% tags=["remove-input"]
-runs = {f"{text}, B = {b}": f"{name}_B{b}" for b in page.batches for name, text in METHODS.items()}
-runs |= {
-    f"SGD, {a:g} / t^{x:g}, B = {b}": f"sgd_a{a:g}_p{x:g}_B{b}"
-    for b in page.batches
-    for a in page.scales
-    for x in page.exponents
-}
-report.runs_table(
-    numbers, runs, {"cost": "training cost", "accuracy": "test accuracy", "norm": "squared norm"}, health
-)
-
 # %% [markdown]
 # Differences by seed, in the final cost and the final test accuracy:
 
