@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from papers.arena import figures
-from papers.arena.clock import Clock, clock_problem
 from papers.arena.followed import Followed
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
@@ -42,12 +41,11 @@ SIDES = ("val_f", "val_g", "test_f", "test_g")
 KEEP = ("f", "g", *SIDES, "stationary")
 AVERAGES = tuple(f"{own}{side}" for own in ITERATES[1:] for side in SIDES)
 COARSE, FINE = 10, 16  # evaluations of a run, about
-TICKS = 6  # times that the oracles are timed
 SHORTER = {"np": (0.5, 10), "fair": (0.5, 10), "rank": (0.5, 5)}  # passes, most seeds: costly
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """`PROBLEM_METHOD_CONFIGURATION`, from 1 on; `PROBLEM_reference`; `rank_clock`."""
+    """`PROBLEM_METHOD_CONFIGURATION`, from 1 on, and `PROBLEM_reference`."""
     found: dict[str, Spec] = {}
     for name in p["problems"]:
         share, most = SHORTER.get(name, (1.0, len(p["seeds"])))
@@ -58,9 +56,6 @@ def specs(p: Params) -> dict[str, Spec]:
         best = partial(solved, name=name, stand_in=p["stand_in"])
         keep = (*KEEP, "residual", "multiplier")
         found[f"{name}_reference"] = Spec(Resting(), best, 1, own["seeds"], 1, keep)
-        if name == "rank":
-            make = partial(clock_problem, name=name)
-            found[f"{name}_clock"] = Spec(Clock(), make, TICKS, (0,), TICKS, ("lmo", "project"))
     return found
 
 
@@ -98,7 +93,6 @@ def evaluations(rounds: int, paid: int) -> int:
 
 WATCH: Watches = {
     "*_reference": nothing("the optimum, solved beforehand"),
-    "*_clock": nothing("times of two oracles"),
     **{f"{name}_*": Watch("f", guard="g", level=LEVELS[name]) for name in NAMES},
 }
 
@@ -113,7 +107,6 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch=WATCH,
     tolerances={
-        "rank_clock": Tolerance(timed=("lmo", "project")),
         "rank_*": Tolerance(rounds=20, atol=1e-4),
         "fair_*": Tolerance(blurred=("*g",)),  # counts of people at a threshold
         "sparse_reference": Tolerance(blurred=("residual",)),  # 1e-14 of a solver's own digits

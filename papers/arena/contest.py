@@ -27,47 +27,33 @@ ERROR = 0.05  # of a contest, for the differences and for the equivalences
 STANDINGS = ("winner", "first", "equivalent", "open", "behind", "unclear", "violates")
 
 
-def contest(field: Field, place: str) -> dict[str, Number]:
-    """All methods on one problem in one place, tuned, and how each stands."""
-    there = {m: field.tuned(m, place) for m in field.runs if has(field, m, place)}
+def contest(field: Field, budget: str) -> dict[str, Number]:
+    """All methods on one problem under one budget, tuned, and how each stands."""
+    there = {m: field.tuned(m, budget) for m in field.runs}
     found = {m: measures(field, x) for m, x in there.items()}
     gaps = {m: np.array(x["test_gap"].per_seed) for m, x in found.items()}
     standing = standings(gaps, {m: kept(x["test_excess"]) for m, x in found.items()})
     for method, own in found.items():
         own["standing"] = mean([float(STANDINGS.index(standing[method]))])
         own["config"] = mean([float(there[method].name.rpartition("_")[2])])
-        own["rounds"] = mean([float(there[method].trace.rounds[there[method].at])], "rounds")
     first = [m for m in found if standing[m] in STANDINGS[:2]]
     for method, own in found.items():
         for best in first:
             own["behind"] = mean(gaps[method] - gaps[best], "%")
     return {
-        f"{field.problem}_{method}_{place}.{k}": x
+        f"{field.problem}_{method}_{budget}.{k}": x
         for method, own in found.items()
         for k, x in own.items()
     }
 
 
-def has(field: Field, method: str, place: str) -> bool:
-    """Whether a method has the iterate; few have an output of their own."""
-    one = next(iter(field.runs[method].values()))
-    return not place.endswith("own") or "own_test_f" in one.metrics
-
-
 def measures(field: Field, x: Tuned) -> dict[str, Number]:
-    """How far above the optimum's objective, violations, distance, on test and training rows."""
-    found = {
+    """How far above the optimum's objective, violation and distance."""
+    return {
         "test_gap": mean(field.gap(x, "test_"), "%"),
         "test_excess": mean(field.excess(x, "test_"), "%"),
-        "test_off": mean(field.off(x.trace, f"{x.iterate}test_")[:, x.at], "%"),
+        "off": mean(field.off(x.trace)[:, x.at], "%"),
     }
-    if not x.iterate:
-        found["train_gap"] = mean(field.gap(x, ""), "%")
-        found["train_excess"] = mean(field.excess(x, ""), "%")
-        found["off"] = mean(field.off(x.trace)[:, x.at], "%")
-        if "stationary" in x.trace.metrics:
-            found["stationary"] = mean(x.on("stationary"))
-    return found
 
 
 def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> dict[str, str]:

@@ -12,18 +12,10 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.arena.methods import METHODS
 from papers.arena.problems import LEVELS, NAMES
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number
 from papers.kit.study import Params, Traces
 
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
-#: Budget and iterate that a contest is about, by the name that its numbers have.
-PLACES = {
-    "grads": ("grads", ""),
-    "bits": ("bits", ""),
-    "grads_mean": ("grads", "mean_"),
-    "bits_mean": ("bits", "mean_"),
-    "grads_own": ("grads", "own_"),
-}
 TOLERANCE = 5.0  # % of the level: a mean violation that is shown to be no larger is none
 ROOM = 2.5  # % of the level: the largest mean violation on validation rows that tuning takes
 MARGIN = 1.0  # % of the optimum's f: a difference that is shown to be smaller is of no account
@@ -36,11 +28,10 @@ class Tuned(NamedTuple):
     name: str
     trace: Trace
     at: int  # column of the evaluations
-    iterate: str  # before the metrics' names
 
     def on(self, metric: str) -> Array:
-        """A metric of the iterate, a value a seed."""
-        return np.asarray(self.trace.metrics[self.iterate + metric][:, self.at])
+        """A metric of the last iterate, a value a seed."""
+        return np.asarray(self.trace.metrics[metric][:, self.at])
 
 
 class Field(NamedTuple):
@@ -51,11 +42,10 @@ class Field(NamedTuple):
     runs: dict[str, dict[str, Trace]]  # method -> configuration -> run
     p: Params
 
-    def tuned(self, method: str, place: str = "grads") -> Tuned:
+    def tuned(self, method: str, budget: str = "grads") -> Tuned:
         """The configuration that is taken, from validation rows alone."""
-        budget, iterate = PLACES[place]
         grid = {
-            name: Tuned(name, trace, column(method, trace, budget, self.p), iterate)
+            name: Tuned(name, trace, column(method, trace, budget, self.p))
             for name, trace in self.runs[method].items()
         }
         f = {name: float(x.on("val_f").mean()) for name, x in grid.items()}
@@ -82,11 +72,10 @@ class Field(NamedTuple):
         The larger of: how far f is above the optimum's, in % of it, and how far g is above its
         level (or above the optimum's g, if that exceeds the level on these rows), in % of the
         level. At least 0, and on training rows 0 at the optimum alone where f is strictly convex
-        and g convex. `side` may name an iterate, as in `"mean_test_"`.
+        and g convex.
         """
-        rows = side.removeprefix("mean_").removeprefix("own_")
         f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
-        best, bound = (self.best(f"{rows}{loss}", trace)[:, None] for loss in "fg")
+        best, bound = (self.best(f"{side}{loss}", trace)[:, None] for loss in "fg")
         level = LEVELS[self.problem]
         above = 100 * np.maximum((f - best) / best, (g - np.maximum(bound, level)) / level)
         return np.asarray(np.maximum(above, 0))
@@ -167,11 +156,6 @@ def kept(violation: Number) -> bool | None:
     if violation.high <= TOLERANCE:
         return True
     return False if violation.low > TOLERANCE else None
-
-
-def shown(violations: Array) -> bool:
-    """Whether a violation is shown by the seeds."""
-    return kept(mean(violations)) is False
 
 
 def best_of(losses: Mapping[str, float], violations: Mapping[str, float]) -> str:

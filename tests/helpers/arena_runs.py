@@ -12,12 +12,10 @@ LEVEL = LEVELS["np"]
 SIDES = ("", "val_", "test_")
 
 
-def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=(), own=False):
-    """A run on np with `[S][T]` curves on all three kinds of rows, and of the averages."""
+def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=()):
+    """A run on np with `[S][T]` curves on all three kinds of rows."""
     f, g = np.asarray(f, float), np.asarray(g, float)
-    found = {}
-    for part in ("", "mean_", "own_")[: 2 + own]:
-        found |= {f"{part}{side}{k}": v for side in SIDES for k, v in (("f", f), ("g", g))}
+    found = {f"{side}{k}": v for side in SIDES for k, v in (("f", f), ("g", g))}
     config = {
         "algorithm": {"method": {"local_steps": E}},
         "problem": {"clients": 2, "dim": d},

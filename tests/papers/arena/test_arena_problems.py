@@ -13,7 +13,6 @@ from fedlib import data
 from fedlib.problems.fairness import combine_gaps
 from papers import arena
 from papers.arena import multiples as arena_units
-from papers.arena.clock import Clock, clock_problem
 from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, label_of
 from papers.arena.multiples import units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem, shaped, shortest
@@ -268,14 +267,6 @@ def test_an_evaluation_lies_near_the_end_of_the_bits():
         assert every <= paid
     assert arena.evaluations(600, 9) == 9
     assert arena.evaluations(10, 0) == 1
-
-
-def test_the_clock_times_both_oracles():
-    problem = clock_problem(0, name="rank")
-    trace = fl.run(Clock(1), problem, rounds=2, progress=False)
-    assert (trace.info["lmo"] > 0).all()
-    assert (trace.info["project"] > 0).all()
-    refuses("Clock: repeats must", Clock, 0)
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
