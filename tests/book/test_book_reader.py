@@ -43,7 +43,7 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
 def test_many_values_are_abridged(extension):
     listed = extension("fedbook_figures").listed
     assert listed(["0.1", "0.3"]) == "0.1, 0.3"
-    assert listed([str(n) for n in range(20)]) == "0, 1, 2, 3, 4, … 19 (20 values)"
+    assert listed([str(n) for n in range(20)]) == "0, 1, … 19 (20 values)"
 
 
 def test_a_link_to_the_explorer_has_the_choice_in_its_address(extension):
