@@ -96,37 +96,6 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# ## Look first
-#
-# A step costs 1 if the cart is inside a red stretch or the pole leans more than 6 degrees. Below,
-# three policies from the runs of this page, one episode each: as training starts; trained without
-# the constraint; and the best final policy of FedSGM with soft switching.
-
-# %% tags=["remove-input"]
-start = cartpole(0).w0
-free = torch.as_tensor(traces["free"].state, dtype=torch.float32)[0]
-best = traces["soft_none"].metrics["reward"][:, -5:].mean(1).argmax()
-learned = torch.as_tensor(traces["soft_none"].state, dtype=torch.float32)[best]
-policies = {"untrained": start, "trained without constraint": free, "FedSGM, soft": learned}
-rollouts = {name: rollout_states(w, seed=1) for name, w in policies.items()}
-HTML(animation(rollouts))
-
-# %% [markdown]
-# The same as a strip, for those who read on paper: time runs down the page.
-
-# %% tags=["remove-input"]
-plot.show(
-    film(rollouts),
-    alt="Film strips of three cartpole episodes over the track with its five forbidden stretches. "
-    "The untrained pole falls within some thirty steps. The policy trained without constraint "
-    "balances to the end and pays for more than half of its steps. The policy of FedSGM leaves the "
-    "central stretch at once and balances beside it at a cost below the budget.",
-    caption="FedSGM leaves the costly stretch at once and balances beside it; without a constraint the "
-    "pole is balanced at full cost. The cart at six moments; red where the step costs.",
-    size=SIZE,
-)
-
-# %% [markdown]
 # ## The method here
 #
 # The local step is one step of trust-region policy optimization {cite}`schulman2015trpo`: advantages of reward and of

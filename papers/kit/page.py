@@ -129,6 +129,12 @@ def _differs(now: Spec, then: Spec) -> str:
         f"{where} {a!r} in place of {b!r}"
         for where, (a, b) in differences(describe(now.algorithm), describe(then.algorithm))
     ]
-    if now.problem is not then.problem and now.maker() != then.maker():
+    if not _same_problem(now, then):
         found.append("another problem")
     return ", ".join(found)
+
+
+def _same_problem(now: Spec, then: Spec) -> bool:
+    if now.problem is then.problem or now.maker() is not None:
+        return now.maker() == then.maker()
+    return bool(now.config()["problem"] == then.config()["problem"])

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,7 +65,8 @@ class Spec:
         """
         function = getattr(self.problem, "func", self.problem)
         plain: Any = inspect.unwrap(function)
-        if plain.__module__ == "__main__" or not plain.__qualname__.isidentifier():
+        named = getattr(sys.modules.get(plain.__module__), plain.__qualname__, None)
+        if plain.__module__ == "__main__" or inspect.unwrap(named or partial) is not plain:
             return None
         args, more = getattr(self.problem, "args", ()), getattr(self.problem, "keywords", {})
         bound = inspect.signature(plain).bind(*args, self.seeds[0], **more)
@@ -89,6 +91,16 @@ class Spec:
             "evaluate_every": self.evaluate_every,
         }
         return None if maker is None else digest(content)[:16]
+
+    def config(self) -> dict[str, Any]:
+        """What is computed, by what the problem says of itself; it is made for that."""
+        return {
+            "algorithm": describe(self.algorithm),
+            "problem": describe(self.problem(self.seeds[0]).config),
+            "rounds": self.rounds,
+            "seeds": list(self.seeds),
+            "evaluate_every": self.evaluate_every,
+        }
 
     def sources(self) -> dict[str, str]:
         """The source files that the run is computed with, each with its SHA-256."""
@@ -170,12 +182,11 @@ def make_room(study: str, profile: str) -> None:
 def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     """Whether a run with this configuration is in the results folder."""
     path = stored_path(study, profile, name)
+    if not archive.exists(path):
+        return False
+    held = archive.read(path, "run", curves=False)
     key = spec.key()
-    return (
-        key is not None
-        and archive.exists(path)
-        and bool(archive.read(path, "run", curves=False)["key"] == key)
-    )
+    return bool(held["config"] == spec.config() if key is None else held["key"] == key)
 
 
 def problems(maker: Callable[[int], Problem], seeds: Iterable[int]) -> dict[int, Problem]:
