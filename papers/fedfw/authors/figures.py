@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.fedfw.authors.cells import printed
-from papers.fedfw.authors.numbers import STEPS, percent, waterfall
+from papers.fedfw.authors.numbers import STEPS, waterfall
+from papers.fedfw.tables.numbers import percent
 from papers.kit import plot
 from papers.kit.study import Traces
 

@@ -106,7 +106,8 @@ class AuthorsFW:
             if step == 0:
                 gap = float((g * (own - corner)).sum())
             x[who] = own + eta[step, who] * (corner - own)
-        new = State(*map(torch.from_numpy, (x.mean(0), x, kept)), state.t + 1)  # 5
+        w, models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
+        new = State(w, models, averages, state.t + 1)  # 5
         return new, fed.info(gap=torch.tensor(gap, dtype=torch.float64))
 
 
@@ -156,7 +157,8 @@ class AuthorsFedDR:
         size = np.abs(moved).sum() if self.norm == "l1" else np.sqrt((moved * moved).sum())
         moved = moved * np.float32(min(1.0, float(self.radius) / max(float(size), 1e-30)))
         kept = np.stack([y, reflected], 1)
-        made = State(*map(torch.from_numpy, (moved, x, kept)), state.t + 1)
+        server, models, remembered = map(torch.from_numpy, (moved, x, kept))
+        made = State(server, models, remembered, state.t + 1)
         return made, fed.info()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from papers.fedfw.tables.numbers import late, percent
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
-MEASURES = {
+MEASURES: dict[str, tuple[Callable[[Trace], Array], str]] = {
     "best": (lambda t: percent(t).max(1), "%"),
     "accuracy": (lambda t: percent(t)[:, -1], "%"),
 }
