@@ -106,8 +106,8 @@ class AuthorsFW:
             if step == 0:
                 gap = float((g * (own - corner)).sum())
             x[who] = own + eta[step, who] * (corner - own)
-        w, models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
-        new = State(w, models, averages, state.t + 1)  # 5
+        server, models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
+        new = State(server, models, averages, state.t + 1)  # 5
         return new, fed.info(gap=torch.tensor(gap, dtype=torch.float64))
 
 
