@@ -160,7 +160,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
     expected = {f"fedsgm/C{i}" for i in range(1, 35)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
     expected |= {f"fedcmoo/C{i}" for i in range(1, 21)} | {f"ssca/C{i}" for i in range(1, 13)}
-    expected |= {f"fedfw/C{i}" for i in range(1, 16)}
+    expected |= {f"fedfw/C{i}" for i in range(1, 18)}
     assert expected == set(ids)
     assert len(ids) == len(set(ids))
     for study, claim in all_claims():
