@@ -65,12 +65,6 @@ cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
 traces = page.run(**{f"{cell}_fw_0.001": AuthorsFW(0.001)})
 numbers = page.numbers
 
-# %% tags=["hide-input"]
-report.parameter_table(page.study, page.params)
-
-# %% tags=["hide-input"]
-report.health_table(page.study, traces)
-
 # %% [markdown]
 # ## All printed values
 #
@@ -79,17 +73,17 @@ report.health_table(page.study, traces)
 # of theirs is not told; *same* is within one point of the printed value, *near* within three. *As the text* is the last value of the studies that follow the
 # text. First Table 1, then Table 2, then Table 3.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
 forensics(numbers, text, (1,))
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 forensics(numbers, text, (2,))
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 forensics(numbers, text, (3,))
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["cells"](traces),
     alt="The best test accuracy by the authors' rows and loop against the printed value, left for IID, right for three classes, with the diagonal "
@@ -106,7 +100,7 @@ plot.show(
 # first, up to {result}`fw_authors/waterfall_tensors.gap:+.1f`, is FedDR's lack of work, one minibatch for each epoch of FedFW; with all its rounds FedDR comes near, and {result}`fw_authors/waterfall_rounds.gap:+.1f` are left.
 # The best round in place of the last, and a choice of $\lambda_0$ by test accuracy, change little here: the file's $\lambda_0$ is the best one anyway.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["waterfall"](traces),
     alt="A bar for each change from the text's protocol to the authors': how many test points FedFW is ahead of FedDR after it, with a dot for each split, "
@@ -115,13 +109,13 @@ plot.show(
     size=(9.0, 4.4),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 steps(numbers)
 
 # %% [markdown]
 # The differences of the printed pairs, on the same splits:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
 pairs = {
     f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_vs_feddr"
@@ -132,7 +126,7 @@ pairs = {
 pairs |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, pairs, {"best": "FedFW - FedDR, best", "accuracy": "last"}, page.health)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "remove-input"]
 rows = authors_rows(10, 10)
 counts = rows.y.bincount().tolist()
 check("ten users have the rows of the authors' generator", rows.sizes[:3] == (9545, 855, 2180), f"{len(rows.y)} rows")
@@ -143,7 +137,7 @@ _ = check("and its labels", counts[:3] == [17913, 1645, 477])
 #
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]

@@ -85,22 +85,16 @@ runs = {
 traces = page.run(**runs)
 numbers, health = page.numbers, page.health
 
-# %% tags=["hide-input"]
-report.parameter_table(page.study, page.params)
-
-# %% tags=["hide-input"]
-report.health_table(page.study, traces)
-
 # %% [markdown]
 # ## Table 3
 #
 # Test accuracies in %, (a) with the interval over the seeds; the values printed beside MNIST, or the digits, are those of EMNIST-10. Non-IID data have three labels a client; for generated data
 # the authors' code takes the three as the number of classes of the generator, which is what column (b) has.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 three_columns_3(numbers, page.pictures)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["table_3"](traces),
     alt="Test accuracy above and training loss below against the rounds by protocol (a), a panel for each column of Table 3, "
@@ -112,20 +106,20 @@ plot.show(
 # %% [markdown]
 # FedFW-sto minus FedDR on the same seeds, by (a) and, best against best, by (b):
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 apart = {column_text(c, page.pictures): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(
     numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}, health
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 coded = {column_text(c, page.pictures): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final accuracy"})
 
 # %% [markdown]
 # What follows, counted over the columns:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 summary_3(numbers)
 
 # %% [markdown]
@@ -134,12 +128,12 @@ summary_3(numbers)
 # All rows of the same data in place of those of this page. Runs of the two settings are never compared with each other; each is
 # judged by itself. FedFW-sto minus FedDR:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 differences = {f"{text}, (a)": key for text, key in apart.items()}
 differences |= {f"{text}, (b)": key for text, key in coded.items()}
 report.scale_table(page.study, differences, {"accuracy": "final accuracy", "best": "best accuracy"})
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "remove-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())
 _ = check("all models lie in their balls", inside)
 
@@ -149,7 +143,7 @@ _ = check("all models lie in their balls", inside)
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Of the paper's eight columns the four whose data are the paper's are
 # judged; MNIST, a stand-in, is observed.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]

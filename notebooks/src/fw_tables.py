@@ -92,12 +92,6 @@ traces = page.run(**runs)
 numbers = page.numbers
 health = of_cells(page.health, numbers)
 
-# %% tags=["hide-input"]
-report.parameter_table(page.study, page.params)
-
-# %% tags=["hide-input"]
-report.health_table(page.study, traces)
-
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
 # *classes of the generator*, with one labelling rule for all clients; both readings have lines below, and only
@@ -108,16 +102,16 @@ report.health_table(page.study, traces)
 # All values are test accuracies in %, (a) with the interval over the seeds. Printed values are those of MNIST whatever
 # pictures the lines name.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 three_columns(numbers, "l2", 1, page.pictures, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 three_columns(numbers, "l1", 1, page.pictures, health)
 
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["table_1"](traces),
     alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
@@ -130,7 +124,7 @@ plot.show(
 # The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table has the best one
 # beside the last one. What is ahead on training loss need not be ahead on accuracy; differences on the same seeds:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 pairs = {"fedfw_vs_feddr": "FedFW - FedDR", "plus_vs_fedfw": "FedFW+ - FedFW"}
 labels = {
@@ -150,7 +144,7 @@ report.runs_table(
 # With one local step a round FedDR is far from its proximal points. With five, at five times the work of FedFW
 # (FedFW minus that FedDR):
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 more = {
     f"{NORMS[k]} {text}": f"{c}_{k}_fedfw_vs_feddr5" for k in NORMS for c, text in shown.items()
 }
@@ -164,13 +158,13 @@ report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "trainin
 # stops at $\lambda_0=10^{-3}$, too early: in the cell IID, $\ell_2$, $10^{-4}$ gives 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, where the table below has
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`, both still rising. So no claim is judged on the CNN.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 three_columns(numbers, "l2", 2, page.pictures, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 three_columns(numbers, "l1", 2, page.pictures, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["table_2"](traces),
     alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
@@ -182,7 +176,7 @@ plot.show(
 # %% [markdown]
 # ## The two protocols and the printed values
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["protocols"](traces),
     alt="A line for each column of the tables, left with the l2 ball, right with the l1 ball, and test accuracy to the right. Each "
@@ -199,7 +193,7 @@ plot.show(
 # are stored. Nothing here is compared across the two settings; what a claim can be judged on only there is
 # judged there. FedDR's (b) has one minibatch a round in both.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
 printed_so = {
     f"{NORMS[k]} {text}: {METHODS[m]}, (b)": f"{c}_{k}_code_{m}"
@@ -218,7 +212,7 @@ report.scale_table(page.study, printed_so | written_so, {"accuracy": "final accu
 # %% [markdown]
 # What follows for the shortened runs, counted over the cells that have all three methods:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 summary(numbers)
 
 # %% [markdown]
@@ -226,7 +220,7 @@ summary(numbers)
 #
 # $\lambda_0$ was chosen by the training loss at the end (mean of the last three evaluated models), for each cell.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 plot.show(
     page.figures["penalties"](traces),
     alt="Training loss at the end against lambda_0 on a logarithmic axis, a panel for each cell of Table 1: FedFW and FedFW+ as dots "
@@ -244,13 +238,13 @@ plot.show(
 # cells that differ in which FedFW+ needs fewer, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %. (In the authors' code FedFW+ is never
 # reached, so that the printed tables compare FedFW with itself.)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
 report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"}, health)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 grid = {
     f"{NORMS[k]} {text}, {METHODS[m]}, λ₀ = {x:g}": f"{c}_{k}_{m}_{x:g}"
     for k in NORMS
@@ -260,7 +254,7 @@ grid = {
 }
 report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS}, health)
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "remove-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)
 check("all models of protocol (a) lie in their balls", inside)
 gaps = all(t.metrics["gap"].min() >= -1e-5 for t in traces.values() if "gap" in t.metrics)
@@ -272,7 +266,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs on other pictures, on fewer rows
 # or with fewer rounds than those of the full profile are never judged.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
@@ -295,7 +289,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # What of it is stored as the paper has it (*rows*: of generated data the most of a client):
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 report.shortfall_table(page.study)
 
 # %% [markdown]

@@ -19,16 +19,6 @@ Numbers = Mapping[str, Number]
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
 
 
-def parameter_table(study: Study, params: Params) -> pd.DataFrame:
-    """What the runs of this page were made with."""
-    rows = [(k, plain(params[k]), text) for k, text in study.parameters.items()]
-    return (
-        pd.DataFrame(rows, columns=["parameter", "value", "meaning"])
-        .set_index("parameter")
-        .rename_axis(None)
-    )
-
-
 def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
     """The paper's printed values beside ours, with the interval over seeds."""
     rows = []
@@ -101,21 +91,6 @@ def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, st
     return found if not rows or found.iloc[:, -1].any() else found.iloc[:, :-1]
 
 
-def health_table(study: Study, traces: Traces) -> pd.DataFrame:
-    """How many runs of a page are in which state, and those that are not healthy, with why."""
-    health = study.health(traces)
-    states: dict[str, list[str]] = {}
-    for name, found in health.items():
-        kind, _, why = found.text.partition(": ")
-        states.setdefault(kind, []).append(f"{name} ({why})" if why else name)
-    ill = {found.text.partition(": ")[0] for found in health.values() if found.wrong}
-    rows = {
-        kind: {"runs": len(names), "not healthy": "; ".join(names) if kind in ill else ""}
-        for kind, names in sorted(states.items(), key=lambda item: item[0] in ill)
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
 def runs_table(
     numbers: Numbers,
     runs: Mapping[str, str],
@@ -152,8 +127,3 @@ def unbroken(n: Number, spec: str = ".3g") -> str:
 def with_unit(text: str, n: Number) -> str:
     """A column's heading, with the unit of its numbers unless the heading says it already."""
     return f"{text} ({n.unit})" if n.unit and n.unit not in text else text
-
-
-def plain(value: object) -> str:
-    """A parameter as a reader writes it."""
-    return ", ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

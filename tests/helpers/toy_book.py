@@ -93,7 +93,8 @@ def stored_run(name="new"):
     return {
         "kind": "run", "study": "toy", "profile": "full", "name": name,
         "key": files.digest({**config, "problem": None})[:16], "maker": None, "config": config,
-        "rounds": [0, 1], "seeds": [0, 1, 2], "bits": {"bits_up": 32.0, "bits_down": 32.0}, "info": {},
+        "rounds": [0, 1], "seeds": [0, 1, 2], "info": {},
+        "bits": {"bits_up": 32.0, "bits_down": 32.0},
         "metrics": {"f": [[3.0, 1.0], [3.0, 2.0], [3.0, 1.5]]}, "final_w": None, "output_w": None,
         "provenance": PROVENANCE,
     }  # fmt: skip
