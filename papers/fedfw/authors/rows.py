@@ -1,0 +1,106 @@
+"""The generated rows of FedFW's authors, draw by draw, and the problem that they make.
+
+The generator of Dadras et al. (FedFW, ECML PKDD 2024) and its seed are in their public code; both
+of its columns, "IID" and "non-IID", use the branch with one labelling rule for all users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from fedlib import checks
+from fedlib.checks import Count, Seed
+from fedlib.core import Problem
+from fedlib.core.sampling import seeded
+from fedlib.data.split import holdout, padded
+from fedlib.problems import classifier
+from fedlib.problems.classification import Samples, linear_model, mlp_model
+from papers.fedfw.gaussian_labels import (
+    DECAY,
+    LEAST,
+    LOG_DEVIATION,
+    LOG_MEAN,
+    SPREAD,
+    TIMES,
+    Generated,
+)
+
+AUTHORS_SEED = 0
+OUTPUTS = 10  # of every model, on three classes too
+HIDDEN = 20
+FEATURES = 60
+TEST_SHARE = 0.25
+NETS = ("mclr", "dnn")
+
+
+@lru_cache(maxsize=4)
+def authors_rows(users: Count, classes: Count) -> Generated:
+    """The rows of all users, as numpy's legacy generator with seed 0 gives them.
+
+    Args:
+        users: 10 in the paper's Tables 1 and 2, 100 in Table 3.
+        classes: of the generator: 10, and 3 in the columns that the paper calls non-IID.
+
+    Raises:
+        ValueError, TypeError: a count that is no whole number from 1 on.
+    """
+    checks.arguments(authors_rows, {"users": users, "classes": classes})
+    rng = np.random.RandomState(AUTHORS_SEED)
+    drawn = rng.lognormal(LOG_MEAN, LOG_DEVIATION, users).astype(int)
+    sizes = tuple(int(n) for n in TIMES * (drawn + LEAST))
+    means = rng.normal(0, SPREAD, users)
+    centres = rng.normal(0, SPREAD, users)
+    W, b = rng.normal(0, 1, (FEATURES, classes)), rng.normal(0, 1, classes)
+    covariance = np.diag(np.arange(1, FEATURES + 1) ** -DECAY)
+    X, y = [], []
+    for mean, centre, size in zip(means, centres, sizes, strict=True):
+        rng.normal(mean, 1, (FEATURES, classes))  # a map of the user's own, which is thrown away
+        rng.normal(mean, 1, classes)
+        X.append(rng.multivariate_normal(np.full(FEATURES, centre), covariance, size))
+        y.append((X[-1] @ W + b).argmax(1))
+    whole = torch.from_numpy(np.concatenate(X))
+    return Generated(whole.float(), torch.from_numpy(np.concatenate(y)), sizes)
+
+
+def authors_problem(
+    seed: Seed, *, net: str, classes: Count, users: Count = 10, measured: Count = 200
+) -> Problem:
+    """A model with ten outputs on the authors' rows; a quarter of each user's rows is for testing.
+
+    Which quarter, their code leaves to a generator without a seed: here the seed decides.
+
+    Args:
+        seed: fixes the test rows and the network's start.
+        net: `"mclr"`, one linear layer, or `"dnn"`, 60-20-10.
+        classes, users: as in `authors_rows`.
+        measured: rows of each user, the first, whose loss is reported.
+
+    Raises:
+        ValueError, TypeError: for another net, and for counts out of range.
+    """
+    checks.arguments(authors_problem, locals())
+    checks.one_of("authors_problem", "net", net, NETS)
+    X, y, counts = authors_rows(users, classes)
+    rng = seeded(seed, "split")
+    rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
+    rows, sizes, tested = holdout(rows, sizes, TEST_SHARE, rng)
+    model = (
+        linear_model(FEATURES, OUTPUTS)
+        if net == "mclr"
+        else mlp_model(FEATURES, HIDDEN, OUTPUTS, rng)
+    )
+    made = classifier(
+        Samples(X, y),
+        Samples(X[tested], y[tested]),
+        rows,
+        model,
+        sizes=sizes,
+        measured=measured,
+        name="authors_problem",
+        config={"net": net, "classes": classes, "split_by": "seed"},
+    )
+    return replace(made, sequential_clients=True)
