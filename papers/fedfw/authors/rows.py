@@ -6,19 +6,24 @@ of its columns, "IID" and "non-IID", use the branch with one labelling rule for 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, Seed
+from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.split import holdout, padded
 from fedlib.problems import classifier
-from fedlib.problems.classification import Samples, linear_model, mlp_model
+from fedlib.problems.classification import Samples, linear_model, mlp_model, row_losses
+from fedlib.sets import Ball
+from papers.fedfw.feasible_data import constrained_synthetic
 from papers.fedfw.gaussian_labels import (
     DECAY,
     LEAST,
@@ -66,8 +71,26 @@ def authors_rows(users: Count, classes: Count) -> Generated:
     return Generated(whole.float(), torch.from_numpy(np.concatenate(y)), sizes)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Loss on training rows and accuracy on test rows; see `authors_problem`."""
+
+    model: Any
+
+    def __call__(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        X, y, few, labels = problem.heldout
+        right = (self.model.apply(w, X).argmax(1) == y).to(w.dtype).mean()
+        return {"loss": row_losses(self.model.apply(w, few), labels).mean(), "accuracy": right}
+
+
 def authors_problem(
-    seed: Seed, *, net: str, classes: Count, users: Count = 10, measured: Count = 200
+    seed: Seed,
+    *,
+    net: str,
+    classes: Count,
+    users: Count = 10,
+    measured: Count = 150,
+    ball: Positive | None = None,
 ) -> Problem:
     """A model with ten outputs on the authors' rows; a quarter of each user's rows is for testing.
 
@@ -77,7 +100,8 @@ def authors_problem(
         seed: fixes the test rows and the network's start.
         net: `"mclr"`, one linear layer, or `"dnn"`, 60-20-10.
         classes, users: as in `authors_rows`.
-        measured: rows of each user, the first, whose loss is reported.
+        measured: rows of each user, the first, whose mean loss is reported.
+        ball: radius of an l2 ball around the whole vector, for methods that ask for a set.
 
     Raises:
         ValueError, TypeError: for another net, and for counts out of range.
@@ -88,6 +112,8 @@ def authors_problem(
     rng = seeded(seed, "split")
     rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     rows, sizes, tested = holdout(rows, sizes, TEST_SHARE, rng)
+    checks.count("authors_problem", "measured", measured, 1, min(sizes), "the smallest user's rows")
+    few = rows[:, :measured].flatten()
     model = (
         linear_model(FEATURES, OUTPUTS)
         if net == "mclr"
@@ -99,8 +125,26 @@ def authors_problem(
         rows,
         model,
         sizes=sizes,
-        measured=measured,
         name="authors_problem",
-        config={"net": net, "classes": classes, "split_by": "seed"},
+        config={"net": net, "classes": classes, "measured": measured, "split_by": "seed"},
     )
-    return replace(made, sequential_clients=True)
+    made = replace(
+        made,
+        heldout=(*made.heldout, X[few], y[few]),
+        metrics=Measured(model),
+        sequential_clients=True,
+    )
+    return made if ball is None else made.within(Ball(ball))
+
+
+def our_problem(seed: Seed, *, most: Count, ball: Positive | None = None) -> Problem:
+    """Logistic regression on the rows of the study of the tables, IID, one client after another.
+
+    Args:
+        seed: as there.
+        most: rows of a client.
+        ball: as in `authors_problem`.
+    """
+    checks.arguments(our_problem, locals())
+    made = replace(constrained_synthetic(seed=seed, most=most), sequential_clients=True)
+    return made if ball is None else made.within(Ball(ball))

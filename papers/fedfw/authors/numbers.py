@@ -1,0 +1,114 @@
+"""The derived numbers of the study of the authors' rows and loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedfw.authors.cells import NEAR, SAME, SPLITS, lambdas, printed
+from papers.fedfw.authors.loop import NORMS
+from papers.fedfw.authors.rows import NETS
+from papers.fedfw.tables.numbers import late, percent
+from papers.kit.numbers import Number, exact, mean, measured
+from papers.kit.study import Params, Traces
+
+MEASURES = {
+    "best": (lambda t: percent(t).max(1), "%"),
+    "accuracy": (lambda t: percent(t)[:, -1], "%"),
+}
+#: The steps from the text's protocol to the authors', each a change of one thing, in words.
+STEPS = {
+    "text": "as the text, our rows",
+    "rows": "the authors' rows",
+    "feddr": "their FedDR: a minibatch a round",
+    "reset": "clients start from the server's model",
+    "epoch": "an epoch of minibatches a round",
+    "tensors": "a ball for every tensor",
+    "rounds": "all rounds",
+    "best": "best round, not the last",
+    "chosen": "λ₀ with the best test accuracy",
+}
+
+
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Cells, differences by split, how far printed values are, and the waterfall."""
+    cells = {n: t for n, t in traces.items() if not n.startswith("step_")}
+    found = measured(cells, MEASURES)
+    for pair, (one, other) in pairs(traces).items():
+        found |= apart(pair, traces[one], traces[other])
+    found |= counted(found)
+    for step, gap in waterfall(traces, p["text_rounds"]).items():
+        found[f"waterfall_{step}.gap"] = mean(gap, "points")
+    return found
+
+
+def pairs(traces: Traces) -> dict[str, tuple[str, str]]:
+    """A pair's name -> FedFW's run, with the lambda_0 of its file, and FedDR's."""
+    found = {}
+    for net in NETS:
+        for split in SPLITS:
+            for norm in NORMS:
+                cell = f"{net}_{split}_{norm}"
+                lam = lambdas(net, split, norm)[0]
+                found[f"{cell}_fw_vs_feddr"] = f"{cell}_fw_{lam:g}", f"{cell}_feddr"
+    found |= {f"many_{s}_sto_vs_feddr": (f"many_{s}_sto", f"many_{s}_feddr") for s in SPLITS}
+    return {pair: runs for pair, runs in found.items() if all(run in traces for run in runs)}
+
+
+def apart(pair: str, one: Trace, other: Trace) -> dict[str, Number]:
+    return {f"{pair}.{k}": mean(of(one) - of(other), "points") for k, (of, _) in MEASURES.items()}
+
+
+def counted(found: Mapping[str, Number]) -> dict[str, Number]:
+    """How many printed values are the same, near and apart, and how many have no run."""
+    ours = [(x, found.get(f"{x.run}.best")) for x in printed()]
+    far = np.array([abs(own.value - x.value) for x, own in ours if own is not None])
+    counts = {
+        "same": (far <= SAME).sum(),
+        "near": ((far > SAME) & (far <= NEAR)).sum(),
+        "apart": (far > NEAR).sum(),
+        "compared": len(far),
+        "without": len(ours) - len(far),
+        "printed": len(ours),
+    }
+    return {f"count.{k}": exact(float(x), "values") for k, x in counts.items()} | {
+        "count.distance": exact(float(far.mean()) if len(far) else np.nan, "points")
+    }
+
+
+def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
+    """FedFW minus FedDR by split, after each change; the last models but where it says best."""
+    theirs, fw = traces["mclr_iid_l2_feddr"], traces["mclr_iid_l2_fw_0.001"]
+    tried = [t for n, t in traces.items() if n.startswith("mclr_iid_l2_fw_")]
+    coded = at(theirs, rounds)
+    best = MEASURES["best"][0]
+    found = {
+        step: last(chosen(traces, f"step_{kind}_fw_")) - last(chosen(traces, f"step_{kind}_feddr_"))
+        for step, kind in (("text", "ours"), ("rows", "rows"))
+    }
+    found["feddr"] = last(chosen(traces, "step_rows_fw_")) - coded
+    found["reset"] = last(traces["step_reset_fw"]) - coded
+    found["epoch"] = last(traces["step_epoch_fw"]) - coded
+    found["tensors"] = at(fw, rounds) - coded
+    found["rounds"] = last(fw) - last(theirs)
+    found["best"] = best(fw) - best(theirs)
+    found["chosen"] = max((best(t) for t in tried), key=np.mean) - best(theirs)
+    return found
+
+
+def chosen(traces: Traces, start: str) -> Trace:
+    """The run of a grid with the lowest mean training loss at the end."""
+    return min((t for n, t in traces.items() if n.startswith(start)), key=lambda t: late(t).mean())
+
+
+def last(trace: Trace) -> Array:
+    return MEASURES["accuracy"][0](trace)
+
+
+def at(trace: Trace, rounds: int) -> Array:
+    """Test accuracy in % after some rounds, or the last of fewer."""
+    place = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
+    return np.asarray(percent(trace)[:, place])
