@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AuthorsFW(checks.Checked):
+class AuthorsFW:
     """FedFW and FedFW-sto as the published code runs them, and what lies between it and the text.
 
         1  round t = 1, 2, ...: every client i starts from x_i = w
@@ -66,8 +66,11 @@ class AuthorsFW(checks.Checked):
     tensors: bool = True
     averaged: bool = False
 
-    def init(self, problem: Problem) -> State:
+    def __post_init__(self) -> None:
+        checks.fields(self)
         checks.one_of("AuthorsFW", "norm", self.norm, NORMS)
+
+    def init(self, problem: Problem) -> State:
         w, n = problem.w0, problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, int(self.averaged), len(w)), w.new_zeros(()))
 
@@ -108,7 +111,7 @@ class AuthorsFW(checks.Checked):
 
 
 @dataclass(frozen=True)
-class AuthorsFedDR(checks.Checked):
+class AuthorsFedDR:
     """FedDR as the published code runs it.
 
         1  the server starts at w = 0, each client at a random model of its own: y_i, x_i, xhat_i
@@ -126,8 +129,11 @@ class AuthorsFedDR(checks.Checked):
     norm: str = "l2"
     radius: Positive = 10.0
 
-    def init(self, problem: Problem) -> State:
+    def __post_init__(self) -> None:
+        checks.fields(self)
         checks.one_of("AuthorsFedDR", "norm", self.norm, NORMS)
+
+    def init(self, problem: Problem) -> State:
         w, n = torch.zeros_like(problem.w0), problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, 2, len(w)), w.new_zeros(()))
 

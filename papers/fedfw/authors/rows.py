@@ -72,7 +72,7 @@ def authors_rows(users: Count, classes: Count) -> Generated:
 
 
 @dataclass(frozen=True)
-class Measured:
+class _Measured:
     """Loss on training rows and accuracy on test rows; see `authors_problem`."""
 
     model: Any
@@ -131,7 +131,7 @@ def authors_problem(
     made = replace(
         made,
         heldout=(*made.heldout, X[few], y[few]),
-        metrics=Measured(model),
+        metrics=_Measured(model),
         sequential_clients=True,
     )
     return made if ball is None else made.within(Ball(ball))

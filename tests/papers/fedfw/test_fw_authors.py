@@ -1,8 +1,24 @@
 """The authors' own rows and loop: rows as theirs to the digit, rounds as worked out by hand."""
 
-import pytest
+from dataclasses import replace
 
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import fedlib as fl
+from fedlib.core.federation import Sequential
+from fedlib.core.sampling import seeded
+from fedlib.data.split import padded
+from fedlib.problems import classifier
+from fedlib.problems.classification import Samples, linear_model, mlp_model
+from papers import STUDIES
+from papers.fedfw.authors.cells import FILES, printed
+from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
+from papers.fedfw.authors.numbers import STEPS, counted, waterfall
 from papers.fedfw.authors.rows import authors_problem, authors_rows
+from papers.kit.numbers import exact
 
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
 TEN = [17913, 1645, 477, 9060, 1725, 172, 116, 3636, 1376, 16675]
@@ -35,3 +51,174 @@ def test_a_quarter_of_every_users_rows_is_for_testing_and_the_model_has_ten_outp
     assert authors_problem(1, net="dnn", classes=3).dim == 61 * 20 + 21 * 10
     with pytest.raises(ValueError, match="authors_problem: net must be one of"):
         authors_problem(1, net="cnn", classes=3)
+
+
+def small(net="mclr", sizes=(70, 5, 130)):
+    """Three clients with 2, 1 and 3 minibatches of at most 64 rows."""
+    rng = seeded(3, "split")
+    count = sum(sizes)
+    X, y = torch.randn(count, 4, generator=rng), torch.randint(3, (count,), generator=rng)
+    rows, sizes = padded(torch.split(torch.randperm(count, generator=rng), list(sizes)))
+    model = linear_model(4, 3) if net == "mclr" else mlp_model(4, 5, 3, rng)
+    made = classifier(Samples(X, y), Samples(X, y), rows, model, sizes=sizes)
+    return replace(made, sequential_clients=True)
+
+
+def slope(problem, x, rows):
+    """The gradient of a client's mean cross-entropy on some rows, by autograd."""
+    X, y = (part[rows] for part in problem.data)
+    shapes = shapes_of(problem)
+    x = x.clone().requires_grad_()
+    W, b, *rest = (
+        part.view(shape)
+        for part, shape in zip(x.split([int(np.prod(s)) for s in shapes]), shapes, strict=True)
+    )
+    out = X @ W.T + b
+    if rest:
+        out = torch.relu(out) @ rest[0].T + rest[1]
+    F.cross_entropy(out, y).backward()
+    return x.grad
+
+
+def corner(problem, g, norm, radius):
+    """The answer of a ball for each tensor."""
+    ends = [int(np.prod(s)) for s in shapes_of(problem)]
+    balls = fl.Ball(radius) if norm == "l2" else fl.L1Ball(radius)
+    return torch.cat([balls.lmo(part) for part in g.split(ends)])
+
+
+def by_hand(problem, method, draws):
+    """The authors' FedFW on lists, a client after another; the server's model after every round."""
+    n, w, steps = problem.num_clients, problem.w0, [0] * problem.num_clients
+    kept = [torch.zeros_like(w) for _ in range(n)]
+    for draw in draws:
+        rng, models = generator(draw), []
+        orders = [rng.permutation(size) for size in problem.sizes]
+        for i, order in enumerate(orders):
+            x = w.clone()
+            for part in torch.split(problem.own_rows(i)[torch.from_numpy(order)], 64):
+                steps[i] += 1
+                s = steps[i]
+                g = slope(problem, x, part) / n
+                eta, lam = 2 / (s + 1), method.lam0 * (s + 1) ** 0.5
+                if method.averaged:
+                    eta, lam = 9 / (s + 8), method.lam0 * (s + 8) ** 0.5
+                    rho = 4 / (s + 7) ** (2 / 3)
+                    g = kept[i] = (1 - rho) * kept[i] + rho * g
+                v = corner(problem, g + lam * (x - w), method.norm, method.radius)
+                x = (1 - eta) * x + eta * v
+            models.append(x)
+        w = torch.stack(models).mean(0)
+        yield w
+
+
+@pytest.mark.parametrize("net", ["mclr", "dnn"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        AuthorsFW(0.1, radius=2.0),
+        AuthorsFW(0.1, "l1", radius=2.0),
+        AuthorsFW(0.1, radius=2.0, averaged=True),
+    ],
+)
+def test_the_authors_loop_is_the_one_on_lists(net, method):
+    problem, rng = small(net), seeded(0, "rounds")
+    draws = [method.draw(problem, rng) for _ in range(3)]
+    state = method.init(problem)
+    for draw, w in zip(draws, by_hand(problem, method, draws), strict=True):
+        state, _ = method.round(Sequential(problem), state, draw)
+        torch.testing.assert_close(state.w, w, rtol=1e-4, atol=1e-5)
+
+
+def test_without_its_changes_the_loop_is_the_papers():
+    """Kept models, one step on all rows, one ball: Algorithm 1, the library's FedFW."""
+    problem = small("dnn").within(fl.Ball(2.0))
+    plain = AuthorsFW(0.1, radius=2.0, reset=False, epoch=False, tensors=False)
+    ours, library = (
+        fl.run(method, problem, rounds=6, progress=False).state.w[0]
+        for method in (plain, fl.FedFW(0.1))
+    )
+    torch.testing.assert_close(ours, library, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("norm", "order"), [("l2", 2), ("l1", 1)])
+def test_the_authors_feddr_is_the_one_by_hand(norm, order):
+    problem, method, rng = small(sizes=(70, 80, 130)), AuthorsFedDR(norm, 0.02), seeded(0, "rounds")
+    draws = [method.draw(problem, rng) for _ in range(4)]
+    state = method.init(problem)
+    assert not state.w.any()
+    w, clients = state.w, []
+    scaled = 0
+    for t, draw in enumerate(draws):
+        chance = generator(draw)
+        if t == 0:
+            starts = torch.from_numpy(random_models(shapes_of(problem), 3, chance))
+            clients = [(x, x, x) for x in starts]
+        moves = []
+        for i, (y, x, before) in enumerate(clients):
+            size = problem.sizes[i]
+            rows = problem.own_rows(i)[torch.from_numpy(chance.choice(size, 64, replace=False))]
+            y = y + 0.01 * (w - x)
+            x = x - 0.05 * (slope(problem, x, rows) + 0.01 * (x - y))
+            clients[i] = (y, x, 2 * x - y)
+            moves.append(2 * x - y - before)
+        w = w + torch.stack(moves).mean(0)
+        length = torch.linalg.vector_norm(w, order)
+        if length > 0.02:
+            w, scaled = w * 0.02 / length, scaled + 1
+        state, _ = method.round(Sequential(problem), state, draw)
+        torch.testing.assert_close(state.w, w, rtol=1e-4, atol=1e-6)
+    assert scaled
+
+
+def test_every_printed_value_is_there_once_and_has_the_run_of_its_setting():
+    found, study = printed(), STUDIES["fw_authors"]
+    assert [sum(x.table == k for x in found) for k in (1, 2, 3)] == [36, 24, 16]
+    assert len({x[:4] for x in found}) == 76
+    assert {x[1:4] for x in found if x.file} == {*FILES}
+    specs = study.specs(study.resolve("full"))
+    runs = {x.run for x in found if x.run}
+    assert runs <= {*specs}
+    assert {(x.column, x.norm, x.method): x.run for x in found}[
+        "mclr_synthetic_iid", "l1", "plus"
+    ] == "mclr_iid_l1_fw_0.001"
+    # FedFW+ is FedFW's run where the files have the same lambda_0, which is all but one column
+    assert sum(bool(x.run) for x in found) == 28
+    assert len(runs) == 21
+
+
+def test_values_are_counted_within_one_point_and_three():
+    x = next(x for x in printed() if x.run == "dnn_iid_l2_feddr")
+    one = {f"{x.run}.best": exact(x.value + 1.0)}
+    counts = {k: v.value for k, v in counted(one).items()}
+    assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (1, 0, 0)
+    counts = {k: v.value for k, v in counted({f"{x.run}.best": exact(x.value - 1.1)}).items()}
+    assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (0, 1, 0)
+    counts = {k: v.value for k, v in counted({f"{x.run}.best": exact(x.value - 3.1)}).items()}
+    assert (counts["count.near"], counts["count.apart"], counts["count.without"]) == (0, 1, 75)
+
+
+def test_the_waterfall_takes_one_change_after_another():
+    study = STUDIES["fw_authors"]
+    params = study.resolve("quick", many_rounds=1)
+    specs = study.specs(params)
+
+    def flat(name, spec, top):
+        values = np.linspace(0.1, top, spec.rounds + 1)[None]
+        values[:, -2] += 0.1 * (name == "mclr_iid_l2_fw_0.001")  # the last is not the best
+        return fl.core.Trace(
+            metrics={"accuracy": values, "loss": 1 - values},
+            info={},
+            rounds=np.arange(spec.rounds + 1),
+            seeds=(0,),
+            config={},
+            provenance={},
+        )
+
+    tops = {"step_ours_fw_0.001": 0.5, "step_rows_fw_0.001": 0.6, "step_reset_fw": 0.3}
+    tops |= {"step_epoch_fw": 0.7, "mclr_iid_l2_fw_0.001": 0.8}
+    traces = {n: flat(n, spec, tops.get(n, 0.4)) for n, spec in specs.items()}
+    found = {k: float(v[0]) for k, v in waterfall(traces, params["text_rounds"]).items()}
+    assert list(found) == list(STEPS)
+    wanted = (10, 20, 20, -10, 30, 40, 40, 40, 40)
+    assert list(found.values()) == pytest.approx(wanted)
