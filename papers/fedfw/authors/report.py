@@ -1,0 +1,70 @@
+"""The table of all printed values of FedFW's Tables 1 to 3, with where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from papers.fedfw.authors.cells import NEAR, SAME, Printed, printed
+from papers.fedfw.authors.numbers import STEPS
+from papers.fedfw.cells import METHODS, NORMS, column_text
+from papers.kit.numbers import Number
+from papers.kit.report import unbroken
+
+Numbers = Mapping[str, Number]
+ABSENT = "-"
+EMNIST = {"emnist_10": "EMNIST-10", "emnist_62": "EMNIST-62"}
+
+
+def forensics(n: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) -> pd.DataFrame:
+    """A line a printed value: the authors' file, their rows and loop here, the text's protocol.
+
+    `text` are the numbers of the studies that follow the paper's text.
+    """
+    rows = {}
+    for x in printed():
+        if x.table not in tables:
+            continue
+        own, words = n.get(f"{x.run}.best"), text.get(written(x))
+        rows[label(x)] = {
+            "printed": f"{x.value:.2f}",
+            "authors' file": "no artefact is public" if x.file is None else "the maximum",
+            "file, round 100": ABSENT if x.file is None else f"{x.file.at_100:.2f}",
+            "file, last": ABSENT if x.file is None else f"{x.file.last:.2f}",
+            "their rows and loop: best": ABSENT if own is None else f"{own.value:.1f}",
+            "distance": ABSENT if own is None else f"{own.value - x.value:+.1f} {far(own, x)}",
+            "as the text: final": ABSENT if words is None else f"{words.value:.1f}",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def label(x: Printed) -> str:
+    method = "FedFW-sto" if x.method == "sto" else METHODS[x.method]
+    name, _, split = x.column.rpartition("_")
+    column = column_text(x.column, "mnist") if name not in EMNIST else EMNIST[name]
+    if name in EMNIST:
+        labels = "20 labels" if name.endswith("62") else "3 labels"
+        column += ", IID" if split == "iid" else f", {labels} a client"
+    return f"Table {x.table}, {NORMS.get(x.norm, 'ℓ2')} {column}: {method}"
+
+
+def written(x: Printed) -> str:
+    """The number of the same cell by the protocol of the text."""
+    return "_".join(filter(None, (x.column, x.norm, x.method))) + ".accuracy"
+
+
+def far(own: Number, x: Printed) -> str:
+    apart = abs(own.value - x.value)
+    return "same" if apart <= SAME else "near" if apart <= NEAR else "apart"
+
+
+def steps(n: Numbers) -> pd.DataFrame:
+    """The waterfall as a table: the gap after each change, and what the change did."""
+    rows, before = {}, None
+    for step, words in STEPS.items():
+        gap = n[f"waterfall_{step}.gap"]
+        change = ABSENT if before is None else f"{gap.value - before:+.1f}"
+        rows[words] = {"FedFW minus FedDR": unbroken(gap, "+.1f"), "change": change}
+        before = gap.value
+    return pd.DataFrame.from_dict(rows, orient="index")
