@@ -55,8 +55,8 @@ C17 = Rule(
     + "; ".join(
         f"{text} {told(f'many_{split}_sto_vs_feddr.best', '+.1f')}" for split, text in MANY.items()
     ),
-    "FedFW-sto has 150 of the 300 rounds, FedDR all. A round of FedFW-sto is an epoch, one of FedDR "
-    "a minibatch.",
+    "FedFW-sto has 150 of the 300 rounds, FedDR all. A round of FedFW-sto is an epoch, one of "
+    "FedDR a minibatch.",
     {
         "of the last models FedFW-sto above FedDR": {
             text: of(f"many_{split}_sto_vs_feddr.accuracy") > 0 for split, text in MANY.items()

@@ -17,8 +17,9 @@ from papers import STUDIES
 from papers.fedfw.authors.cells import FILES, printed
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
 from papers.fedfw.authors.numbers import STEPS, counted, waterfall
+from papers.fedfw.authors.report import forensics, steps
 from papers.fedfw.authors.rows import authors_problem, authors_rows
-from papers.kit.numbers import exact
+from papers.kit.numbers import exact, mean
 
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
 TEN = [17913, 1645, 477, 9060, 1725, 172, 116, 3636, 1376, 16675]
@@ -222,3 +223,25 @@ def test_the_waterfall_takes_one_change_after_another():
     assert list(found) == list(STEPS)
     wanted = (10, 20, 20, -10, 30, 40, 40, 40, 40)
     assert list(found.values()) == pytest.approx(wanted)
+
+
+def test_the_table_tells_where_a_printed_value_is_from():
+    ours = {"mclr_iid_l2_fw_0.001.best": exact(79.5), "dnn_classes_l1_feddr.best": exact(91.5)}
+    found = forensics(ours, {"mclr_synthetic_iid_l2_fedfw.accuracy": exact(70.0)})
+    assert len(found) == 76
+    line = found.loc["Table 1, ℓ2 synthetic, IID: FedFW"]
+    assert list(line) == ["80.20", "the maximum", "80.16", "79.94", "79.5", "-0.7 same", "70.0"]
+    assert found.loc["Table 1, ℓ2 synthetic, IID: FedFW+"]["distance"] == "-0.5 same"
+    assert found.loc["Table 2, ℓ1 60-20-10, synthetic, 3 labels a client: FedDR"]["distance"] == (
+        "-2.0 near"
+    )
+    line = found.loc["Table 3, ℓ2 EMNIST-62, 20 labels a client: FedFW-sto"]
+    assert list(line)[:4] == ["60.51", "the maximum", "59.92", "56.95"]
+    assert (found["authors' file"] == "no artefact is public").sum() == 76 - len(FILES)
+
+
+def test_the_table_of_steps_has_what_each_change_did():
+    gaps = {f"waterfall_{step}.gap": mean([k, k + 2.0]) for k, step in enumerate(STEPS)}
+    found = steps(gaps)
+    assert [*found["change"]] == ["-", *["+1.0"] * (len(STEPS) - 1)]
+    assert found["FedFW minus FedDR"].iloc[0].startswith("+1.0")
