@@ -49,12 +49,12 @@ def cells(traces: Traces) -> plot.Drawing:
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, 2)
         shown = [x for x in printed() if x.run in traces]
-        for ax, (low, high) in zip(axes, ((65, 84), (80, 98)), strict=True):
+        for ax, iid, (low, high) in zip(axes, (True, False), ((65, 84), (80, 98)), strict=True):
             ends = np.array([low, high])
             ax.plot(ends, ends, color="#888888", lw=0.8)
             ax.fill_between(ends, ends - 1, ends + 1, color="#888888", alpha=0.2, lw=0)
             for method, (text, mark, color) in MARKS.items():
-                own = [x for x in shown if x.method == method]
+                own = [x for x in shown if (x.method, x.column.endswith("_iid")) == (method, iid)]
                 ours = [percent(traces[x.run]).max(1).mean() for x in own]
                 ax.plot([x.value for x in own], ours, mark, color=color, label=text)
             ax.set(xlim=(low, high), ylim=(low, high), xlabel="printed (%)")
