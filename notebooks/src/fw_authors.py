@@ -153,7 +153,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | --- | --- |
 # | 1000 rounds of FedFW in Tables 1 and 2, 300 of FedFW-sto in Table 3 | a third, and a half: an epoch each |
 # | the shuffle that cuts off the test rows has no seed | three splits of ours |
-# | where FedDR's clients start: at random models | each at its own, as torch starts a layer; the server at 0 |
+# | where FedDR's clients start: at random models | each at one of its own, as torch starts a layer, the server at 0; its runs of 60-20-10 differ by many points from split to split, and one common start was not tried |
+# | FedFW with the $\ell_1$ ball, IID | both networks stay points below the printed value; unexplained |
 # | FedFW-sto's running gradient | lives on over the rounds |
 # | participation and penalty (Figures 2 to 4) by this loop | not run |
 #
