@@ -65,6 +65,10 @@ def met(run: str) -> dict[str, Condition]:
     return {"the row without compression is not met, 67.2 at round 100 and 199.4 at 500": there}
 
 
+#: What a control reads for the row without compression, so that the proviso is met.
+MET: dict[str, str | float] = {"soft_none.reward100": 67.2, "soft_none.reward500": 199.4}
+
+
 def ahead(central: str) -> Rule:
     """That under hard switching the federated run is ahead of a centralized one."""
     rounds = (100, 250, 500)
@@ -109,7 +113,8 @@ C19 = Rule(
     {"more than half of the seeds succeed": {x: value(f"soft_{x}.success") > 0.5 for x in FORMATS}},
     met("soft_none"),
     control=Control(
-        "a policy at round 100", {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS}
+        "a policy at round 100, the proviso met",
+        {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS} | MET,
     ),
 )
 NONE, HALF, QUARTER = (f"{row}_damping{CALIBRATED:g}" for row in ("none", "top0.5", "top0.25"))
@@ -138,7 +143,10 @@ C21 = Rule(
     },
     f"cost: centralized {told('central_fine_soft.cost500')}, federated {told('soft_none.cost500')}",
     proviso=met("soft_none"),
-    control=Control("the federated run under both labels", {"central_fine_soft": "soft_none"}),
+    control=Control(
+        "the federated run under both labels, the proviso met",
+        {"central_fine_soft": "soft_none"} | MET,
+    ),
 )
 C28 = Rule(
     {
@@ -158,7 +166,8 @@ C28 = Rule(
     },
     met("soft_none"),
     control=Control(
-        "success in the first round", {f"soft_{x}.first": "control.one" for x in FORMATS}
+        "success in the first round, the proviso met",
+        {f"soft_{x}.first": "control.one" for x in FORMATS} | MET,
     ),
 )
 

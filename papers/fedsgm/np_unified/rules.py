@@ -313,7 +313,10 @@ C24 = Rule(
     f"cosine {told('skewness.cosine', '.2f')}",
     "The note on skewness has an instance with aligned means, where the sentence is proved.",
     proviso={"the mean gradients are not aligned here": least("skewness.cosine") > 0},
-    control=Control("one client alone", {"skewness.local_to_global": "control.one"}),
+    control=Control(
+        "one client alone, the proviso met",
+        {"skewness.local_to_global": "control.one", "skewness.cosine": "control.one"},
+    ),
 )
 C26 = Rule(
     {
