@@ -21,7 +21,7 @@
 # Of {result}`fw_authors/count.printed:.0f` printed values {result}`fw_authors/count.compared:.0f` are on generated data. Of these,
 # {result}`fw_authors/count.same:.0f` lie within one point of ours, {result}`fw_authors/count.near:.0f` between one and three, and
 # {result}`fw_authors/count.apart:.0f` further away; the mean distance is {result}`fw_authors/count.distance:.1f` points. On MNIST, EMNIST and
-# CIFAR-10 the authors' split is not known well enough, and nothing was run.
+# CIFAR-10 this loop was not run.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
