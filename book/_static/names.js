@@ -23,16 +23,10 @@ for (const head of document.querySelectorAll(".bd-article th")) {
   name.textContent = math.textContent.slice(2, -2).replaceAll("\\", "");
   head.append(name);
 }
-/* How many letters the words of a cell's table have, for the style to leave them room; a list that
-   is longer than a window is scrolled in its cell. */
+/* How many letters the words of a cell's table have, for the style to leave them room. */
 for (const cell of document.querySelectorAll("table.dataframe tbody :is(th, td)")) {
   const words = cell.textContent.trim();
   if (cell.matches("th") || / /.test(words)) cell.style.setProperty("--letters", words.length);
-  if (words.length < 800 || cell.matches("th")) continue;
-  const box = document.createElement("div");
-  box.className = "long-cell";
-  box.append(...cell.childNodes);
-  cell.append(box);
 }
 /* The bibliography: roles that its entries may not have. */
 for (const entry of document.querySelectorAll(".citation, .citation-list, .citation .backrefs, .citation [role]"))
@@ -40,7 +34,7 @@ for (const entry of document.querySelectorAll(".citation, .citation-list, .citat
 /* What scrolls sideways can be reached by the keyboard. */
 const reach = () => {
   for (const box of document.querySelectorAll(
-    ".pst-scrollable-table-container, .text_html, mjx-container, .math, pre, figure, .method-side, .long-cell",
+    ".pst-scrollable-table-container, .text_html, mjx-container, .math, pre, figure, .method-side",
   ))
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 };

@@ -40,7 +40,7 @@ chosen = None  # lambda_0 among which the best test accuracy chooses: full 0.001
 device = "cpu"  # the authors' loop is plain Python
 recompute = False  # compute even what is stored
 
-# %%
+# %% tags=["remove-input"]
 from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFW
 from papers.fedfw.authors.report import forensics, steps

@@ -90,10 +90,3 @@ def test_words_have_room_beside_values_that_never_wrap(tab):
     page.set_viewport_size(NARROW)
     lines = page.evaluate(LINES)
     assert max(lines) <= 5
-
-
-def test_a_long_list_is_scrolled_in_its_cell(tab):
-    page = tab("notebooks/fw_tables.html")
-    box = page.locator(".long-cell").first
-    assert box.evaluate("(e) => e.scrollHeight > e.clientHeight && e.clientHeight < 260")
-    assert box.get_attribute("tabindex") == "0"
