@@ -9,7 +9,7 @@ from papers.arena.followed import Followed
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
 from papers.arena.numbers import derive
-from papers.arena.problems import ITERATES, LEVELS, NAMES, arena_problem
+from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
 from papers.kit.store import Spec
@@ -39,7 +39,6 @@ PARAMETERS = parameters(
 )
 SIDES = ("val_f", "val_g", "test_f", "test_g")
 KEEP = ("f", "g", *SIDES, "stationary")
-AVERAGES = tuple(f"{own}{side}" for own in ITERATES[1:] for side in SIDES)
 COARSE, FINE = 10, 16  # evaluations of a run, about
 SHORTER = {"np": (0.5, 10), "fair": (0.5, 10), "rank": (0.5, 5)}  # passes, most seeds: costly
 
@@ -70,8 +69,7 @@ def grid_of(method: str, name: str, p: Params) -> dict[str, Spec]:
         if entry.ratio:
             make = partial(make, ratio=y * of.start / of.level)
         algorithm = Followed(entry.make(of, x, y), entry.own)
-        keep = (*KEEP, *AVERAGES)
-        found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, p["seeds"], every, keep)
+        found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, p["seeds"], every, KEEP)
     return found
 
 

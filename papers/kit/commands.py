@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from pathlib import Path
 from typing import NoReturn
 
 from fedlib import checks
@@ -40,21 +39,6 @@ def count(text: str) -> int:
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text!r}")
-
-
-def new_file(text: str) -> Path:
-    """The type of an option that takes a file to write: in a folder that can be written to."""
-    path = Path(text)
-    if path.is_dir() or not is_open(path.parent):
-        rule = "must be a file in a folder that can be written to"
-        raise argparse.ArgumentTypeError(f"{rule}, got {text!r}")
-    return path
-
-
-def is_open(folder: Path) -> bool:
-    """Whether a folder can be written to, or made."""
-    there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), folder)
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
