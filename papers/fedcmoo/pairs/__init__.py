@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,15 @@ from papers.fedcmoo.common import RATES, method, pair_problem, shared, task
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
 from papers.fedcmoo.pairs import claims, figures
-from papers.fedcmoo.pairs.numbers import GREY, METHODS, derive
+from papers.fedcmoo.pairs.numbers import (
+    GREY,
+    METHODS,
+    MIXED,
+    STEP_SIZES,
+    STEPPED,
+    at_step,
+    derive,
+)
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import (
     dropped_standin,
@@ -39,11 +47,12 @@ JUDGES = 10  # the first clients, whose losses the guard of the authors' code lo
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split, participants and batches", (0, 1, 2), (0, 1)),
     single_seeds=("seeds of training in one task alone", (0, 1, 2), (0,)),
-    variant_seeds=("seeds of the variants", (0,)),
+    variant_seeds=("seeds without a least weight and without dropout", (0,)),
     rounds=("communication rounds T on the two grey data sets", 100, 2),
-    mixed_rounds=("rounds with two kinds of loss", 60, 1),
+    mixed_rounds=("rounds with two kinds of loss, with dropout", 100, 1),
     dropout_seeds=("seeds of the runs with dropout", (0, 1, 2), (0,)),
     dropout_rounds=("rounds with dropout", 100, 1),
+    exchanged=("1: with dropout every method has the others' step sizes too; 0: not", 1, 0),
     colour_seeds=("seeds on CIFAR-10 with digits", (0,)),
     colour_rounds=("rounds there", 3, 1),
     colour_budget=("length of a compressed Jacobian there, in gradients", 1.0, 0.02),
@@ -51,8 +60,24 @@ PARAMETERS = parameters(
 )
 
 
-def base(algorithm: Any, data: str, p: Params, seeds: Any, rounds: int, **more: Any) -> Spec:
-    made = standin_problem if stands_in("cmoo", p) else pair_problem
+def base(
+    algorithm: Any,
+    data: str,
+    p: Params,
+    seeds: Any,
+    rounds: int,
+    *,
+    dropout: bool = False,
+    **more: Any,
+) -> Spec:
+    """A run on two tasks; with dropout FedCMOO-Pref is that of the authors' code."""
+    own = stands_in("cmoo", p)
+    made: Any = standin_problem if own else pair_problem
+    if dropout and isinstance(algorithm, FedCMOOPref):
+        algorithm = guarded(algorithm, p)
+        made = valued_standin if own else valued_problem
+    elif dropout:
+        made = dropped_standin if own else dropped_problem
     problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
     return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
 
@@ -67,22 +92,6 @@ def valued_problem(seed: int, **task: Any) -> Problem:
     return with_plain_values(dropped(plain, MNIST_SCALE), plain)
 
 
-def with_dropout(run: Spec, p: Params) -> Spec:
-    """The same run with dropout, on its own seeds and rounds; FedCMOO-Pref as in the code."""
-    plain: Any = run.problem
-    makers = (dropped_problem, valued_problem)
-    if stands_in("cmoo", p):
-        makers = (dropped_standin, valued_standin)
-    steered = isinstance(run.algorithm, FedCMOOPref)
-    return replace(
-        run,
-        algorithm=guarded(run.algorithm, p) if steered else run.algorithm,
-        problem=partial(makers[steered], **plain.keywords),
-        seeds=tuple(p["dropout_seeds"]),
-        rounds=p["dropout_rounds"],
-    )
-
-
 def guarded(method: Any, p: Params) -> GuardedFedCMOOPref:
     """FedCMOO-Pref with the guard of the authors' code."""
     own = {f.name: getattr(method, f.name) for f in fields(method)}
@@ -92,27 +101,35 @@ def guarded(method: Any, p: Params) -> GuardedFedCMOOPref:
 
 def specs(p: Params) -> dict[str, Spec]:
     found: dict[str, Spec] = {}
+    trained = p["dropout_seeds"], p["dropout_rounds"]
     for data in GREY:
         for name in METHODS:
             made = method(name, data, p)
             found[f"{data}_{name}"] = base(made, data, p, p["seeds"], p["rounds"])
-            found[f"{data}_{name}_dropout"] = with_dropout(found[f"{data}_{name}"], p)
+            found[f"{data}_{name}_dropout"] = base(made, data, p, *trained, dropout=True)
         for k in (1, 2):
             server_lr, lr = RATES[data]["pref"]  # at FedCMOO's step sizes a run diverged
             made = method("scalarized", data, p, task=k, lr=lr, server_lr=server_lr)
             found[f"{data}_single_{k}"] = base(made, data, p, p["single_seeds"], p["rounds"])
-    data, few = "mnist_fashion", p["variant_seeds"]
+        for name in STEPPED if p["exchanged"] else ():
+            for server_lr, lr in STEP_SIZES:
+                if (run := at_step(data, name, lr)) not in found:
+                    made = method(name, data, p, lr=lr, server_lr=server_lr)
+                    found[run] = base(made, data, p, *trained, dropout=True)
+    data, free = "mnist_fashion", method("pref", "mnist_fashion", p, least=None)
+    found[f"{data}_pref_free"] = base(free, data, p, p["variant_seeds"], p["rounds"])
     variants = {
         "fedcmoo_oneway": method("fedcmoo", data, p, gram=OneWay()),
         "pref_oneway": method("pref", data, p, gram=OneWay()),
-        "pref_free": method("pref", data, p, least=None),
+        "pref_free": free,
     }
     for name, made in variants.items():
-        found[f"{data}_{name}"] = base(made, data, p, few, p["rounds"])
-    for name in ("scalarized", "fsmgda", "fedcmoo"):
+        found[f"{data}_{name}_dropout"] = base(made, data, p, *trained, dropout=True)
+    for name in MIXED:
         made = method(name, "multi_mnist", p)
+        long, kinds = p["mixed_rounds"], ("squared", "nll")
         found[f"mixed_{name}"] = base(
-            made, "multi_mnist", p, p["seeds"], p["mixed_rounds"], kinds=("squared", "nll")
+            made, "multi_mnist", p, p["seeds"], long, dropout=True, kinds=kinds
         )
     sketch = LowRank(budget=float(p["colour_budget"]))
     for name in METHODS:
@@ -152,6 +169,7 @@ STUDY = Study(
         "single_seeds": (0, 1, 2, 3, 4),
         "variant_seeds": (0, 1, 2),
         "colour_seeds": (0, 1, 2),
+        "exchanged": 0,
     },
     **PARAMETERS,
 )

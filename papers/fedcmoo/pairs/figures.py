@@ -152,10 +152,8 @@ def mixed(traces: Traces) -> plot.Drawing:
 
 
 def variants(traces: Traces) -> plot.Drawing:
-    """Ways to estimate the Gram matrix, and the least weight: one seed, mean accuracy."""
-    runs = {text: f"mnist_fashion_{name}" for name, text in VARIANTS.items()}
-    few = traces["mnist_fashion_fedcmoo_oneway"].seeds
-    same = {text: of_seeds(percent(traces[run]), few) for text, run in runs.items()}
+    """Ways to estimate the Gram matrix, and the least weight: mean accuracy, with dropout."""
+    same = {text: percent(traces[f"mnist_fashion_{name}"]) for name, text in VARIANTS.items()}
 
     def some(pref: bool, colors: tuple[str, ...], **frame: Any) -> Layer:
         shown = {text: run for text, run in same.items() if ("Pref" in text) == pref}
@@ -260,17 +258,6 @@ def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
                 "ours at the end": numbers[f"{run}.accuracy"].text(".1f"),
             }
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def of_seeds(trace: Trace, seeds: tuple[int, ...]) -> Trace:
-    """Those of a run's seeds that are among `seeds`; all of them if none is."""
-    rows = [i for i, s in enumerate(trace.seeds) if s in seeds] or [*range(len(trace.seeds))]
-    return replace(
-        trace,
-        metrics={k: v[rows] for k, v in trace.metrics.items()},
-        info={k: v[rows] for k, v in trace.info.items()},
-        seeds=tuple(trace.seeds[i] for i in rows),
-    )
 
 
 def gallery(traces: Traces) -> plot.Drawing:

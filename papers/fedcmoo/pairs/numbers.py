@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.common import RATES
 from papers.fedcmoo.pairs.authors import END, PUBLIC, blocks
 from papers.kit.numbers import Number, exact, mean, over_seeds
 from papers.kit.study import Params, Traces
@@ -23,12 +24,15 @@ HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, 
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 VARIANTS = {
-    "fedcmoo": "FedCMOO",
-    "fedcmoo_oneway": "FedCMOO, one-way",
-    "pref": "FedCMOO-Pref",
-    "pref_oneway": "FedCMOO-Pref, one-way",
-    "pref_free": "FedCMOO-Pref, no least weight",
+    "fedcmoo_dropout": "FedCMOO",
+    "fedcmoo_oneway_dropout": "FedCMOO, one-way",
+    "pref_dropout": "FedCMOO-Pref",
+    "pref_oneway_dropout": "FedCMOO-Pref, one-way",
+    "pref_free_dropout": "FedCMOO-Pref, no least weight",
 }
+#: Step sizes of server and clients: those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO.
+STEP_SIZES = ((2.0, 0.1), (1.6, 0.3), (1.2, 0.5))
+STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 
 DEMO = END  # rounds of the authors' demo on these pictures; longer runs are looked at then, too
 FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
@@ -76,6 +80,12 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         if a in found and b in found:
             numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
     return numbers
+
+
+def at_step(data: str, method: str, lr: float) -> str:
+    """The run of a method with dropout whose clients have a step size of `STEP_SIZES`."""
+    own = method in METHODS and RATES[data][method][1] == lr
+    return f"{data}_{method}_dropout" if own else f"{data}_{method}_lr{lr:g}"
 
 
 def unit(measure: str) -> str:
@@ -197,7 +207,13 @@ def pairs() -> dict[str, tuple[str, str]]:
     }
     of = "mnist_fashion"
     for a, b in (("fedcmoo_oneway", "fedcmoo"), ("pref_oneway", "pref"), ("pref_free", "pref")):
-        found[f"{of}_{a}_vs_{b}"] = (f"{of}_{a}", f"{of}_{b}")
+        found[f"{of}_dropout_{a}_vs_{b}"] = (f"{of}_{a}_dropout", f"{of}_{b}_dropout")
+    found[f"{of}_pref_free_vs_pref"] = (f"{of}_pref_free", f"{of}_pref")
+    for data in GREY:
+        for _, lr in STEP_SIZES:
+            for b in ("fsmgda", "scalarized"):
+                name = f"{data}_lr{lr:g}_fedcmoo_vs_{b}"
+                found[name] = at_step(data, "fedcmoo", lr), at_step(data, b, lr)
     for b in ("fsmgda", "scalarized"):
         found[f"mixed_fedcmoo_vs_{b}"] = ("mixed_fedcmoo", f"mixed_{b}")
     return found
