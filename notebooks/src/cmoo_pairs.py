@@ -34,24 +34,22 @@
 # ends with the better accuracy, which gets there first, what does the shared network lose against one
 # trained for a single task, and what happens if the two losses are not of one kind?
 #
-# **Two networks.** The authors' code switches off half of the units in training ([dropout](#with-dropout)); the
-# paper's text does not mention it. Everything on the two grey data sets was run with it and without; the claims are
-# judged on the authors' network first, and on the printed one beside it.
-#
-# All runs on the grey sets have {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds; how many the paper's
-# had is not printed, its authors' demo has 300. CIFAR-10 with digits is shown for
-# {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds and one seed only, which is a look at the
-# beginning and not a result.
+# **Two networks.** The authors' code switches off half of the units in training; the paper's text does not
+# mention it. This page shows the authors' network; [without dropout](#accuracy-over-the-rounds) the same runs
+# stand beside it. All have {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.rounds:.0f` rounds; how many the
+# paper's had is not printed, its authors' demo has 300. CIFAR-10 with digits ran for
+# {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds and one seed, which is no result and not shown.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
 seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0, 1; paper 0 to 4
 single_seeds = None  # seeds of training in one task alone: full 0, 1, 2; quick 0; paper 0 to 4
-variant_seeds = None  # seeds of the variants: full 0; paper 0, 1, 2
+variant_seeds = None  # seeds without a least weight and without dropout: full 0; paper 0, 1, 2
 rounds = None  # communication rounds T on the two grey data sets: full 100; quick 2; paper 500
-mixed_rounds = None  # rounds with two kinds of loss: full 60; quick 1; paper 500
+mixed_rounds = None  # rounds with two kinds of loss, with dropout: full 100; quick 1; paper 500
 dropout_seeds = None  # seeds of the runs with dropout: full 0, 1, 2; quick 0; paper 0 to 4
 dropout_rounds = None  # rounds with dropout: full 100; quick 1; paper 500
+exchanged = None  # 1: with dropout every method has the others' step sizes too; 0: not: full 1; quick 0; paper 0
 colour_seeds = None  # seeds on CIFAR-10 with digits: full 0; paper 0, 1, 2
 colour_rounds = None  # rounds there: full 3; quick 1; paper 200
 colour_budget = None  # length of a compressed Jacobian there, in gradients: full 1; quick 0.02
@@ -75,7 +73,7 @@ import numpy as np
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.pairs.claims import TABLE_4
-from papers.fedcmoo.pairs.figures import authors_table, gallery_text
+from papers.fedcmoo.pairs.figures import authors_table, gallery_text, step_table
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
@@ -124,71 +122,61 @@ plot.show(
 )
 
 # %% [markdown]
-# ## Accuracy and loss over the rounds
+# ## Accuracy over the rounds
 #
-# Figures 8 and 9; Figure 1 is the panel of MNIST + Fashion-MNIST. All curves are means of the two tasks
-# on test pictures.
+# Figures 8 and 9; Figure 1 is the panel of MNIST + Fashion-MNIST. Which units are off is derived from the model and
+# the picture, so that a loss stays a function of both. FedCMOO-Pref runs as in the authors' code: clients evaluate
+# the losses that it balances without dropout, and the server has [the guard](#the-guard).
 
 # %% tags=["remove-input"]
 plot.show(
-    page.figures["curves"](traces),
-    alt="Mean test accuracy above and mean test loss below against the rounds, a column a data set, one "
-    "curve a method with a band over the seeds. On the two grey data sets accuracy rises steeply and "
-    "then ever more slowly, loss falls likewise; the panels of CIFAR-10 show a few rounds of one seed.",
-    caption="Without dropout and after these rounds FedCMOO does not end clearly before FSMGDA. Mean test"
-    " accuracy and loss over the seeds and one standard deviation; CIFAR-10 + MNIST: one seed, no"
-    " band.",
-    size=(9.0, 5.0),
+    page.figures["dropout"](traces),
+    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, one curve for "
+    "each of FSMGDA, FedCMOO and FedCMOO-Pref with dropout, and dotted the same methods without it.",
+    caption="With dropout FedCMOO and FedCMOO-Pref lead, without it (dotted) they do not. Mean test "
+    "accuracy over the seeds and one standard deviation.",
+    size=(8.6, 3.2),
 )
 
 # %% tags=["remove-input"]
 grey = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in METHODS.items()}
-measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-measures |= {"rounds_75": "to 75 %", "reached_75": "reached 75 %"}
-report.runs_table(numbers, grey, measures, health)
-
-# %% [markdown]
-# *Final* values here and below are means over the models evaluated in the last tenth of the rounds.
-# *To 60 %* is the round in which the mean accuracy first reaches 60 %, the curve taken as straight
-# between two evaluations; a run that never does counts with its last round, so that differences are
-# rather too small. Differences on the same seeds, first minus second:
-
-# %% tags=["remove-input"]
+dropped = {text: f"{run}_dropout" for text, run in grey.items()}
 against = {"FedCMOO - FSMGDA": "fedcmoo_vs_fsmgda", "Pref - FedCMOO": "pref_vs_fedcmoo"}
 against |= {"Pref - FSMGDA": "pref_vs_fsmgda"}
-pairs = {f"{DATA[d]}, {text}": f"{d}_{pair}" for d in GREY for text, pair in against.items()}
-measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
-report.runs_table(numbers, pairs, measures | {"rounds_75": "to 75 %"}, health)
+measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
+pairs = {f"{DATA[d]}, {t}{how}": f"{d}{key}_{pair}" for key, how in {"_dropout": "", "": ", no dropout"}.items() for d in GREY for t, pair in against.items()}
+report.runs_table(numbers, pairs, measures, health)
+
+# %% [markdown]
+# Differences on the same seeds, first minus second. *Final* values here and below are means over the models evaluated
+# in the last tenth of the rounds. *To 60 %* is the round in which the mean accuracy first reaches 60 %; a run that
+# never does counts with its last round, so that differences are rather too small.
+
+# %% [markdown]
+# ## The method, or its step size?
+#
+# At the printed step sizes FedCMOO's model moves three times as far a round as FSMGDA's. Here every method runs at
+# the step sizes of each, with dropout.
+
+# %% tags=["remove-input"]
+step_table(numbers)
 
 # %% [markdown]
 # ## Task by task: Table 1
 #
 # The dashed grey curve is the same network trained by federated averaging on one task alone, with
-# FedCMOO-Pref's step sizes. The values beside the paper's are [below](#verdicts). On CIFAR-10 + MNIST no such runs were made.
+# FedCMOO-Pref's step sizes and without dropout. The values beside the paper's are [below](#verdicts).
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["tasks"](traces),
     alt="Test accuracy of the first task above and of the second below against the rounds, a column a "
-    "data set, one curve a method; on the grey data sets a dashed grey curve shows training in that "
-    "task alone. There all curves rise, and the second task of MNIST + Fashion-MNIST, the item, stays "
-    "lowest.",
+    "data set, one curve a method; a dashed grey curve shows training in that task alone. All curves "
+    "rise, and the second task of MNIST + Fashion-MNIST, the item, stays lowest.",
     caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Test accuracy task by"
     " task, mean over the seeds and one standard deviation. Dashed: one task alone.",
     size=(9.0, 5.0),
 )
-
-# %% [markdown]
-# CIFAR-10 + MNIST after {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds, on the 1,000 test
-# pictures whose pixels are the canonical ones, and (*held*) on 5,000 training pictures that no client
-# has. An accuracy near one half has a standard error of 1.6 points on the former and of 0.7 on the
-# latter, before any spread over seeds.
-
-# %% tags=["remove-input"]
-colour = {text: f"cifar10_mnist_{m}" for m, text in METHODS.items()}
-both = {"accuracy_1": "object", "accuracy_2": "digit"}
-both |= {"held_accuracy_1": "object, held", "held_accuracy_2": "digit, held"}
-report.runs_table(numbers, colour, both, health)
 
 # %% [markdown]
 # ## What sharing costs: Table 4
@@ -203,8 +191,8 @@ report.runs_table(numbers, colour, both, health)
 # task counts. The ratio of the final test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
 
 # %% tags=["remove-input"]
-shown = grey | {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
-report.runs_table(numbers, shown, {"decline": "Delta_M", "loss_ratio": "second loss / first loss"}, health)
+shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
+report.runs_table(numbers, dropped, shown | {"loss_ratio": "second loss / first loss"}, health)
 
 # %% tags=["remove-input", "nbval-check-output"]
 columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
@@ -214,34 +202,6 @@ close = [np.abs(again[d] - printed[d]).max() < 0.0051 for d in DATA]
 _ = check("all nine numbers of Table 4 follow from those printed in Table 1", all(close))
 
 # %% [markdown]
-# ## The weights
-#
-# FSMGDA and FedCMOO look for a short combination of gradients, FedCMOO-Pref solves a linear programme,
-# whose solutions lie at corners: at the end of the interval that is left once every weight must be at
-# least 0.1, or where a constraint of the programme becomes tight.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["weights"](traces),
-    alt="Weight of the first task against the rounds, a dot for every seed and round, a column a data "
-    "set. The dots of FSMGDA and FedCMOO form bands inside the unit interval; many of those of "
-    "FedCMOO-Pref lie on a line at its smallest or at its largest weight.",
-    caption="FedCMOO-Pref jumps between its smallest and largest weight; the other two stay inside. One "
-    "dot a seed and round; the two weights of a round sum to one.",
-    size=(9.0, 3.0),
-)
-
-# %% tags=["remove-input"]
-everything = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in DATA for m, text in METHODS.items()}
-steered = {k: run for k, run in everything.items() if run.endswith("pref")}
-told = {"corner": "smaller weight at most 0.1", "mu": "imbalance mu", "fallback": "fallback"}
-report.runs_table(numbers, steered, told, health)
-
-# %% [markdown]
-# The *imbalance* $\mu$ is the mean over the rounds of the divergence that FedCMOO-Pref keeps below 0.01
-# if it can ([how](note_balancing.ipynb)); *fallback* counts rounds whose programme had no solution,
-# where minimum-norm weights took its place.
-#
 # ## Two kinds of loss: Table 2
 #
 # Digit 1 gets the mean square of the difference between softmax outputs and the class as a vector, Digit 2
@@ -267,40 +227,7 @@ both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst":
 report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
 # %% [markdown]
-# ## With dropout
-#
-# The network of the authors' code switches off half of the units of the encoder's last layer and of each decoder's
-# inner layer in training; the paper does not mention it. The curves above are without. Here is everything
-# again with it, the same seeds and {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.rounds:.0f` rounds. Which
-# units are off is derived from the model and the picture, so that a loss stays a function of both. FedCMOO-Pref
-# runs as in the authors' code here: clients evaluate the losses that it balances without dropout, and the server has
-# [the guard](#the-guard).
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["dropout"](traces),
-    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, one curve for "
-    "each of FSMGDA, FedCMOO and FedCMOO-Pref with dropout, and dotted the same methods without it.",
-    caption="With dropout FedCMOO and FedCMOO-Pref lead, without it (dotted) they do not. Mean test "
-    "accuracy over the seeds and one standard deviation.",
-    size=(8.6, 3.2),
-)
-
-# %% tags=["remove-input"]
-apart = {f"{DATA[d]}, {text}": f"{d}_dropout_{pair}" for d in GREY for text, pair in against.items()}
-measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
-report.runs_table(numbers, apart, measures, health)
-
-# %% [markdown]
-# The differences are again first minus second on the same seeds. Task by task:
-
-# %% tags=["remove-input"]
-dropped = {f"{DATA[d]}, {text}": f"{d}_{m}_dropout" for d in GREY for m, text in METHODS.items()}
-columns = {"accuracy_1": "first task", "accuracy_2": "second task"}
-report.runs_table(numbers, dropped, columns | {"loss_ratio": "second loss / first loss"}, health)
-
-# %% [markdown]
-# ### The guard
+# ## The guard
 #
 # After every round the authors' code evaluates the training loss on the first ten clients of its list, and sets the
 # model back if it is not finite or more than 1.5 times the last accepted one. The paper does not mention it. Without
@@ -350,22 +277,22 @@ authors_table(scale.numbers_of(page.study))
 #
 # Two-way compression, the paper's choice and that of all runs above, corrects the compressed Gram matrix
 # by two small matrices that every client sends once it has seen the compressed sum; one-way does without. The *least
-# weight* 0.1 of FedCMOO-Pref is a practical addition of the paper. One seed of MNIST + Fashion-MNIST:
+# weight* 0.1 of FedCMOO-Pref is a practical addition of the paper. MNIST + Fashion-MNIST, with dropout:
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["variants"](traces),
-    alt="Mean test accuracy against the rounds on MNIST + Fashion-MNIST, one seed. Left: FedCMOO solid "
+    alt="Mean test accuracy against the rounds on MNIST + Fashion-MNIST. Left: FedCMOO solid "
     "and its one-way variant dashed. Right: FedCMOO-Pref solid, one-way dashed, without least weight "
     "dotted.",
-    caption="One-way compression changes little; without its least weight FedCMOO-Pref is slower. One seed. "
+    caption="One-way compression changes little; without its least weight FedCMOO-Pref is slower. "
     "Solid: as in all other runs; dashed: one-way; dotted: no least weight.",
 )
 
 # %% tags=["remove-input"]
-variants = {"FedCMOO: one-way - two-way": "mnist_fashion_fedcmoo_oneway_vs_fedcmoo"}
-variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_pref_oneway_vs_pref"}
-variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_pref_free_vs_pref"}
+variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
+variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_dropout_pref_oneway_vs_pref"}
+variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_dropout_pref_free_vs_pref"}
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
 report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
 
@@ -390,9 +317,7 @@ report.paper_table(page.study, scale.numbers_of(page.study))
 
 # %% tags=["remove-input"]
 ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "to 75 %"}
-with_dropout = {f"{text}, dropout": f"{run}_dropout" for text, run in grey.items()}
-free = {"MNIST + Fashion-MNIST, FedCMOO-Pref, no least weight": "mnist_fashion_pref_free"}
-report.scale_table(page.study, with_dropout | grey | free, ends)
+report.scale_table(page.study, dropped, ends)
 
 # %% [markdown]
 # FedCMOO's lead with dropout shrinks as training goes on. Over FSMGDA on MultiMNIST it is, in points,
@@ -419,9 +344,9 @@ plot.show(
 # ## Checks
 
 # %% tags=["remove-input", "nbval-check-output"]
-starts = {d: [traces[f"{d}_{m}"].metrics["accuracy"][:, 0] for m in METHODS] for d in DATA}
+starts = {d: [traces[f"{d}_{m}_dropout"].metrics["accuracy"][:, 0] for m in METHODS] for d in GREY}
 same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
-least = [traces[run].info["weight_1"] for run in steered.values()]
+least = [traces[f"{d}_pref_dropout"].info["weight_1"] for d in GREY]
 first, second = (traces["mixed_fedcmoo"].metrics[f"loss_{k}"][:, 0] for k in (1, 2))
 check("all methods of a data set start from the same models", same)
 check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all((w >= 0.1 - 1e-6).all() and (w <= 0.9 + 1e-6).all() for w in least))
@@ -451,13 +376,13 @@ report.paper_table(page.study, numbers)
 # | in the paper | here |
 # | --- | --- |
 # | number of rounds not printed (500 in its Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` on the grey data sets, {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
-# | "several" seeds | 3; one for CIFAR-10 + MNIST and for the variants |
+# | "several" seeds | 3; one for CIFAR-10 + MNIST |
 # | rotation drawn anew whenever a picture is read | 3 turned copies of every training picture, drawn once |
-# | dropout 0.5 (code) | with and without on the grey sets; without for single tasks, two kinds of loss, CIFAR-10 + MNIST and in the variants |
+# | dropout 0.5 (code) | with it; FSMGDA, FedCMOO and FedCMOO-Pref on the grey sets without it too; single tasks and CIFAR-10 + MNIST without it alone |
 # | 20 % of the training pictures held out to choose step sizes | none held out of the grey sets; the printed step sizes are used |
 # | step sizes of Scalarized and of single tasks not printed | those of FedCMOO, and of FedCMOO-Pref for single tasks: at FedCMOO's a run on Fashion-MNIST alone diverged |
 # | losses for FedCMOO-Pref on all of a client's pictures (code) | on 600 rows drawn anew in every round |
-# | roll-back when the loss grows 1.5-fold (code, not in the paper) | FedCMOO-Pref with dropout has it; none elsewhere |
+# | roll-back when the loss grows 1.5-fold (code, not in the paper) | FedCMOO-Pref with dropout has it; no other run |
 # | order in which the gradients fill the square matrix that is compressed | the blocks of the code |
 # | CIFAR-10 test set of 10,000 pictures | the 1,000 at hand whose pixels are canonical, and 5,000 training pictures that no client has |
 #

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,10 @@ from papers.fedcmoo.pairs.numbers import (
     GREY,
     METHODS,
     MIXED,
+    STEP_SIZES,
+    STEPPED,
     VARIANTS,
+    at_step,
 )
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import standin_pairs, what
@@ -44,15 +47,11 @@ CLASSES = {
     "item": "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,boot",
     "object": "plane,car,bird,cat,deer,dog,frog,horse,ship,truck",
 }
-TASKS = {
-    "multi_mnist": ("Digit 1", "Digit 2"),
-    "mnist_fashion": ("digit", "item"),
-    "cifar10_mnist": ("object", "digit"),
-}
+TASKS = {"multi_mnist": ("Digit 1", "Digit 2"), "mnist_fashion": ("digit", "item")}
 
 
-def methods(traces: Traces, data: str) -> dict[str, Trace]:
-    return {text: percent(traces[f"{data}_{m}"]) for m, text in METHODS.items()}
+def methods(traces: Traces, data: str, how: str = "_dropout") -> dict[str, Trace]:
+    return {text: percent(traces[f"{data}_{m}{how}"]) for m, text in METHODS.items()}
 
 
 def percent(trace: Trace) -> Trace:
@@ -60,34 +59,23 @@ def percent(trace: Trace) -> Trace:
     return replace(trace, metrics=scaled)
 
 
-def title(traces: Traces, data: str) -> str:
-    run = traces[f"{data}_fedcmoo"]
-    seeds = f"{len(run.seeds)} seeds" if len(run.seeds) > 1 else "one seed"
-    rounds = "one round" if run.rounds[-1] == 1 else f"{run.rounds[-1]} rounds"
-    short = "" if data in GREY else f"\n{rounds}, {seeds}"
-    return DATA[data] + short
-
-
-def curves(traces: Traces) -> plot.Drawing:
-    """Figures 1, 8, 9: mean test accuracy above, mean test loss below, a column a data set."""
-    rows = {"accuracy": "mean test accuracy (%)", "loss": "mean test loss"}
-    return by_data(traces, rows, lambda ax, data, k: plot.bands(ax, methods(traces, data), k))
-
-
 def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
 
-    def fill(ax: Axes, data: str, metric: str) -> None:
-        plot.bands(ax, methods(traces, data), metric)
-        task = int(metric[-1])
-        alone = f"{data}_single_{task}"
-        if alone in traces:
-            plot.bands(ax, {"that task alone": percent(traces[alone])}, metric, colors=(SINGLE,))
-            ax.lines[-1].set_linestyle("--")
+    def fill(ax: Axes, data: str, task: int) -> None:
+        plot.bands(ax, methods(traces, data), f"accuracy_{task}")
+        alone = {"that task alone": percent(traces[f"{data}_single_{task}"])}
+        plot.bands(ax, alone, f"accuracy_{task}", colors=(SINGLE,))
+        ax.lines[-1].set_linestyle("--")
         name = task_names(traces, data)[task - 1]
         ax.text(0.04, 0.9, name, transform=ax.transAxes, style="italic")
+        whole_rounds(ax)
 
-    return by_data(traces, {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"}, fill)
+    titles = {data: DATA[data] for data in GREY}
+    corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
+    above = columns(partial(fill, task=1), titles, ylabel="first task (%)", **corner)
+    below = columns(partial(fill, task=2), dict.fromkeys(GREY, ""), ylabel="second task (%)")
+    return grid(above, below, sharex="col")
 
 
 def task_names(traces: Traces, data: str) -> tuple[str, str]:
@@ -97,41 +85,9 @@ def task_names(traces: Traces, data: str) -> tuple[str, str]:
     return str(first), str(second)
 
 
-def by_data(
-    traces: Traces, rows: Mapping[str, str], fill: Callable[[Axes, str, str], None]
-) -> plot.Drawing:
-    """A row of panels a metric, a column a data set; `fill(axes, data, metric)` fills one."""
-
-    def one(ax: Axes, data: str, metric: str) -> None:
-        fill(ax, data, metric)
-        whole_rounds(ax)
-
-    (first, above), (second, below) = rows.items()
-    titles = {data: title(traces, data) for data in DATA}
-    corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
-    return grid(
-        columns(partial(one, metric=first), titles, ylabel=above, **corner),
-        columns(partial(one, metric=second), dict.fromkeys(DATA, ""), ylabel=below),
-        sharex="col",
-    )
-
-
 def whole_rounds(ax: Axes) -> None:
     ax.set_xlabel("round")
     ax.locator_params(axis="x", integer=True)
-
-
-def weights(traces: Traces) -> plot.Drawing:
-    def fill(ax: Axes, data: str) -> None:
-        for text, run in methods(traces, data).items():
-            w = run.info["weight_1"]
-            ax.plot(np.arange(w.shape[1]), w.T, ".", color=COLOR[text], markersize=3)
-            ax.plot([], [], "o", color=COLOR[text], label=text)
-        whole_rounds(ax)
-
-    titles = {data: title(traces, data) for data in DATA}
-    shown = columns(fill, titles, ylabel="weight of the first task", ylim=(-0.03, 1.03))
-    return legend_below(row(*shown, sharey=True), 3)
 
 
 def mixed(traces: Traces) -> plot.Drawing:
@@ -174,10 +130,10 @@ def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
     def fill(ax: Axes, data: str) -> None:
-        runs = {text: percent(traces[f"{data}_{m}_dropout"]) for m, text in METHODS.items()}
+        runs = methods(traces, data)
         plot.bands(ax, runs, "accuracy")
         last = max(run.rounds[-1] for run in runs.values())
-        for text, plain in methods(traces, data).items():
+        for text, plain in methods(traces, data, "").items():
             shown = plain.rounds <= last
             mean = plain.metrics["accuracy"].mean(0)
             ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
@@ -316,10 +272,24 @@ def labels(names: tuple[str, str], y: list[int]) -> str:
     return " and ".join(words)
 
 
+def step_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
+    """Final mean accuracy of each method at the step sizes of each; empty without such runs."""
+    import pandas as pd
+
+    rows = {}
+    for data in GREY:
+        for server_lr, lr in STEP_SIZES:
+            keys = {text: f"{at_step(data, m, lr)}.accuracy" for m, text in STEPPED.items()}
+            lead = f"{data}_lr{lr:g}_fedcmoo_vs_fsmgda.accuracy"
+            if lead in numbers:
+                cells = {text: numbers[key].text(".1f") for text, key in keys.items()}
+                cells["FedCMOO - FSMGDA"] = numbers[lead].text(".1f")
+                rows[f"{DATA[data]}, server {server_lr:g}, clients {lr:g}"] = cells
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 FIGURES = {
-    "curves": curves,
     "tasks": tasks,
-    "weights": weights,
     "mixed": mixed,
     "variants": variants,
     "dropout": dropout,

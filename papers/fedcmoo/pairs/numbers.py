@@ -37,7 +37,6 @@ STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMO
 DEMO = END  # rounds of the authors' demo on these pictures; longer runs are looked at then, too
 FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
-CORNER = 0.1  # the least weight of FedCMOO-Pref with two tasks
 
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
 UNITS = {
@@ -47,8 +46,6 @@ UNITS = {
     "gap": "points",
     "rounds": "rounds",
     "reached": "of seeds",
-    "corner": "of rounds",
-    "fallback": "of rounds",
     "decline": "%",
     "from": "points",
 }
@@ -154,18 +151,8 @@ def measures(trace: Trace) -> dict[str, Array]:
         found[f"rounds_{level}"] = rounds_to(trace, level)
         best = 100 * trace.metrics["accuracy"].max(1)
         found[f"reached_{level}"] = best >= level
-    return found | of_weights(trace)
-
-
-def of_weights(trace: Trace) -> dict[str, Array]:
-    found: dict[str, Array] = {}
     if "weight_1" in trace.info:
-        w = trace.info["weight_1"]
-        found["weight_1"] = w.mean(1)
-        found["corner"] = (np.minimum(w, 1 - w) <= CORNER + 1e-6).mean(1)
-    if "mu" in trace.info:
-        found["mu"] = trace.info["mu"].mean(1)
-        found["fallback"] = trace.info["fallback"].mean(1)
+        found["weight_1"] = trace.info["weight_1"].mean(1)
     return found
 
 
