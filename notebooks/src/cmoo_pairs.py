@@ -261,7 +261,7 @@ plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
     "authors' code lie on our curves of the three methods from round thirty on.",
-    caption="Our runs lie on the authors' own. Band: from the lowest to the highest of five seeds.",
+    caption="Our runs lie on the authors' own. Band: from the lowest to the highest seed.",
     size=(8.6, 3.4),
 ) if compared <= longer.keys() else None
 
