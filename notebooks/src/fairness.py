@@ -51,6 +51,7 @@ conex_steps = None  # step sizes of its grid beside lr and duals; 0.3 with a dua
 conex_duals = None  # the dual step of each: full 1, 10, 100, 100, 1, 10; quick 1
 printed_lr = 0.0001  # the step size that the paper prints
 epoch_steps = None  # local steps that are two epochs of a client of mean size: full 94; quick 4
+many = None  # run the settings that the paper leaves open: full True; quick False
 stand_in_rows = None  # 0: the official files of Adult; else that many generated rows: full 0; quick 2000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored

@@ -14,7 +14,7 @@ from fedlib.core import Problem
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
-from papers.fedsgm.np_unified import claims, figures
+from papers.fedsgm.np_unified import claims, figures, many
 from papers.fedsgm.np_unified.numbers import derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -44,6 +44,7 @@ PARAMETERS = parameters(
     fraction=("K/d of Top-K, uplink and downlink", 0.1),
     fractions=("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
     rhos=("penalties of Penalty-FedAvg", (0.001, 0.5, 2.0, 20.0, 100.0), (0.5, 20.0)),
+    many=("whether the settings that the paper leaves open are run", True, False),
 )
 
 
@@ -109,6 +110,7 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"{mode}_{name}"] = replace(base, algorithm=replace(main, **change))
         central = SGM(lr=main.lr, tolerance=main.tolerance, steps=main.local_steps, switch=switch)
         found[f"{mode}_central"] = replace(base, algorithm=central, problem=pooled)
+    found |= many.specs(found["soft"]) if p["many"] else {}
     return found | _penalties(found["hard"], p)
 
 

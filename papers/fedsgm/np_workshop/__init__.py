@@ -17,7 +17,7 @@ from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
-from papers.fedsgm.np_workshop import claims, figures
+from papers.fedsgm.np_workshop import claims, figures, many
 from papers.fedsgm.skewness import multiplier
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
@@ -42,6 +42,7 @@ PARAMETERS = parameters(
     fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
     local_steps=("local steps E", 5),
     settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
+    many=("whether the settings that the paper leaves open are run", True, False),
 )
 
 
@@ -88,12 +89,14 @@ def specs(p: Params) -> dict[str, Spec]:
             rounds=p["settle_rounds"],
             evaluate_every=5,
         )
-    return found
+    return found | (many.specs(found["hard"], of) if p["many"] else {})
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Violations, late values and jitter of every run, ratios hard/soft, and P1, P2."""
     tolerance = float(p["tolerance"])
+    in_all = many.derive(traces) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
     curves = {name: trace for name, trace in traces.items() if not name.endswith("_settled")}
     measures = {
         "violations": (lambda t: violations(t, tolerance), "rounds"),
@@ -120,7 +123,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
             late = [traces[x].late("f", LATE) for x in (name, "hard")]
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
-    return numbers | _predictions(traces, p)
+    return numbers | _predictions(traces, p) | in_all
 
 
 def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
