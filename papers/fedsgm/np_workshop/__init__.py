@@ -116,6 +116,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
             late = [traces[x].late("f", LATE) for x in (other, name)]
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
+    for k in "fg":
+        apart = band(traces["soft"], k) - band(traces["hard"], k)
+        numbers[f"soft.band_{k}_more"] = mean(apart, "1e-3")
     for name in traces:
         if name.startswith("soft_beta"):
             label = name.removeprefix("soft_")

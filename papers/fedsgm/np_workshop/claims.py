@@ -40,7 +40,9 @@ def narrower(soft: str) -> Rule:
     return Rule(
         {"narrower bands": {k: of(f"{soft}.band_{k}") < of(f"hard.band_{k}") for k in ("f", "g")}},
         "; ".join(
-            f"{k}: soft {told(f'{soft}.band_{k}')}, hard {told(f'hard.band_{k}')}" for k in "fg"
+            f"{k}: soft {told(f'{soft}.band_{k}')}, hard {told(f'hard.band_{k}')}"
+            + (f", difference {told(f'soft.band_{k}_more', '+.2f')}" if soft == "soft" else "")
+            for k in "fg"
         ),
         control=Control("hard switching in the place of soft", {soft: "hard"}),
     )
