@@ -1,17 +1,17 @@
-"""Study of the arena: every method that applies, on five common problems, under one protocol."""
+"""Study of the arena: every method that applies, on three common problems, under one protocol."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from papers.arena import figures
-from papers.arena.followed import Followed
+from papers.arena.contest import derive
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
-from papers.arena.numbers import derive
 from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
+from papers.arena.stopped import Stopped
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
@@ -38,23 +38,21 @@ PARAMETERS = parameters(
     stand_in=("0: the files of Adult; else that many generated people in their place", 0, 2000),
 )
 SIDES = ("val_f", "val_g", "test_f", "test_g")
-KEEP = ("f", "g", *SIDES, "stationary")
+KEEP = ("f", "g", *SIDES)
 COARSE, FINE = 10, 16  # evaluations of a run, about
-SHORTER = {"np": (0.5, 10), "fair": (0.5, 10), "rank": (0.5, 5)}  # passes, most seeds: costly
+SHORTER = {"np": 0.5}  # of the passes, where they are costly
 
 
 def specs(p: Params) -> dict[str, Spec]:
     """`PROBLEM_METHOD_CONFIGURATION`, from 1 on, and `PROBLEM_reference`."""
     found: dict[str, Spec] = {}
     for name in p["problems"]:
-        share, most = SHORTER.get(name, (1.0, len(p["seeds"])))
-        own = {**p, "passes": int(share * p["passes"]), "seeds": p["seeds"][:most]}
+        own = {**p, "passes": int(SHORTER.get(name, 1.0) * p["passes"])}
         for method in p["methods"]:
             if not applies(method, name):
                 found |= grid_of(method, name, own)
         best = partial(solved, name=name, stand_in=p["stand_in"])
-        keep = (*KEEP, "residual", "multiplier")
-        found[f"{name}_reference"] = Spec(Resting(), best, 1, own["seeds"], 1, keep)
+        found[f"{name}_reference"] = Spec(Resting(), best, 1, own["seeds"], 1, (*KEEP, "residual"))
     return found
 
 
@@ -68,7 +66,7 @@ def grid_of(method: str, name: str, p: Params) -> dict[str, Spec]:
         make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
         if entry.ratio:
             make = partial(make, ratio=y * of.start / of.level)
-        algorithm = Followed(entry.make(of, x, y), entry.own)
+        algorithm = Stopped(entry.make(of, x, y))
         found[f"{name}_{method}_{i}"] = Spec(algorithm, make, rounds, p["seeds"], every, KEEP)
     return found
 
@@ -104,10 +102,6 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
-    tolerances={
-        "rank_*": Tolerance(rounds=20, atol=1e-4),
-        "fair_*": Tolerance(blurred=("*g",)),  # counts of people at a threshold
-        "sparse_reference": Tolerance(blurred=("residual",)),  # 1e-14 of a solver's own digits
-    },
+    tolerances={"sparse_reference": Tolerance(blurred=("residual",))},  # 1e-14, of a solver
     **PARAMETERS,
 )

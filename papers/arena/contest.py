@@ -1,4 +1,4 @@
-"""Who wins: methods that keep the constraint, compared in pairs of seeds, all at once.
+"""The derived numbers: methods that keep the constraint, compared in pairs of seeds, all at once.
 
 First is the smallest mean test objective among the methods that are shown to keep. The others that
 keep are compared with it: a difference is shown by a paired t test, equivalence by two one-sided
@@ -17,8 +17,9 @@ import numpy as np
 import scipy
 
 from fedlib.core.trace import Array
-from papers.arena.rules import MARGIN, Field, Tuned, kept
+from papers.arena.rules import BUDGETS, MARGIN, Field, excess, fields, kept
 from papers.kit.numbers import Number, mean
+from papers.kit.study import Params, Traces
 
 ERROR = 0.05  # of a contest, for the differences and for the equivalences
 #: From the first to the last, as numbers have them. `winner` is a first that everybody else who
@@ -27,32 +28,50 @@ ERROR = 0.05  # of a contest, for the differences and for the equivalences
 STANDINGS = ("winner", "first", "equivalent", "open", "behind", "unclear", "violates")
 
 
+def derive(traces: Traces, p: Params) -> dict[str, Number]:
+    """Tuned methods under both budgets, who is behind whom, and the optimum.
+
+    Keys are `PROBLEM_METHOD_BUDGET.measure` and `PROBLEM_reference.measure`.
+    """
+    del p
+    numbers: dict[str, Number] = {}
+    for field in fields(traces):
+        numbers |= of_reference(field)
+        for budget in BUDGETS:
+            numbers |= contest(field, budget)
+    return numbers
+
+
+def of_reference(field: Field) -> dict[str, Number]:
+    """The optimum: its losses, how exact it is, and what it violates on other rows."""
+    last = {k: v[:, -1] for k, v in field.reference.metrics.items()}
+    found = {k: mean(last[k]) for k in ("f", "test_f")}
+    found["residual"] = mean([last["residual"].max()])
+    for side in ("val", "test"):
+        found[f"{side}_excess"] = mean(excess(last[f"{side}_g"], field.problem), "%")
+    return {f"{field.problem}_reference.{k}": x for k, x in found.items()}
+
+
 def contest(field: Field, budget: str) -> dict[str, Number]:
     """All methods on one problem under one budget, tuned, and how each stands."""
     there = {m: field.tuned(m, budget) for m in field.runs}
-    found = {m: measures(field, x) for m, x in there.items()}
+    found = {
+        m: {"test_gap": mean(field.gap(x, "test_"), "%")}
+        | {"test_excess": mean(field.excess(x, "test_"), "%")}
+        for m, x in there.items()
+    }
     gaps = {m: np.array(x["test_gap"].per_seed) for m, x in found.items()}
     standing = standings(gaps, {m: kept(x["test_excess"]) for m, x in found.items()})
+    first = [m for m in found if standing[m] in STANDINGS[:2]]
     for method, own in found.items():
         own["standing"] = mean([float(STANDINGS.index(standing[method]))])
         own["config"] = mean([float(there[method].name.rpartition("_")[2])])
-    first = [m for m in found if standing[m] in STANDINGS[:2]]
-    for method, own in found.items():
         for best in first:
             own["behind"] = mean(gaps[method] - gaps[best], "%")
     return {
         f"{field.problem}_{method}_{budget}.{k}": x
         for method, own in found.items()
         for k, x in own.items()
-    }
-
-
-def measures(field: Field, x: Tuned) -> dict[str, Number]:
-    """How far above the optimum's objective, violation and distance."""
-    return {
-        "test_gap": mean(field.gap(x, "test_"), "%"),
-        "test_excess": mean(field.excess(x, "test_"), "%"),
-        "off": mean(field.off(x.trace)[:, x.at], "%"),
     }
 
 

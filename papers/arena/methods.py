@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.baselines import ConEx, FedAvg, PenaltyFedAvg
+from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
 from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, Scalarized
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
@@ -25,7 +25,6 @@ from fedlib.steps import Hard, PowerLaw, Soft
 from fedlib.weights import Preference
 from papers.arena.multiples import Units
 from papers.arena.problems import SETS
-from papers.arena.tasks import BALL
 
 #: Step sizes in units of 1 / L, those that a short grid keeps first; the second for the methods
 #: that are never told the level and have five values of a weight or a ratio in its place.
@@ -59,19 +58,6 @@ def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
     return PenaltyFedAvg(**u.work(x), tolerance=0.0, rho=rho, level=u.level)
 
 
-def conex(u: Units, x: float, y: float) -> ConEx:
-    """IPP ConEx on batches as large as those of all clients; dual step times level^2 / f(w0)."""
-    return ConEx(
-        x * u.lr,
-        y * u.start / u.level**2,
-        tolerance=0.0,
-        level=u.level,
-        steps=u.local_steps,
-        batch_size=u.pooled_batch,
-        value_batch_size=u.pooled_batch,
-    )
-
-
 def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
     """Surrogates whose own step is x / L, averaged with y / t^0.35."""
     return ConstrainedSSCA(
@@ -102,9 +88,8 @@ def local(steps: int) -> int:
 
 
 def vertex(_: int, d: int) -> float:
-    """A model down; up an extreme point: a place, or the two vectors of a matrix of rank one."""
-    matrix = d == BALL.rows * BALL.columns
-    return d + (BALL.rows + BALL.columns if matrix else np.log2(d) / 32)
+    """A model down; a place up."""
+    return float(d + np.log2(d) / 32)
 
 
 def both_ways(_: int, d: int) -> float:
@@ -130,7 +115,6 @@ class Entry:
     passes: Callable[[int], int] = local  # E -> gradients of a round
     sent: Callable[[int, int], float] = both_ways  # E, d -> numbers to and from a client, about
     ratio: bool = False
-    own: bool = False  # whether it has an output of its own
 
 
 functional = partial(Entry, family="functional", form="constraint")
@@ -146,26 +130,15 @@ METHODS: dict[str, Entry] = {
             **u.work(x), level=u.level, tolerance=0 - y * u.level, switch=Hard()
         ),
         second=("margin below the level", (0.02, 0.0, 0.1)),
-        own=True,
     ),
-    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS, own=True),
+    "soft": functional("FedSGM soft", make=soft, second=SHARPNESS),
     "topk": functional(
         "FedSGM soft, Top-K",
         make=partial(soft, uplink=TopK(KEPT), downlink=TopK(KEPT)),
         second=SHARPNESS,
         sent=lambda _, d: 3 * KEPT * d + 2,
-        own=True,
     ),
     "penalty": functional("Penalty-FedAvg", make=penalty, second=("penalty", (1.0, 0.1, 10.0))),
-    "conex": functional(
-        "IPP ConEx",
-        form="pooled",
-        make=conex,
-        second=("dual step", (0.01, 0.001, 0.1)),
-        passes=lambda E: 2 * E,
-        sent=lambda E, d: E * (3 * d + 1),
-        own=True,
-    ),
     "ssca": functional(
         "Constrained SSCA",
         make=ssca,
@@ -224,10 +197,6 @@ def applies(method: str, problem: str) -> str:
     entry = METHODS[method]
     if entry.form == "set" and problem not in SETS:
         return "needs a set with a projection or a linear oracle; g is a function of data"
-    if problem == "rank" and form_of(method, problem) != "set":
-        return "a subgradient of the norm takes a singular value decomposition in every step"
-    if method == "pref" and problem == "fair":
-        return "balances losses that are not negative; the gap of two groups may be"
     return ""
 
 

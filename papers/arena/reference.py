@@ -18,13 +18,10 @@ from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
 from fedlib.core.trace import Array
-from fedlib.sets import NuclearBall
 from papers.arena.problems import LEVELS, SETS, arena_problem
 
 TIGHT = 1e-14  # SLSQP's tolerance of the objective
 STEPS = 2000  # most iterations of a solver
-STARTS = 3  # of the problem that is not convex, one of them 0
-AWAY = 0.3  # deviation of the others' entries
 
 
 class Still(NamedTuple):
@@ -56,30 +53,16 @@ class Resting:
 def solved(seed: Seed, *, name: str, stand_in: Whole = 0) -> Problem:
     """The problem in float64 whose start is its solution.
 
-    `metrics` also gives `residual` and `multiplier`. SLSQP with exact gradients; for the balls an
-    accelerated projected gradient method. Where g is not convex (fair), the best of some starts.
+    `metrics` also gives `residual`. SLSQP with exact gradients; for the ball an
+    accelerated projected gradient method.
     """
     checks.arguments(solved, locals())
-    ball = name in SETS
-    form = "set" if ball else "constraint"
+    form = "set" if name in SETS else "constraint"
     problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))
-    if isinstance(problem.set, NuclearBall):  # an oracle that is exact
-        problem = replace(problem, set=replace(problem.set, steps=problem.set.columns))
-    if ball:
-        w = accelerated(problem)
-    else:
-        starts = [problem.w0]
-        if name == "fair":
-            rng = torch.Generator().manual_seed(seed)
-            size = (STARTS - 1, problem.dim)
-            starts += list(AWAY * torch.randn(size, generator=rng, dtype=torch.float64))
-        found = [slsqp(problem, w, LEVELS[name]) for w in starts]
-        fine = [w for w in found if problem.mean_losses(w)[1] <= LEVELS[name] + 1e-8] or found
-        w = min(fine, key=lambda w: float(problem.mean_losses(w)[0]))
+    w = accelerated(problem) if name in SETS else slsqp(problem, LEVELS[name])
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        far, multiplier = residual(problem, w)
-        return {**whole.metrics(w, problem), "residual": far, "multiplier": multiplier}
+        return {**whole.metrics(w, problem), "residual": residual(problem, w)}
 
     whole = problem
     config = {**problem.config, "form": "solved", "steps": STEPS}
@@ -103,7 +86,8 @@ def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Floa
     return problem.gradient(w, batch, torch.tensor(weights).to(w))
 
 
-def slsqp(problem: Problem, start: Float[Tensor, "d"], level: float) -> Float[Tensor, "d"]:
+def slsqp(problem: Problem, level: float) -> Float[Tensor, "d"]:
+    """The solution of the problem with its constraint, from its start on."""
 
     def at(x: Array) -> Tensor:
         return torch.from_numpy(np.asarray(x, float))
@@ -118,7 +102,7 @@ def slsqp(problem: Problem, start: Float[Tensor, "d"], level: float) -> Float[Te
     }
     answer = scipy.optimize.minimize(
         lambda x: value(x, 0),
-        start.numpy(),
+        problem.w0.numpy(),
         jac=lambda x: slope(problem, at(x), [1.0, 0.0]).numpy(),
         method="SLSQP",
         constraints=[constraint],
@@ -131,8 +115,7 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     """Projected gradients with momentum, which starts anew when it points uphill."""
     assert problem.set is not None
     X, w = problem.data[0], problem.w0
-    bend = float(torch.linalg.matrix_norm(X, ord=2)) ** 2 if X.dim() > 1 else 1.0
-    step = len(X) / bend
+    step = len(X) / float(torch.linalg.matrix_norm(X, ord=2)) ** 2
     v, theta = w, 1.0
     for _ in range(STEPS):
         g = slope(problem, v, [1.0])
@@ -144,17 +127,18 @@ def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     return w
 
 
-def residual(problem: Problem, w: Float[Tensor, "d"]) -> tuple[Tensor, Tensor]:
-    """How far `w` is from optimal, and the multiplier of the constraint.
+def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+    """How far `w` is from optimal.
 
     Smooth losses: |grad f + y grad g| with the best y >= 0, over |grad f| at the start 0. A ball of
-    a norm: the Frank-Wolfe gap, which bounds f - f*, over f; the multiplier of `g <= 1`.
+    a norm: the Frank-Wolfe gap, which bounds f - f*, over f.
     """
     if problem.set is not None:
         down = slope(problem, w, [1.0])
-        least = down @ problem.set.lmo(down)
-        return (down @ w - least) / problem.mean_losses(w)[0], -least
+        gap: Tensor = (down @ (w - problem.set.lmo(down))) / problem.mean_losses(w)[0]
+        return gap
     one, two = slope(problem, w, [1.0, 0.0]), slope(problem, w, [0.0, 1.0])
     y = (-(one @ two) / (two @ two)).clamp(min=0)
-    first = slope(problem, torch.zeros_like(w), [1.0, 0.0]).norm()
-    return (one + y * two).norm() / first, y
+    start: Tensor = slope(problem, torch.zeros_like(w), [1.0, 0.0])
+    far: Tensor = (one + y * two).norm() / start.norm()
+    return far

@@ -45,7 +45,7 @@ class Field(NamedTuple):
     def tuned(self, method: str, budget: str = "grads") -> Tuned:
         """The configuration that is taken, from validation rows alone."""
         grid = {
-            name: Tuned(name, trace, column(method, trace, budget, self.p))
+            name: Tuned(name, trace, column(trace, budget, self.p))
             for name, trace in self.runs[method].items()
         }
         f = {name: float(x.on("val_f").mean()) for name, x in grid.items()}
@@ -65,20 +65,6 @@ class Field(NamedTuple):
         """A metric of the optimum, on the seeds of a run."""
         seeds = [self.reference.seeds.index(s) for s in trace.seeds]
         return np.asarray(self.reference.metrics[metric][seeds, -1])
-
-    def off(self, trace: Trace, side: str = "") -> Array:
-        """How far a run is from the optimum of the training rows, in %, `[S, T_eval]`.
-
-        The larger of: how far f is above the optimum's, in % of it, and how far g is above its
-        level (or above the optimum's g, if that exceeds the level on these rows), in % of the
-        level. At least 0, and on training rows 0 at the optimum alone where f is strictly convex
-        and g convex.
-        """
-        f, g = (trace.metrics[f"{side}{loss}"] for loss in "fg")
-        best, bound = (self.best(f"{side}{loss}", trace)[:, None] for loss in "fg")
-        level = LEVELS[self.problem]
-        above = 100 * np.maximum((f - best) / best, (g - np.maximum(bound, level)) / level)
-        return np.asarray(np.maximum(above, 0))
 
 
 def fields(traces: Traces) -> list[Field]:
@@ -112,21 +98,13 @@ def passes_of(method: str, p: Params) -> int:
     return METHODS[method].passes(p["local_steps"])
 
 
-def sent(method: str, trace: Trace, p: Params) -> float:
-    """Bits of a round, up and down, all clients together.
-
-    IPP ConEx is centralized and sends none; it is charged what the same steps would cost with the
-    clients as they are: in every step the model down, both gradients and the constraint's value up.
-    """
-    if method != "conex":
-        bits = trace.config["bits"]
-        return float(bits["bits_up"] + bits["bits_down"])
-    of = trace.config["problem"]
-    numbers = METHODS[method].sent(p["local_steps"], of["dim"])
-    return FLOAT_BITS * int(of["clients"]) * numbers
+def sent(trace: Trace) -> float:
+    """Bits of a round, up and down, all clients together."""
+    bits = trace.config["bits"]
+    return float(bits["bits_up"] + bits["bits_down"])
 
 
-def column(method: str, trace: Trace, budget: str, p: Params) -> int:
+def column(trace: Trace, budget: str, p: Params) -> int:
     """The last evaluation within a budget: the end of the run, or the last that the bits pay for.
 
     The budget of bits is what models of d numbers cost, down to all clients and up again, in the
@@ -137,7 +115,7 @@ def column(method: str, trace: Trace, budget: str, p: Params) -> int:
     of = trace.config["problem"]
     rounds = SHARE * (p["passes"] // p["local_steps"])
     limit = rounds * FLOAT_BITS * of["clients"] * 2 * of["dim"]
-    paid = trace.rounds * sent(method, trace, p) <= limit
+    paid = trace.rounds * sent(trace) <= limit
     return int(np.flatnonzero(paid)[-1])
 
 

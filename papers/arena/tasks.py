@@ -19,21 +19,18 @@ from fedlib.data import split
 from fedlib.data.split import holdout
 from fedlib.problems.fairness import Rows
 from fedlib.problems.neyman_pearson import class_shares
-from fedlib.sets import NuclearBall
-from papers.arena.losses import NUCLEAR, RADIUS
+from papers.arena.losses import RADIUS
 from papers.kit import census as adult
 
-CLIENTS = {"np": 8, "fair": 10, "pair": 10, "sparse": 8, "rank": 10}
+CLIENTS = {"np": 8, "pair": 10, "sparse": 8}
 VALIDATION = 0.2  # of every client's rows
 TEST = 0.25  # pair: of all rows
-PEOPLE = {"np": 4000, "fair": 12000}  # the clients' rows of Adult's 45,222, drawn by each seed
+PEOPLE = 4000  # np: the clients' rows of Adult's 45,222, drawn by each seed
 JUDGES = 10000  # validation rows of Adult; all other people are for the test
 ALL = 45222  # of which these are numbers
 FEATURES, NONZERO, ROWS, MORE = 100, 10, 40, 25  # sparse: d, |w|_1, rows, test rows of a client
 SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
 MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
-BALL = NuclearBall(NUCLEAR, 100, 80, steps=15)  # rank: users, items; steps of the oracle
-RANK, SEEN, NOISE = 3, 30, 0.5  # rank: of the truth; entries of a user that are seen; deviation
 
 Parts = tuple[Tensor, ...]
 Made = tuple[Parts, Parts, Parts, dict[str, object]]
@@ -57,25 +54,17 @@ def people(stand_in: int) -> Rows:
     return Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
 
 
-def drawn(
-    name: str, seed: int, stand_in: int
-) -> tuple[Rows, list[Tensor], torch.Generator, dict[str, object]]:
-    """All people, and who of them is for the clients, for validation, for the test."""
-    rows, rng = people(stand_in), seeded(seed, "split")
-    order = torch.randperm(len(rows.y), generator=rng)
-    cut = [int(len(order) * n / ALL) for n in (PEOPLE[name], JUDGES)]
-    parts = [*order.split([*cut, len(order) - sum(cut)])]  # type: ignore[no-untyped-call]
-    source = "generated stand-in" if stand_in else "adult"
-    return rows, parts, rng, {"data": source, "split_by": "seed"}
-
-
 def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     """Adult: people of low income are the objective, those of high income the constraint."""
-    rows, (own, val, test), rng, config = drawn("np", seed, stand_in)
+    rows, rng = people(stand_in), seeded(seed, "split")
+    order = torch.randperm(len(rows.y), generator=rng)
+    cut = [int(len(order) * n / ALL) for n in (PEOPLE, JUDGES)]
+    own, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
     table = own[split.stratified_iid(rows.y[own].long(), CLIENTS["np"], rng)]
     table = table[:, : len(own) // CLIENTS["np"] - 1]  # as wide for every seed
     parts = [class_parts(rows, some) for some in (table, val.unsqueeze(0), test.unsqueeze(0))]
-    return parts[0], parts[1], parts[2], config
+    source = "generated stand-in" if stand_in else "adult"
+    return parts[0], parts[1], parts[2], {"data": source, "split_by": "seed"}
 
 
 def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
@@ -83,23 +72,6 @@ def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
     some = table.flatten()
     shares = class_shares("neyman_pearson_task", rows.y, table)[some]
     return with_constant(rows.X[some]), rows.y[some].float(), shares.float()
-
-
-def fairness_task(seed: int, stand_in: int) -> Made:
-    """Adult: the advantage of men in the mean output; unequal mixtures of sex and income."""
-    rows, (own, val, test), rng, config = drawn("fair", seed, stand_in)
-    cells = (2 * rows.y + rows.group).long()[own]
-    table = own[split.dirichlet(cells, CLIENTS["fair"], 2.0, rng)]
-    parts = [gap_parts(rows, some) for some in (table.flatten(), val, test)]
-    return parts[0], parts[1], parts[2], config
-
-
-def gap_parts(rows: Rows, some: Int[Tensor, "r"]) -> Parts:
-    """Features with a constant, incomes, and what a row's output counts in the groups' gap."""
-    X, y, group = (x[some] for x in rows)
-    men = group.sum()
-    share = len(some) * (group / men - (1 - group) / (len(some) - men))
-    return with_constant(X), y, share
 
 
 def with_constant(X: Tensor) -> Tensor:
@@ -132,24 +104,8 @@ def sparse_task(seed: int, _: int) -> Made:
     return parts[0], parts[1], parts[2], {"data": "generated", "split_by": "seed"}
 
 
-def rank_task(seed: int, _: int) -> Made:
-    """Generated: seen entries of a matrix of low rank with noise, users divided over clients."""
-    rng, clients = seeded(seed, "split"), CLIENTS["rank"]
-    users, items = BALL.rows, BALL.columns
-    truth = torch.randn(users, RANK, generator=rng) @ torch.randn(RANK, items, generator=rng)
-    truth = truth * (NUCLEAR / float(torch.linalg.svdvals(truth).sum()))
-    value = (truth + NOISE * torch.randn(users, items, generator=rng)).flatten()
-    first = items * torch.arange(users).unsqueeze(1)
-    order = torch.rand(users, items, generator=rng).argsort(1) + first
-    rows, val = held_out(order[:, :SEEN].reshape(clients, -1), rng)
-    parts = [(r, value[r]) for r in (rows.flatten(), val, order[:, SEEN:].flatten())]
-    return parts[0], parts[1], parts[2], {"data": "generated", "split_by": "seed"}
-
-
 TASKS: dict[str, Callable[[int, int], Made]] = {
     "np": neyman_pearson_task,
-    "fair": fairness_task,
     "pair": pair_task,
     "sparse": sparse_task,
-    "rank": rank_task,
 }

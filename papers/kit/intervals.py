@@ -1,8 +1,8 @@
 """Confidence intervals for what is measured once a seed, by the kind of number.
 
-Every function looks along the last axis, so that many samples at once can be given: this is how
-their coverage is simulated (`papers.kit.coverage`). A quantity that is the same for all seeds has
-an interval of no width; of a single seed there is none, and its ends are NaN.
+Every function looks along the last axis, so that many samples at once can be given. A quantity
+that is the same for all seeds has an interval of no width; of a single seed there is none, and its
+ends are NaN.
 """
 
 from __future__ import annotations

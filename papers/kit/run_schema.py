@@ -1,51 +1,143 @@
-"""The schema of a stored run: what its file must have, and what it says twice must agree.
+"""The schema of a stored run, as a pydantic model, and the lint of a study's stored files.
 
-A digest tells that a file is as it was written; not that what was written fits together. Here the
-parts of one file are compared: configuration and key, seeds, rounds and the shapes of the curves,
-bits, models, and a provenance that can be true. `papers.kit.results_lint` compares runs with what
-their study declares, `papers.kit.recheck` with what the code gives.
+A digest tells that a file is as it was written; the schema that what was written fits together:
+key, seeds, rounds, shapes and provenance. The lint compares a study's files with what the study
+declares, with the history of the repository, and its numbers with the runs.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fedlib.core.describe import describe
 from fedlib.core.files import digest
-from fedlib.core.trace import LARGEST_MODEL
-from papers.kit import archive
-from papers.kit.numbers import DIGITS, significant
+from fedlib.provenance import ROOT
+from papers.kit import archive, runfile, scale, store
+from papers.kit.numbers import Number
+
+if TYPE_CHECKING:
+    from papers.kit.store import Spec
+    from papers.kit.study import Study
 
 Payload = Mapping[str, Any]
+Payloads = Mapping[str, Payload]
+Rows = list[list[Annotated[float, Field(allow_inf_nan=False)] | None]]  # None: not a number
+Count = Annotated[int, Field(ge=1)]
+Mean = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of bits, over rounds and seeds
 
-ENTRIES = {
-    *("schema", "kind", "study", "profile", "name", "key", "maker", "config", "rounds", "seeds"),
-    *("metrics", "info", "bits", "final_w", "output_w", "provenance", "digest"),
-}
-CONFIG = {"algorithm", "problem", "rounds", "seeds", "evaluate_every"}
-PROVENANCE = {
-    *("fedlib", "commit", "dirty", "torch", "numpy", "python", "cpu", "date"),
-    *("device", "threads", "wall_s"),
-}
-SOMETIMES = {"compiled", "sources"}
-BITS = ("bits_up", "bits_down")
-WHOLE = 1e-6  # how far the number of all bits may be from a whole one
-SHA256 = re.compile(r"[0-9a-f]{64}")
-#: What entries of the provenance look like.
-FORMS = {
-    "fedlib": r"\d+\.\d+\.\d+\S*",
-    "torch": r"\d+\.\d+\.\d+\S*",
-    "numpy": r"\d+\.\d+\.\d+\S*",
-    "python": r"3\.\d+\.\d+\S*",
-    "commit": r"[0-9a-f]{12}",
-    "cpu": r"[\w-]+",
-    "device": r"cpu|cuda.*|NVIDIA.*|AMD.*",
-}
+NUMBERS = "numbers"  # the file beside the runs
+#: Commits that runs name and that are in no history: made on a branch that was rewritten.
+LOST = frozenset({"fb19afb2448e"})
+CLOSE = 2e-5  # of a number and of its largest seed: optima differ between processors so much
+REMEDY = "restore the file or reproduce it"
+
+
+class Part(BaseModel):
+    """No entry too many, none of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Config(Part):
+    """What was computed."""
+
+    algorithm: dict[str, Any]
+    problem: dict[str, Any]
+    rounds: Count
+    seeds: Annotated[list[int], Field(min_length=1)]
+    evaluate_every: Count
+
+
+class Bits(Part):
+    """Means over rounds and seeds."""
+
+    bits_up: Mean
+    bits_down: Mean
+
+
+class Provenance(Part):
+    """Where a run comes from."""
+
+    fedlib: str
+    torch: str
+    numpy: str
+    python: str
+    commit: Annotated[str, Field(pattern="^[0-9a-f]{12}$")] | None
+    dirty: bool
+    cpu: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    device: str
+    threads: Count
+    wall_s: Annotated[float, Field(gt=0)]
+    compiled: Count = 1
+    sources: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = {}
+
+
+class Run(Part):
+    """One stored run; `metrics` have an entry for each of `rounds`, `info` one for every round."""
+
+    kind: Literal["run"]
+    schema_: Annotated[int, Field(alias="schema")]
+    study: str
+    profile: str
+    name: str
+    key: str | None
+    maker: dict[str, Any] | None
+    config: Config
+    rounds: list[int]
+    seeds: list[int]
+    metrics: dict[str, Rows]
+    info: dict[str, Rows]
+    bits: Bits
+    final_w: Rows | None
+    output_w: Rows | None
+    provenance: Provenance
+    digest: str
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """Refuse what is said twice and not alike."""
+        config = self.config
+        key = digest({**config.model_dump(), "problem": self.maker})[:16]
+        last, every = config.rounds, config.evaluate_every
+        require(self.key == key, "key", f"the digest of the configuration, {key}")
+        require(self.seeds == config.seeds, "seeds", "those of the configuration")
+        require(len({*self.seeds}) == len(self.seeds), "seeds", "distinct")
+        require(self.rounds == [*range(0, last, every), last], "rounds", f"every {every} of {last}")
+        lengths = {
+            **dict.fromkeys(self.metrics, len(self.rounds)),
+            **dict.fromkeys(self.info, last),
+        }
+        curves = {**self.metrics, **self.info}
+        models = {k: v for k, v in self if k in archive.MODELS and v is not None}
+        for what, rows in (curves | models).items():
+            length = lengths.get(what, len(rows[0]) if rows else 0)
+            shape = f"{len(self.seeds)} rows of {length}"
+            require([len(row) for row in rows] == [length] * len(self.seeds), what, shape)
+        return self
+
+
+def require(condition: bool, what: str, rule: str) -> None:
+    """Refuse an entry that is not what it must be."""
+    if not condition:
+        raise ValueError(f"{what} must be {rule}")
+
+
+def load_run(path: Path) -> dict[str, Any]:
+    """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
+    held = archive.read(path)
+    if wrong := validate_run(held, path):
+        raise ValueError(wrong)
+    return held
 
 
 @archive.cached
@@ -55,144 +147,138 @@ def config_of(path: Path) -> Payload:
     return config
 
 
-def load_run(path: Path) -> dict[str, Any]:
-    """One stored run as it is on disk; ValueError if it contradicts itself or its place."""
-    held = archive.read(path)
-    if wrong := validate_run(held, path):
-        raise ValueError(wrong[0])
-    return held
-
-
-def validate_run(payload: Payload, path: Path | None = None) -> list[str]:
-    """What in a stored run contradicts itself, or the place where it lies: a sentence each."""
-    who = f"{payload.get('study')}/{payload.get('name')}"
-    missing = ENTRIES ^ {*payload}
-    if missing:
-        return [_said(who, "entries", "be those of a run", f"{sorted(missing)} too few or many")]
-    config = payload["config"]
-    if {*config} != CONFIG:
-        return [_said(who, "config", f"have {', '.join(sorted(CONFIG))}", sorted(config))]
-    parts = (_place(payload, path), _config(payload), _curves(payload), _bits(payload))
-    more = (_models(payload), _provenance(payload["provenance"]))
-    return [_said(who, *wrong) for part in (*parts, *more) for wrong in part]
-
-
-Wrong = tuple[str, str, object]
-
-
-def _said(who: str, what: str, rule: str, given: object) -> str:
-    return f"{who}: {what} must {rule}, got {given}; restore the file or reproduce it."
-
-
-def _place(payload: Payload, path: Path | None) -> Iterator[Wrong]:
-    inside = (payload["study"], payload["profile"], payload["name"])
-    place = path.with_suffix("").parts[-3:] if path is not None else inside
-    if payload["kind"] != "run":
-        yield "kind", "be run", payload["kind"]
-    for what, own, there in zip(("study", "profile", "name"), inside, place, strict=True):
-        if own != there:
-            yield what, f"be that of its place, {there}", own
-
-
-def _config(payload: Payload) -> Iterator[Wrong]:
-    config, seeds = payload["config"], payload["seeds"]
-    key = digest({**config, "problem": payload["maker"]})[:16]
-    if payload["key"] != key:
-        yield "key", f"be the digest of the configuration, {key}", payload["key"]
-    if not seeds or len({*seeds}) < len(seeds) or any(type(s) is not int for s in seeds):
-        yield "seeds", "be distinct whole numbers", seeds
-    if config["seeds"] != seeds:
-        yield "seeds", f"be those of the configuration, {config['seeds']}", seeds
-    last, every = config["rounds"], config["evaluate_every"]
-    if payload["rounds"] != [*range(0, last, every), last]:
-        yield "rounds", f"be every {every} of {last} and the last", _few(payload["rounds"])
-
-
-def _curves(payload: Payload) -> Iterator[Wrong]:
-    lengths = {"metrics": len(payload["rounds"]), "info": payload["config"]["rounds"]}
-    for part, length in lengths.items():
-        for name, rows in payload[part].items():
-            yield from _rows(f"{part} {name}", rows, len(payload["seeds"]), length)
-
-
-def _rows(what: str, rows: Any, seeds: int, length: int) -> Iterator[Wrong]:
-    shape = [len(row) for row in rows]
-    if shape != [length] * seeds:
-        yield what, f"have {seeds} rows of {length}", f"{len(shape)} of {sorted({*shape})}"
-        return
+def validate_run(payload: Payload, path: Path) -> str:
+    """What in a stored run contradicts itself, or the place where it lies, as a sentence."""
+    place = path.with_suffix("").parts[-3:]
+    inside = tuple(payload.get(k) for k in ("study", "profile", "name"))
+    if inside != place:
+        return f"{'/'.join(place)}: its names must be those of its place, got {inside}; {REMEDY}."
     try:
-        values = np.array(rows, dtype=float)
-    except (TypeError, ValueError):
-        yield what, "be numbers", "something else"
+        Run.model_validate(dict(payload))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        what = first["msg"].removeprefix("Value error, ")
+        own = f"{where} must fit the schema of a run ({what})" if where else what
+        return f"{payload['study']}/{payload['name']}: {own}; {REMEDY}."
+    return ""
+
+
+def lint_study(study: Study, profile: str = "full") -> list[str]:
+    """What in the stored files of a study is not as it must be: a sentence each.
+
+    In the paper's setting no run has to be there, and no number before there are enough.
+    """
+    specs = study.specs(study.resolve(profile))
+    folder = store.results_dir() / study.name / profile
+    there = {f"{name}.json" for name in archive.names(folder)}
+    if folder.is_dir():
+        there |= {path.name for path in folder.iterdir()}
+    if profile == store.PAPER:
+        specs = {name: spec for name, spec in specs.items() if f"{name}.json" in there}
+    derived = profile != store.PAPER or f"{NUMBERS}.json" in there
+    wanted = {f"{name}.json" for name in (*specs, *[NUMBERS] * derived)}
+    found = [f"{study.name}: {name} must be stored, it is not there" for name in wanted - there]
+    found += [f"{study.name}: {name} must be of a run of the study" for name in there - wanted]
+    if found:
+        return sorted(found)
+    paths = {name: folder / f"{name}.json" for name in specs}
+    payloads = {name: archive.read(path) for name, path in paths.items()}
+    found = [wrong for name, held in payloads.items() if (wrong := validate_run(held, paths[name]))]
+    if found:
+        return found
+    for name, spec in specs.items():
+        who = f"{study.name}/{name}"
+        found += [f"{who}: {wrong}" for wrong in _as_declared(spec, payloads[name])]
+    if derived:
+        found += [f"{study.name}/{NUMBERS}: {w}" for w in _derived(study, profile, payloads)]
+    return found
+
+
+def lint_folder(studies: Iterable[str]) -> list[str]:
+    """Folders and files among the results that belong to none of some studies."""
+    known = {f"{name}{end}" for name in studies for end in ("", ".json", ".npz")}
+    return sorted(
+        f"results: {path.name} must belong to a study"
+        for path in store.results_dir().iterdir()
+        if path.name not in {*known, *store.BESIDE}
+    )
+
+
+def _as_declared(spec: Spec, payload: Payload) -> Iterator[str]:
+    """A run against what the study declares under its name, and against the history."""
+    declared = {
+        "algorithm": json.loads(json.dumps(describe(spec.algorithm))),
+        "rounds": spec.rounds,
+        "seeds": [*spec.seeds],
+        "evaluate_every": spec.evaluate_every,
+    }
+    for what, today in declared.items():
+        if payload["config"][what] != today:
+            held = payload["config"][what]
+            yield f"{what} of its configuration must be today's, {today}, got {held}"
+    extra = {*payload["metrics"], *payload["info"]} - {*spec.keep}
+    if extra:
+        yield f"curves must be kept by the study, got {', '.join(sorted(extra))}"
+    if "final_w" in spec.keep and payload["final_w"] is None:
+        yield "final_w must be stored, the study keeps it"
+    if payload["key"] != spec.key():
+        yield f"key must be {spec.key()}, its configuration changed; reproduce it"
+    days, made = commits(), payload["provenance"]
+    commit, day = made["commit"], date.fromisoformat(made["date"])
+    if not days or commit is None:
         return
-    if np.isinf(values).any():
-        yield what, "be finite or null", "an infinite value"
-    if len(odd := values[~rounded(values)]):
-        yield what, f"have {DIGITS} digits as all that is stored", odd[0]
+    if commit not in days and commit not in LOST:
+        yield f"commit must be one of the history, got {commit}"
+    elif not days.get(commit, day) <= day <= datetime.now(UTC).date():
+        yield f"date must be between that of its commit {commit} and today, got {day}"
 
 
-def rounded(x: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether numbers have no more digits than are stored."""
-    size = np.abs(np.where(np.isfinite(x) & (x != 0), x, 1.0))
-    power = DIGITS - 1 - np.floor(np.log10(size))
-    with np.errstate(over="ignore", invalid="ignore"):
-        digits = size * 10.0**power
-        near = np.abs(digits - np.round(digits)) < 1e-11 * digits
-    return near | ~np.isfinite(digits)  # the smallest numbers have no such power
-
-
-def _bits(payload: Payload) -> Iterator[Wrong]:
-    """Counted bits are whole: so is their sum over rounds and seeds, of which the mean is held."""
-    bits, rounds = payload["bits"], payload["config"]["rounds"] * len(payload["seeds"])
-    if {*bits} != {*BITS}:
-        yield "bits", "be bits_up and bits_down", sorted(bits)
-        return
-    for name, mean in bits.items():
-        real = isinstance(mean, (int, float)) and np.isfinite(mean) and mean >= 0
-        if not real or abs(mean * rounds - round(mean * rounds)) > WHOLE * max(1, rounds):
-            yield name, "be the mean of whole numbers", mean
-
-
-def _models(payload: Payload) -> Iterator[Wrong]:
-    held = {name: payload[name] for name in ("final_w", "output_w") if payload[name] is not None}
-    widths = {len(row) for rows in held.values() for row in rows}
-    for name, rows in held.items():
-        width = len(rows[0]) if rows else 0
-        yield from _rows(name, rows, len(payload["seeds"]), width)
-    if len(widths) > 1:
-        yield "final_w", "have as many parameters as output_w", sorted(widths)
-    if "output_w" in held and "final_w" not in held and max(widths) <= LARGEST_MODEL:
-        yield "final_w", "be held where output_w is", "none"
-
-
-def _provenance(held: Payload) -> Iterator[Wrong]:
-    if {*held} - SOMETIMES != PROVENANCE:
-        yield "provenance", f"have {', '.join(sorted(PROVENANCE))}", sorted(held)
-        return
-    for name, form in FORMS.items():
-        if not re.fullmatch(form, str(held[name])) and (name, held[name]) != ("commit", None):
-            yield f"provenance {name}", "look like one", repr(held[name])
-    if type(held["dirty"]) is not bool:
-        yield "provenance dirty", "be true or false", repr(held["dirty"])
-    if type(held["threads"]) is not int or held["threads"] < 1:
-        yield "provenance threads", "be a count", repr(held["threads"])
-    compiled = held.get("compiled", 1)
-    if type(compiled) is not int or compiled < 1:
-        yield "provenance compiled", "be how many rounds were compiled", repr(compiled)
-    took = held["wall_s"]
-    if not isinstance(took, (int, float)) or not took > 0 or significant(took, 3) != took:
-        yield "provenance wall_s", "be above 0, with three digits", repr(took)
-    sources = held.get("sources", {})
-    if not isinstance(sources, dict) or not all(SHA256.fullmatch(str(x)) for x in sources.values()):
-        yield "provenance sources", "be files, each with its SHA-256", sources
+@lru_cache(maxsize=1)
+def commits() -> Mapping[str, date]:
+    """All commits of this history and their days; nothing without git, or with a part of it."""
+    if not (ROOT / ".git").exists():
+        return {}
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     try:
-        day = date.fromisoformat(str(held["date"]))
-    except ValueError:
-        yield "provenance date", "be a day such as 2026-01-31", held["date"]
+        if git(("git", "rev-parse", "--is-shallow-repository")).stdout.strip() != "false":
+            return {}
+        lines = git(("git", "log", "--format=%H %cI")).stdout.splitlines()
+    except OSError:
+        return {}
+    each = (line.split() for line in lines)
+    return {full[:12]: datetime.fromisoformat(at).astimezone(UTC).date() for full, at in each}
+
+
+def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
+    """The numbers, what stands beside them, and the runs that they were derived from."""
+    held = archive.read(store.run_path(study.name, profile, NUMBERS))
+    if profile == store.PAPER:
+        payloads = {name: archive.read(path) for name, path in scale.held(study).items()}
+    traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
+    numbers, health = study.numbers(traces, profile), study.health(traces)
+    now = store.numbers_content(study.name, profile, numbers, payloads, health)
+    changed = sorted(name for name in now["runs"] if now["runs"][name] != held["runs"].get(name))
+    if changed:
+        yield (
+            f"must be derived from the stored runs, {', '.join(changed[:3])} ({len(changed)}) were "
+            "stored later or changed; run `papers reproduce` with --missing"
+        )
+    for part in now.keys() - {"numbers", "runs"}:
+        if now[part] != held[part]:
+            remedy = "run `papers reproduce` with --missing"
+            yield f"{part} must be that of the stored runs, it differs; {remedy}"
+    if held.keys() - {"digest"} != now.keys() or held["numbers"].keys() != now["numbers"].keys():
+        yield f"entries must be {', '.join(now)} and the numbers those derived; they differ"
         return
-    if day > datetime.now(UTC).date():
-        yield "provenance date", "be no later than today", day
+    for key, number in now["numbers"].items():
+        if not _same(number, held["numbers"][key]):
+            yield f"{key} must follow from the runs, {number} is not {held['numbers'][key]}"
 
 
-def _few(values: Sequence[object]) -> str:
-    return f"{', '.join(map(str, values[:3]))}, ... ({len(values)})"
+def _same(now: Payload, then: Payload) -> bool:
+    a, b = (Number.from_json(dict(x)) for x in (now, then))
+    one, other = (np.array([x.value, x.low, x.high, *x.per_seed]) for x in (a, b))
+    size = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
+    near = partial(np.allclose, rtol=CLOSE, atol=CLOSE * size + 1e-9, equal_nan=True)
+    return one.shape == other.shape and near(one, other) and a.unit == b.unit

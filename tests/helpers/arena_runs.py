@@ -29,7 +29,7 @@ def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=()):
 OPTIMUM = trace_of(
     [[0.5, 0.5]] * 3,
     [[LEVEL, LEVEL]] * 3,
-    metrics={"residual": [[0.0] * 2] * 3, "multiplier": [[1.0] * 2] * 3},
+    metrics={"residual": [[0.0] * 2] * 3},
 )
 P = {"local_steps": E, "passes": 6 * E * 10}
 

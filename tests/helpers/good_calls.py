@@ -18,7 +18,7 @@ from fedlib.problems import classification
 from fedlib.sets.blocks import Blocks
 from fedlib.testing.examples import examples
 from fedlib.vertical import contiguous, vertical
-from papers.arena.problems import arena_problem, weighted
+from papers.arena.problems import arena_problem
 from papers.fedcmoo.problems.generated_molecules import generated
 from papers.fedcmoo.standin import standin_pairs, standin_problem
 from papers.fedfw.authors.rows import authors_problem, our_problem
@@ -111,7 +111,6 @@ def of_papers() -> Iterator[Call]:
     """The papers' makers of problems."""
     table = digits()
     yield Call(arena_problem, {"seed": 0, "name": "sparse"})
-    yield Call(weighted, {"problem": problem_of(0), "ratio": 1.0})
     pictures = {"train": table, "test": table, "data": "digits", "train_rows": 60}
     yield Call(constrained_pictures, pictures)
     yield Call(constrained_synthetic, {"samples": 8, "clients": 2})

@@ -17,7 +17,7 @@ from fedlib.sets.blocks import Blocks, PerClient
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.testing.examples import examples, features_of
 from fedlib.vertical import Composite, Partition
-from papers.arena.followed import Followed
+from papers.arena.stopped import Stopped
 from papers.fedcmoo.guarded import GuardedFedCMOOPref
 from papers.fedcmoo.probe.methods import GramProbe, ProgressProbe
 from papers.fedcmoo.theory import Setting as MultiSetting
@@ -85,7 +85,7 @@ def of_studies() -> Iterator[Any]:
     several = fl.FedCMOO(**WORK)
     constrained = fl.ConstrainedSSCA(1.0, RHO, GAMMA, penalty=10.0, levels=0.3)
     yield from (GuardedFedCMOOPref(**WORK, judges=2, judge_rows=rows) for rows in (None, 2))
-    yield from (OracleClock(), Followed(several), DirectionProbe(), GramProbe(several))
+    yield from (OracleClock(), Stopped(several), DirectionProbe(), GramProbe(several))
     yield ProgressProbe(several, fl.FSMGDA(**WORK))
     network = Network("lenet", 1, 8)
     yield from (network, SmoothL1(1.0), Oracle(fl.Ball(1.0)), Reader(network, Oracle(fl.Ball(1.0))))

@@ -14,8 +14,8 @@ from papers.kit import archive, ledger, report, scale, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
-from papers.kit.results_lint import lint_study
 from papers.kit.rules import Rule, of, told
+from papers.kit.run_schema import lint_study
 from papers.kit.shortfall import groups_of, listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters

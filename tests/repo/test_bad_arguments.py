@@ -25,7 +25,7 @@ INTERNAL = {
     "papers.kit.shortfall:Group",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),
-    *("papers.arena.methods:Entry", "papers.arena.report:Place", "papers.compare:Comparison"),
+    *("papers.arena.methods:Entry", "papers.compare:Comparison"),
     *("papers.fedcmoo.checks:Waves", "papers.fedcmoo.theory:Bound", "papers.fedcmoo.theory:Rates"),
     *("papers.fedcmoo.data.pairs:Pairs", "papers.fedcmoo.data.pairs:Scale"),
     *("papers.fedfw.checks:Bowls", "papers.fedfw.rates.oracles:Towards"),

@@ -24,8 +24,10 @@ def test_weights_of_two_gradients_are_those_of_torchjd():
 
 def test_switching_is_that_of_humancompatible_train():
     theirs = pytest.importorskip("humancompatible.train.dual_optim")
-    problem, lr = doubled(arena_problem(0, name="np", form="pooled", stand_in=2000)), 1.5
-    hard = fl.FedSGM(lr, 1, 1, tolerance=0.0, level=LEVELS["np"], switch=fl.Hard())
+    problem, lr = doubled(arena_problem(0, name="np", stand_in=2000)), 1.5
+    hard = fl.FedSGM(
+        lr, 1, problem.num_clients, tolerance=0.0, level=LEVELS["np"], switch=fl.Hard()
+    )
     ours = fl.run(hard, problem, rounds=50, progress=False)
     w = problem.w0.clone().requires_grad_()
     step, dual, taken = torch.optim.SGD([w], lr=lr), theirs.SSG(m=1), []

@@ -9,7 +9,7 @@ from scipy import stats
 
 from papers import arena
 from papers.arena.contest import STANDINGS, contest, difference, equivalence, holm, standings
-from papers.arena.rules import MARGIN, ROOM, TOLERANCE, best_of, column, kept, sent
+from papers.arena.rules import MARGIN, ROOM, TOLERANCE, best_of, column, kept
 from papers.kit.numbers import mean
 
 # Budgets
@@ -22,8 +22,8 @@ def test_a_budget_of_bits_counts_both_ways_and_ends_at_the_last_evaluation_it_pa
     for cost, last in ((limit / 60, 6), (limit / 30, 3), (limit / 29.9, 2), (10 * limit, 0)):
         for share in (0.0, 0.3, 1.0):
             run = trace_of(curve, curve, up=share * cost, down=(1 - share) * cost * 0.99999, d=d)
-            assert column("soft", run, "bits", P) == last
-            assert column("soft", run, "grads", P) == 6
+            assert column(run, "bits", P) == last
+            assert column(run, "grads", P) == 6
 
 
 def test_fedavg_ends_at_its_share_of_the_rounds():
@@ -31,13 +31,7 @@ def test_fedavg_ends_at_its_share_of_the_rounds():
     curve = [[1.0] * 61] * 3
     run = trace_of(curve, curve, up=2 * 32 * 4.0, down=2 * 32 * 4.0)
     run = replace(run, rounds=np.arange(61))
-    assert column("fedavg", run, "bits", P) == 24
-
-
-def test_the_centralized_method_is_charged_models_gradients_and_values():
-    run = trace_of([[1.0]], [[1.0]], up=0.0, d=7)
-    assert sent("conex", run, P) == 32 * 2 * E * (3 * 7 + 1)
-    assert sent("soft", run, P) == 0
+    assert column(run, "bits", P) == 24
 
 
 # Tuning
@@ -92,12 +86,6 @@ def test_the_setting_is_read_off_the_runs():
 )
 def test_a_constraint_is_kept_violated_or_not_decided(violations, verdict):
     assert kept(mean(violations)) is verdict
-
-
-def test_off_is_the_larger_of_both_percentages():
-    run = trace_of([[0.5, 0.6, 0.4, 0.51]] * 3, [[LEVEL, LEVEL, 1.5 * LEVEL, 1.1 * LEVEL]] * 3)
-    found = field_of({"np_soft_1": run}).off(run)
-    np.testing.assert_allclose(found[0], [0, 20, 50, 10], atol=1e-9)
 
 
 # Who wins
