@@ -175,12 +175,25 @@ class Size:
     def __post_init__(self) -> None:
         checks.fields(self)
 
-    def says(self, numbers: Numbers) -> str:
-        """Whether the printed value lies in our interval, with both."""
+    def word(self, numbers: Numbers) -> str:
+        """Whether the printed value lies in our interval."""
         ours = numbers[self.key]
         there = ours.low <= self.printed <= ours.high
-        word = "size undecided" if ours.once else "size as printed" if there else "another size"
-        return f"{word}: printed {self.printed:g} ({self.place}), ours {ours.text()}"
+        return "size undecided" if ours.once else "size as printed" if there else "another size"
+
+    def both(self, numbers: Numbers) -> str:
+        """The printed value and ours."""
+        return f"printed {self.printed:g} ({self.place}), ours {numbers[self.key].text()}"
+
+
+def sizes_say(sizes: tuple[Size, ...], numbers: Numbers) -> str:
+    """How many of the printed sizes are ours, with all of them; empty where none is printed."""
+    if not sizes:
+        return ""
+    words = [size.word(numbers) for size in sizes]
+    count = f" in {words.count('size as printed')} of {len(sizes)}" if len(sizes) > 1 else ""
+    told = "; ".join(size.both(numbers) for size in sizes)
+    return f"{'size as printed' if count else words[0]}{count}: {told}"
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,7 @@ class Rule:
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
     control : numbers that the rule must not pass.
-    size : the printed size of the effect, judged beside its direction.
+    sizes : the printed sizes of the effect, judged beside its direction.
     """
 
     primary: Parts
@@ -210,7 +223,7 @@ class Rule:
     observations: Parts = field(default_factory=dict)
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
-    size: Size | None = None
+    sizes: tuple[Size, ...] = ()
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -231,14 +244,14 @@ class Rule:
             f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
             (*deciding, *seen),
             f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
-            self.size.says(numbers) if self.size else "",
+            sizes_say(self.sizes, numbers),
         )
 
     def controlled(self, numbers: Numbers) -> Verdict | None:
         """The verdict on the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
-        rule = replace(self, control=None, size=None, observations={}, measured="")
+        rule = replace(self, control=None, sizes=(), observations={}, measured="")
         try:
             return rule(self.control.of(numbers)).verdict
         except KeyError:

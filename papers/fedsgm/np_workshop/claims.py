@@ -93,7 +93,7 @@ C3 = Rule(
     "The full paper's protocol is to try 1, 0.1, 0.01, ... and to draw the best, which is 1 here.",
     {"fewer": of("ratio.lr1") > 1},
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
-    size=Size("ratio.lr1", 4.0, "text on Figure 1"),
+    sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
 )
 C25 = narrower("soft")
 P1 = Rule(
