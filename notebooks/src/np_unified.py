@@ -124,7 +124,7 @@ plot.show(
 )
 
 # %% [markdown]
-# This is the term $2\sigma\sqrt{\tfrac2m\log\tfrac{6T}{\delta}}$ of the theorems for partial
+# This is the term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$ of the theorems for partial
 # participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
 # $g$, because $g$ is carried by few clients: late in a run with all clients the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f`, against a mean of {result}`np_unified/hard_all.g:.2f`.
@@ -302,7 +302,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | which class is the majority | class 0 = benign is the objective, malignant the constraint |
 # | split | 80/20 stratified, then 14 benign and 8 malignant rows a client; redrawn for every seed |
 # | learning rate | grid from 1 to 1e-4 shown above; 0.3 for all other figures |
-# | legends of Figure 2 | E = 1, 2, 5, 10, 20; m = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
+# | legends of Figure 2 | E = 1, 2, 5, 10, 20; n = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
 # | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard |
 # | which side compression acts on | both, as in Algorithm 1; uplink alone gives late f {result}`np_unified/hard_uplink.f:.3f`, downlink alone {result}`np_unified/hard_downlink.f:.3f`, both {result}`np_unified/hard.f:.3f` (hard) |
 #

@@ -35,8 +35,8 @@
 #
 # $$
 # \begin{aligned}
-# \min_w\quad & f(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=0}\phi(w;x_i,y_i)\\
-# \text{subject to}\quad & g(w)=\frac1n\sum_{j=1}^n\mathop{\rm mean}_{i\in D_j,\,y_i=1}\phi(w;x_i,y_i)\le\epsilon .
+# \min_w\quad & f(w)=\frac1N\sum_{j=1}^N\mathop{\rm mean}_{i\in D_j,\,y_i=0}\phi(w;x_i,y_i)\\
+# \text{subject to}\quad & g(w)=\frac1N\sum_{j=1}^N\mathop{\rm mean}_{i\in D_j,\,y_i=1}\phi(w;x_i,y_i)\le\epsilon .
 # \end{aligned}
 # $$
 #

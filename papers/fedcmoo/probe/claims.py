@@ -98,8 +98,8 @@ ERROR = (
     "nRMSE (Frobenius) along FedCMOO-Pref with uniform preference, mean over the measured rounds, "
     "one seed: largest entries with numbers of 16 bits (largest16), low rank in block order "
     "(block), random entries, unscaled as in the authors' code (unscaled); two-way and one-way. "
-    "Observed: the shares of rounds in which largest < low rank < random (order), low rank is below "
-    "both (best)."
+    "Observed: the shares of rounds in which largest < low rank < random (order), and in which low "
+    "rank is below both (best)."
 )
 
 CLAIMS = (

@@ -127,7 +127,7 @@ C8 = Rule(
         MODES,
         f"$: f + 4 max(0, g - epsilon) {told_along(MEMBERS, 'merit', '.3f')}, excess "
         f"{told_along(MEMBERS, 'excess')} x 1e-3, oscillation "
-        f"{told_along(MEMBERS, 'oscillation')} x 1e-3 at m = 2, 5, 10, 15, 20",
+        f"{told_along(MEMBERS, 'oscillation')} x 1e-3 at n = 2, 5, 10, 15, 20",
     ),
     "The objective alone is no measure of speed here: with few clients it is lower because the "
     "constraint is violated. So speed is the mean over all rounds of f + 4 max(0, g - epsilon); 4 "
