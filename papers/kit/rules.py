@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from fedlib import checks
 from papers.kit.conditions import (
     Condition,
@@ -37,6 +39,7 @@ from papers.kit.conditions import (
     value,
     within,
 )
+from papers.kit.intervals import seeds_for
 from papers.kit.numbers import Number, exact
 
 __all__ = [
@@ -97,7 +100,8 @@ class Outcome:
     """What a rule says of the numbers: the verdict, what was measured, why, and each part.
 
     `control` says what the rule gives of its negative control, `size` whether the printed size of
-    an effect is ours; both are empty where there is none.
+    an effect is ours; both are empty where there is none. `seeds` is how many would decide the
+    undecided parts, 0 where none is undecided or its scatter over seeds is not known.
     """
 
     verdict: Verdict
@@ -106,6 +110,7 @@ class Outcome:
     parts: tuple[Part, ...] = ()
     control: str = ""
     size: str = ""
+    seeds: int = 0
 
     @property
     def share(self) -> str:
@@ -245,7 +250,20 @@ class Rule:
             (*deciding, *seen),
             f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
             sizes_say(self.sizes, numbers),
+            self._seeds(numbers),
         )
+
+    def _seeds(self, numbers: Numbers) -> int:
+        """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
+        printed = {size.key: size.printed for size in self.sizes}
+        needed = [0]
+        for _, c in _leaves(self.primary):
+            if c.holds(numbers) is None and c.gap:
+                gap = c.gap(numbers)
+                effect = printed.get(c.keys[0], gap.value)
+                if len(gap.per_seed) > 1:
+                    needed.append(seeds_for(np.asarray(gap.per_seed), effect))
+        return max(needed)
 
     def controlled(self, numbers: Numbers) -> Verdict | None:
         """The verdict on the negative control; None where its runs are not among these."""
