@@ -44,6 +44,7 @@ local_steps_sweep = None  # local steps in the sweep: full 1, 2, 10, 20; quick 1
 fraction = 0.1  # K/d of Top-K, uplink and downlink
 fractions = None  # K/d in the sweep: full 0.04, 0.25, 0.5, 1; quick 1
 rhos = None  # penalties of Penalty-FedAvg: full 0.001, 0.5, 2, 20, 100; quick 0.5, 20
+fresh = None  # splits that C26 alone is judged by: full 100 to 419; quick 100, 101
 many = None  # run the settings that the paper leaves open: full True; quick False
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored

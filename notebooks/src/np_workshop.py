@@ -59,6 +59,7 @@ fraction = 0.1  # K/d of the Rand-K uplink
 fractions = None  # K/d of the sweep: full 0.3, 0.5, 1; quick 1
 local_steps = 5  # local steps E
 settle_rounds = None  # rounds of the uncompressed runs behind P1 and P2: full 2000; quick 600
+fresh = None  # seeds that C25 alone is judged by: full 1000 to 1399; quick 1000, 1001, 1002
 many = None  # run the settings that the paper leaves open: full True; quick False
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored

@@ -191,7 +191,7 @@ CLAIMS = (
         measure="Late f and g with all clients against the centralized runs of as many steps, "
         "paired by split.",
         rule=rules.C26,
-        runs=runs(MODES, ("_all", "_central")),
+        runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
         figure="figure_1",
     ),
     full(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ PARAMETERS = parameters(
     fraction=("K/d of the Rand-K uplink", 0.1),
     fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
     local_steps=("local steps E", 5),
+    fresh=("seeds that C25 alone is judged by", tuple(range(1000, 1400)), (1000, 1001, 1002)),
     settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
     many=("whether the settings that the paper leaves open are run", True, False),
 )
@@ -75,6 +77,7 @@ def specs(p: Params) -> dict[str, Spec]:
         base = Spec(main, of, p["rounds"], p["seeds"], keep=("f", "g", "sigma"))
         thin = replace(base, keep=("f", "g"))
         found[mode] = base
+        found[f"fresh_{mode}"] = replace(thin, seeds=p["fresh"], evaluate_every=5)
         for x in p["lrs"]:
             found[f"{mode}_lr{x:g}"] = replace(thin, algorithm=replace(main, lr=float(x)))
         for x in p["betas"] if mode == "soft" else ():
@@ -116,9 +119,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
             late = [traces[x].late("f", LATE) for x in (other, name)]
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
-    for k in "fg":
-        apart = band(traces["soft"], k) - band(traces["hard"], k)
-        numbers[f"soft.band_{k}_more"] = mean(apart, "1e-3")
+    for k, (label, start) in product("fg", {"main": "", "fresh": "fresh_"}.items()):
+        apart = band(traces[f"{start}soft"], k) - band(traces[f"{start}hard"], k)
+        numbers[f"{label}.band_{k}_more"] = mean(apart, "1e-3")
     for name in traces:
         if name.startswith("soft_beta"):
             label = name.removeprefix("soft_")
